@@ -1,0 +1,52 @@
+/**
+ * Secrets at rest: AES-256-GCM under the key file of the data directory.
+ *
+ * Promises that a sealed value opens only with the same key and the same label, so that a sealed DKIM
+ * key can not be swapped for another domain's. Fails loudly: a wrong key or altered bytes throw.
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+
+/** Bytes of the master key in the key file. */
+export const MASTER_KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const VERSION = 1;
+
+export class SecretBox {
+  readonly #sealKey: Buffer;
+  readonly #macKey: Buffer;
+
+  /** `masterKey`: exactly 32 random bytes. */
+  constructor(masterKey: Uint8Array) {
+    if (masterKey.length !== MASTER_KEY_BYTES) throw new Error('master key must have 32 bytes');
+    this.#sealKey = Buffer.from(hkdfSync('sha256', masterKey, '', 'postrider seal v1', 32));
+    this.#macKey = Buffer.from(hkdfSync('sha256', masterKey, '', 'postrider mac v1', 32));
+  }
+
+  /** version byte, nonce, tag, ciphertext. `label` binds the value to its row, e.g. `dkim:<domain id>`. */
+  seal(plain: string, label: string): Uint8Array {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', this.#sealKey, nonce);
+    cipher.setAAD(Buffer.from(label, 'utf8'));
+    const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+    return Buffer.concat([Buffer.of(VERSION), nonce, cipher.getAuthTag(), body]);
+  }
+
+  /** Throws when the bytes were altered, or sealed under another key or label. */
+  open(sealed: Uint8Array, label: string): string {
+    const bytes = Buffer.from(sealed);
+    if (bytes[0] !== VERSION) throw new Error('sealed value has an unknown version');
+    const nonce = bytes.subarray(1, 1 + NONCE_BYTES);
+    const tag = bytes.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES);
+    const decipher = createDecipheriv('aes-256-gcm', this.#sealKey, nonce);
+    decipher.setAAD(Buffer.from(label, 'utf8'));
+    decipher.setAuthTag(tag);
+    const body = bytes.subarray(1 + NONCE_BYTES + TAG_BYTES);
+    return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
+  }
+
+  /** HMAC-SHA256 of `text` under a key of its own for `purpose` (return paths, unsubscribe links, sessions). */
+  mac(purpose: string, text: string): Buffer {
+    return createHmac('sha256', this.#macKey).update(purpose).update('\0').update(text).digest();
+  }
+}

@@ -1,0 +1,314 @@
+/**
+ * The store boundary: asynchronous verbs of the business, never SQL, never a transaction handle.
+ *
+ * Promises that a write resolves only after its commit is durable (WAL, synchronous=FULL), and that
+ * everything given to one call commits together or not at all. Ids and times come from the caller.
+ * Reads see every write that has resolved. Fails with `StoreFullError` when the disk is full; any
+ * other failed commit ends the process, because restart is the recovery path.
+ */
+import type {
+  AccountStatus,
+  DomainStatus,
+  EndpointStatus,
+  MessageStatus,
+  RecordStatus,
+} from '../base/status.ts';
+import type {
+  Account,
+  Attempt,
+  Body,
+  Call,
+  CallAttempt,
+  Domain,
+  Endpoint,
+  Event,
+  Key,
+  LogRecord,
+  Message,
+  NewEvent,
+  Recipient,
+  Suppression,
+} from './rows.ts';
+
+/** The disk is full: nothing of the call was written. */
+export class StoreFullError extends Error {
+  override readonly name = 'StoreFullError';
+}
+
+export interface NewMessage {
+  message: Message;
+  body: Body;
+  recipients: Recipient[];
+  events: NewEvent[];
+}
+
+/** The record that makes a repeated request safe; `response` is the body to replay. */
+export interface NewIdempotencyRecord {
+  key: string;
+  /** Method and route, e.g. `POST /emails/batch`. */
+  route: string;
+  bodyHash: string;
+  status: number;
+  response: string;
+  createdAt: number;
+  expiresAt: number;
+}
+
+/** Quota to spend with an acceptance; checked and spent inside the commit. */
+export interface UsageClaim {
+  count: number;
+  /** UTC day `YYYY-MM-DD`. */
+  day: string;
+  /** Null: no limit. */
+  dailyLimit: number | null;
+  /** Most sends in the UTC month of `day`; null: no limit. */
+  monthlyLimit: number | null;
+}
+
+export interface AcceptBatch {
+  accountId: string;
+  now: number;
+  usage: UsageClaim | null;
+  idempotency: NewIdempotencyRecord | null;
+  messages: NewMessage[];
+}
+
+export type AcceptResult =
+  | { kind: 'accepted'; calls: CallRef[] }
+  | { kind: 'replay'; status: number; response: string }
+  | { kind: 'idempotency_conflict' }
+  | { kind: 'over_quota'; which: 'daily' | 'monthly'; limit: number; used: number };
+
+/** What the dispatcher needs to know of a call that is due. */
+export interface CallRef {
+  id: string;
+  endpointId: string;
+  dueAt: number;
+}
+
+/** What the queue needs to know of a recipient that waits. */
+export interface RecipientRef {
+  id: string;
+  messageId: string;
+  domain: string;
+  dueAt: number;
+}
+
+/** Marks an attempt as begun, before dialling: a crash then costs one step of the schedule. */
+export interface BeginAttempt {
+  recipientId: string;
+  owner: string;
+  leaseUntil: number;
+  /** When it is due again if this process dies in the attempt. */
+  nextAttemptAt: number;
+}
+
+/** What became of one recipient, all in one commit. */
+export interface FinishAttempt {
+  recipientId: string;
+  messageId: string;
+  accountId: string;
+  now: number;
+  status: MessageStatus;
+  /** Null when nothing more will be tried. */
+  nextAttemptAt: number | null;
+  lastReason: string | null;
+  delayedAt: number | null;
+  /** Null when the recipient ended without one (expiry, operator, report). */
+  attempt: Attempt | null;
+  events: NewEvent[];
+  suppress: Suppression | null;
+}
+
+export interface FinishCall {
+  call: Call;
+  attempt: CallAttempt;
+  status: 'open' | 'done' | 'failed';
+  nextAttemptAt: number | null;
+  /** Failures in a row after which the endpoint is disabled. */
+  disableAfter: number;
+}
+
+/** A page by cursor: rows newest first; `before` pages the other way. */
+export interface Page {
+  limit: number;
+  after: string | null;
+  before: string | null;
+}
+
+export interface PageOf<T> {
+  rows: T[];
+  hasMore: boolean;
+}
+
+export interface EmailFilter extends Page {
+  q: string | null;
+  status: MessageStatus | null;
+}
+
+export interface LogFilter extends Page {
+  /** Substring of the path. */
+  q: string | null;
+  /** 404, or the class digit 2, 4 or 5. */
+  status: number | null;
+  method: string | null;
+}
+
+export interface DomainCheck {
+  id: string;
+  now: number;
+  status: DomainStatus;
+  recordStates: Record<string, RecordStatus>;
+  verifiedAt: number | null;
+  nextCheckAt: number | null;
+  failingSince: number | null;
+  pendingSince: number;
+}
+
+export interface QueueFilter {
+  /** Only this destination. */
+  domain: string | null;
+  limit: number;
+  /** Id of the last recipient of the page before. */
+  after: string | null;
+}
+
+export interface Store {
+  // accounts
+  createAccount(account: Account): Promise<'created' | 'exists'>;
+  setAccountStatus(id: string, status: AccountStatus, reason: string | null): Promise<boolean>;
+  accounts(): Promise<Account[]>;
+  account(idOrName: string): Promise<Account | null>;
+
+  // keys
+  createKey(key: Key, hash: Uint8Array): Promise<void>;
+  /** False when there is no such key in the account; revoking twice keeps the first time. */
+  revokeKey(accountId: string, id: string, now: number): Promise<boolean>;
+  renameKey(accountId: string, id: string, name: string): Promise<boolean>;
+  touchKeys(uses: { id: string; usedAt: number }[]): Promise<void>;
+  keys(accountId: string): Promise<Key[]>;
+  /** The key with this SHA-256 of its whole text, revoked or not, and its account. */
+  keyByHash(hash: Uint8Array): Promise<{ key: Key; account: Account } | null>;
+
+  // domains
+  createDomain(domain: Domain, maxDomains: number): Promise<'created' | 'exists' | 'too_many'>;
+  /** False when there is no such domain in the account. Keeps the row, for mail accepted before. */
+  deleteDomain(accountId: string, id: string, now: number): Promise<boolean>;
+  finishDomainCheck(check: DomainCheck): Promise<void>;
+  domains(accountId: string): Promise<Domain[]>;
+  domain(accountId: string, id: string): Promise<Domain | null>;
+  domainByName(accountId: string, name: string): Promise<Domain | null>;
+  /** Deleted ones too: what was accepted before is still signed. */
+  domainForSigning(id: string): Promise<Domain | null>;
+  domainsDue(now: number, limit: number): Promise<Domain[]>;
+
+  // the journey
+  accept(batch: AcceptBatch): Promise<AcceptResult>;
+  idempotencyRecord(
+    accountId: string,
+    key: string,
+    now: number,
+  ): Promise<NewIdempotencyRecord | null>;
+  /** Open recipients due until `until`, soonest first, leases of others respected until they end. */
+  recipientsDue(
+    now: number,
+    until: number,
+    limit: number,
+    after: RecipientRef | null,
+  ): Promise<RecipientRef[]>;
+  nextRecipientDue(after: number): Promise<number | null>;
+  /** Returns the recipients that are still open and now leased to their owner, in the state after the mark. */
+  begin(attempts: BeginAttempt[]): Promise<Recipient[]>;
+  finish(result: FinishAttempt): Promise<{ calls: CallRef[]; messageStatus: MessageStatus }>;
+  /** Gives back leases of an owner (clean end) or of every owner (start: this process is the only one). */
+  releaseLeases(owner: string | null, now: number): Promise<void>;
+  messageForDelivery(id: string): Promise<{ message: Message; body: Body } | null>;
+
+  // the queue as the operator sees it
+  queue(filter: QueueFilter): Promise<Recipient[]>;
+  queueCounts(
+    now: number,
+  ): Promise<{ domain: string; waiting: number; oldestCreatedAt: number; reason: string | null }[]>;
+  /** Makes open recipients due now; returns how many. One of `recipientOrMessageId`, `domain` or neither (all). */
+  retryNow(target: { id: string | null; domain: string | null }, now: number): Promise<number>;
+  attempts(messageId: string): Promise<Attempt[]>;
+
+  // reading messages
+  message(accountId: string, id: string): Promise<Message | null>;
+  messageById(id: string): Promise<Message | null>;
+  recipients(messageId: string): Promise<Recipient[]>;
+  recipientById(id: string): Promise<Recipient | null>;
+  events(messageId: string): Promise<Event[]>;
+  body(accountId: string, id: string): Promise<{ body: Body | null } | null>;
+  emails(accountId: string, filter: EmailFilter): Promise<PageOf<Message>>;
+  /** The older list: page from 1. */
+  emailsByPage(accountId: string, page: number, limit: number): Promise<Message[]>;
+
+  // endpoints and calls
+  createEndpoint(endpoint: Endpoint, maxEndpoints: number): Promise<'created' | 'too_many'>;
+  updateEndpoint(
+    accountId: string,
+    id: string,
+    change: { url?: string; events?: string[]; status?: EndpointStatus },
+    now: number,
+  ): Promise<Endpoint | null>;
+  rotateEndpointSecret(
+    accountId: string,
+    id: string,
+    sealedSecret: Uint8Array,
+    previousUntil: number,
+  ): Promise<boolean>;
+  deleteEndpoint(accountId: string, id: string, now: number): Promise<boolean>;
+  endpoints(accountId: string): Promise<Endpoint[]>;
+  endpoint(accountId: string, id: string): Promise<Endpoint | null>;
+  endpointById(id: string): Promise<Endpoint | null>;
+  callsDue(
+    now: number,
+    until: number,
+    limit: number,
+    excludeEndpoints: string[],
+  ): Promise<CallRef[]>;
+  nextCallDue(after: number): Promise<number | null>;
+  /** Marks attempts as begun (lease, next time) before posting; returns those still open on active endpoints. */
+  beginCalls(
+    calls: { id: string; owner: string; leaseUntil: number; nextAttemptAt: number }[],
+  ): Promise<Call[]>;
+  finishCall(result: FinishCall): Promise<{ endpointStatus: EndpointStatus }>;
+  recordTestCall(attempt: CallAttempt): Promise<void>;
+  callAttempts(endpointId: string, page: Page): Promise<PageOf<CallAttempt>>;
+  /** Opens calls again for one event or for all failed or missed since a time; same event id. */
+  replayCalls(
+    accountId: string,
+    endpointId: string,
+    what: { eventId: string } | { failedSince: number },
+    now: number,
+  ): Promise<CallRef[]>;
+
+  // suppressions
+  addSuppression(suppression: Suppression): Promise<Suppression>;
+  addSuppressions(rows: Suppression[]): Promise<number>;
+  removeSuppression(accountId: string, email: string): Promise<boolean>;
+  suppression(accountId: string, email: string): Promise<Suppression | null>;
+  suppressed(accountId: string, emails: string[]): Promise<Map<string, Suppression>>;
+  suppressions(accountId: string, q: string | null, page: Page): Promise<PageOf<Suppression>>;
+
+  // usage
+  usedInMonth(accountId: string, month: string): Promise<number>;
+  usedOnDay(accountId: string, day: string): Promise<number>;
+  countsByStatus(accountId: string, since: number): Promise<Record<MessageStatus, number>>;
+
+  // settings of the whole appliance
+  setting(name: string): Promise<string | null>;
+  setSetting(name: string, value: string | null): Promise<void>;
+
+  // request log (a file of its own, not durable to the last row)
+  appendLogs(records: LogRecord[]): Promise<void>;
+  logs(
+    accountId: string,
+    filter: LogFilter,
+  ): Promise<PageOf<Omit<LogRecord, 'requestBody' | 'responseBody'>>>;
+  log(accountId: string, id: string): Promise<LogRecord | null>;
+
+  /** Ends the writer after what it has begun; checkpoints; closes both files. */
+  close(): Promise<void>;
+}
