@@ -1,0 +1,127 @@
+/**
+ * From parts to bytes: one RFC 5322 message with its MIME tree.
+ *
+ * Promises that the same input gives the same bytes, that lines end in CRLF and hold at most 998 bytes,
+ * that everything is 7-bit (but addresses that only SMTPUTF8 can carry), and that no Bcc is written.
+ * The header is written here alone; nodemailer's MailComposer makes the MIME parts. Throws for input
+ * that the doors should have refused: control characters, reserved or impossible names.
+ */
+import { createHash } from 'node:crypto';
+import MailComposer from 'nodemailer/lib/mail-composer';
+import { addressOf, hasNonAsciiLocal, parseAddress } from './address.ts';
+import { mimeAttachments, type ComposeAttachment } from './attachments.ts';
+import {
+  checkHeaderValue,
+  encodePhrase,
+  encodeText,
+  isHeaderName,
+  isReservedHeader,
+  writeField,
+} from './headers.ts';
+import { MAX_LINE_BYTES, longestLine, normalizeLines } from './lines.ts';
+
+export type { ComposeAttachment } from './attachments.ts';
+
+/** Addresses as `formatAddress` prints them. */
+export interface ComposeInput {
+  from: string;
+  to: string[];
+  cc: string[];
+  replyTo: string[];
+  subject: string;
+  html: string | null;
+  text: string | null;
+  headers: [name: string, value: string][];
+  attachments: ComposeAttachment[];
+  /** With angle brackets. */
+  messageId: string;
+  date: Date;
+  feedbackId: string | null;
+  /**
+   * Whether the receiver takes SMTPUTF8; default true. When false, recipients with a non-ASCII local
+   * part are shown as text in an empty group (RFC 6857 section 3.1.4) and the message is pure 7-bit.
+   */
+  mayUseUtf8?: boolean;
+}
+
+/** The whole message. Throws an Error that names the field when the input can not be written. */
+export async function compose(input: ComposeInput): Promise<Buffer> {
+  const header = writeHeader(input);
+  const parts = await mimeParts(input);
+  const message = normalizeLines(Buffer.concat([Buffer.from(header, 'utf8'), parts]));
+  if (longestLine(message) > MAX_LINE_BYTES) {
+    throw new Error(`the message has a line of more than ${MAX_LINE_BYTES} bytes`);
+  }
+  return message;
+}
+
+function writeHeader(input: ComposeInput): string {
+  const mayUseUtf8 = input.mayUseUtf8 ?? true;
+  const mailboxes = (list: string[]): string =>
+    list.map((address) => wireMailbox(address, mayUseUtf8)).join(', ');
+  if (!/^<[\x21-\x3b=\x3f-\x7e]+@[\x21-\x3b=\x3f-\x7e]+>$/.test(input.messageId)) {
+    throw new Error('not a Message-ID');
+  }
+  // RFC 5322 section 3.6 wants no To at all or a full one; an empty group says that nobody is named.
+  const hasNobody = input.to.length === 0 && input.cc.length === 0;
+  const to = hasNobody ? 'undisclosed-recipients:;' : mailboxes(input.to);
+  let header = writeField('From', wireMailbox(input.from, true));
+  if (to !== '') header += writeField('To', to);
+  if (input.cc.length > 0) header += writeField('Cc', mailboxes(input.cc));
+  if (input.replyTo.length > 0) header += writeField('Reply-To', mailboxes(input.replyTo));
+  header += writeField('Subject', encodeText(input.subject));
+  // RFC 5322 section 3.3: the zone is numeric.
+  header += writeField('Date', input.date.toUTCString().replace('GMT', '+0000'));
+  header += writeField('Message-ID', input.messageId);
+  if (input.feedbackId !== null) header += writeField('Feedback-ID', input.feedbackId);
+  for (const [name, value] of input.headers) header += customField(name, value);
+  return header;
+}
+
+function customField(name: string, value: string): string {
+  if (!isHeaderName(name) || isReservedHeader(name)) {
+    throw new Error(`not a custom header: ${JSON.stringify(name)}`);
+  }
+  const reason = checkHeaderValue(value);
+  if (reason !== null) throw new Error(`header ${name} ${reason}`);
+  return writeField(name, encodeText(value));
+}
+
+/** One mailbox in wire form. */
+function wireMailbox(text: string, mayUseUtf8: boolean): string {
+  const mailbox = parseAddress(text);
+  if ('error' in mailbox) throw new Error(`address ${JSON.stringify(text)} ${mailbox.error}`);
+  const address = addressOf(mailbox);
+  if (hasNonAsciiLocal(mailbox) && !mayUseUtf8) {
+    const shown = mailbox.name === '' ? address : `${mailbox.name} <${address}>`;
+    return `${encodePhrase(shown)} :;`;
+  }
+  return mailbox.name === '' ? address : `${encodePhrase(mailbox.name)} <${address}>`;
+}
+
+/** The MIME fields and the body: everything behind our own fields. */
+async function mimeParts(input: ComposeInput): Promise<Buffer> {
+  const message = new MailComposer({
+    ...(input.text !== null && { text: normalizeText(input.text) }),
+    ...(input.html !== null && { html: normalizeText(input.html) }),
+    attachments: mimeAttachments(input.attachments, input.html ?? ''),
+    messageId: input.messageId,
+    date: input.date,
+    // `=_` can not occur in quoted-printable (RFC 2045 section 6.7, note 1) nor in base64.
+    boundaryPrefix: '=_pr',
+    baseBoundary: createHash('sha256').update(input.messageId).digest('hex').slice(0, 32),
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    newline: 'win',
+  }).compile();
+  const built = await message.build();
+  const end = built.indexOf('\r\n\r\n');
+  const fields = built.toString('utf8', 0, end).split(/\r\n(?![ \t])/);
+  const mime = fields.filter((field) => /^(?:MIME-Version|Content-[\w-]+):/i.test(field));
+  return Buffer.concat([Buffer.from(`${mime.join('\r\n')}\r\n`, 'utf8'), built.subarray(end + 2)]);
+}
+
+/** Line ends as CRLF; what is not Unicode becomes U+FFFD. */
+function normalizeText(text: string): string {
+  return text.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n');
+}

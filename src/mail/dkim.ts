@@ -1,0 +1,198 @@
+/**
+ * DKIM (RFC 6376): keys, and the signature of one message.
+ *
+ * Promises one complete DKIM-Signature field or a throw, never a message without one. RSA runs off the
+ * main thread (the callback form of crypto.sign), so signing does not stop the appliance. The signature
+ * has no time stamp: the same message gets the same bytes at every attempt. The fields a reader sees
+ * are listed once more than they occur, so that none can be added later (RFC 6376 section 8.15).
+ */
+import { createPrivateKey, generateKeyPair, sign as signBytes, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import { RelaxedHash } from 'mailauth/lib/dkim/body/relaxed.js';
+
+/** RFC 8301 section 3.2: signers should use at least 2048 bits. */
+const MODULUS_BITS = 2048;
+
+/** Signed once more than they occur: what a reader sees or a parser depends on. */
+const OVERSIGNED = [
+  'from',
+  'to',
+  'cc',
+  'reply-to',
+  'subject',
+  'date',
+  'message-id',
+  'mime-version',
+  'content-type',
+];
+
+/**
+ * Signed where they occur. RFC 8058 section 4 wants the List-Unsubscribe pair signed, Gmail's feedback
+ * loop its Feedback-ID.
+ */
+const SIGNED = [
+  'sender',
+  'in-reply-to',
+  'references',
+  'content-transfer-encoding',
+  'feedback-id',
+  'list-id',
+  'list-help',
+  'list-post',
+  'list-archive',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+  'auto-submitted',
+];
+
+export interface DkimKey {
+  /** PKCS #8, PEM. */
+  privateKeyPem: string;
+  /** Base64 of the DER SubjectPublicKeyInfo, the `p=` of the record. */
+  publicKeyBase64: string;
+}
+
+const generate = promisify(generateKeyPair);
+
+/** A new RSA-2048 key pair, made off the main thread. */
+export async function generateDkimKey(): Promise<DkimKey> {
+  const pair = await generate('rsa', { modulusLength: MODULUS_BITS });
+  return {
+    privateKeyPem: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    publicKeyBase64: pair.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+  };
+}
+
+export interface DkimIdentity {
+  /** Lower-case A-labels. */
+  domain: string;
+  selector: string;
+  privateKeyPem: string;
+}
+
+/** Signs for one domain; keep it, since reading the key costs more than using it. */
+export class DkimSigner {
+  readonly #domain: string;
+  readonly #selector: string;
+  readonly #key: KeyObject;
+  readonly #signatureBytes: number;
+
+  /** Throws when the key is no RSA key, or domain or selector could break out of their tags. */
+  constructor(identity: DkimIdentity) {
+    for (const name of [identity.domain, identity.selector]) {
+      if (!/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(name)) {
+        throw new Error(`not a DKIM domain or selector: ${JSON.stringify(name)}`);
+      }
+    }
+    this.#domain = identity.domain;
+    this.#selector = identity.selector;
+    this.#key = createPrivateKey(identity.privateKeyPem);
+    const bits = this.#key.asymmetricKeyDetails?.modulusLength;
+    if (this.#key.asymmetricKeyType !== 'rsa' || bits === undefined) {
+      throw new Error('a DKIM key must be an RSA key');
+    }
+    this.#signatureBytes = Math.ceil(bits / 8);
+  }
+
+  /**
+   * The DKIM-Signature field with its closing CRLF, to be put in front of `message`. `message` must be
+   * CRLF-clean. Throws when it has no From or no end of its header, and when signing fails.
+   */
+  async sign(message: Buffer): Promise<string> {
+    const end = message.indexOf('\r\n\r\n');
+    if (end === -1) throw new Error('can not sign: the header of the message has no end');
+    const fields = readFields(message.toString('latin1', 0, end));
+    if (!fields.has('from')) throw new Error('can not sign: the message has no From');
+    const { names, lines } = chooseFields(fields);
+    const header = this.#header(names, bodyHash(message.subarray(end + 4)));
+    // RFC 6376 section 3.7: the signature field itself comes last, its b= empty, without a CRLF.
+    lines.push(relaxField(header.replaceAll('\r\n', '')));
+    const signature = await rsaSha256(Buffer.from(lines.join('\r\n'), 'latin1'), this.#key);
+    if (signature.length !== this.#signatureBytes) {
+      throw new Error(`can not sign: the signature has ${signature.length} bytes`);
+    }
+    return `${header}${foldBase64(signature.toString('base64'))}\r\n`;
+  }
+
+  /** The field up to and with an empty `b=`, folded where relaxed canonicalisation does not see it. */
+  #header(names: string[], bh: string): string {
+    return [
+      `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=${this.#domain};`,
+      `s=${this.#selector}; q=dns/txt;`,
+      `bh=${bh};`,
+      ...foldNames(names),
+      'b=',
+    ].join('\r\n ');
+  }
+}
+
+/** The SHA-256 of a body under relaxed canonicalisation, in base64 (the `bh=` tag). */
+export function bodyHash(body: Buffer): string {
+  const hash = new RelaxedHash('sha256');
+  hash.update(body);
+  return hash.digest('base64');
+}
+
+/** One unfolded or folded field under relaxed canonicalisation (RFC 6376 section 3.4.2), without CRLF. */
+export function relaxField(line: string): string {
+  const unfolded = line.replaceAll('\r\n', '');
+  const colon = unfolded.indexOf(':');
+  const name = unfolded.slice(0, colon).replace(/[ \t]+$/, '');
+  const value = unfolded.slice(colon + 1).replace(/[ \t]+/g, ' ');
+  // Only the name is put in lower case, and only its ASCII; it has nothing else.
+  return `${name.toLowerCase()}:${value.replace(/^ | $/g, '')}`;
+}
+
+/** Every field of a header by lower-case name, in the order they stand. */
+function readFields(header: string): Map<string, string[]> {
+  const fields = new Map<string, string[]>();
+  for (const line of header.split(/\r\n(?![ \t])/)) {
+    const name = line.slice(0, line.indexOf(':')).trimEnd().toLowerCase();
+    const same = fields.get(name);
+    if (same === undefined) fields.set(name, [line]);
+    else same.push(line);
+  }
+  return fields;
+}
+
+/** The names for `h=` and the canonical lines to hash, the lowest of equal fields first (RFC 6376 section 5.4.2). */
+function chooseFields(fields: Map<string, string[]>): { names: string[]; lines: string[] } {
+  const names: string[] = [];
+  const lines: string[] = [];
+  for (const name of [...OVERSIGNED, ...SIGNED]) {
+    for (const line of fields.get(name)?.toReversed() ?? []) {
+      names.push(name);
+      lines.push(relaxField(line));
+    }
+  }
+  return { names: [...names, ...OVERSIGNED], lines };
+}
+
+/** The `h=` tag in lines of at most about 76 characters; folds stand behind colons, where they are allowed. */
+function foldNames(names: string[]): string[] {
+  const lines: string[] = [];
+  let line = 'h=';
+  names.forEach((name, place) => {
+    const piece = `${name}${place === names.length - 1 ? ';' : ':'}`;
+    if (line.length + piece.length > 75) {
+      lines.push(line);
+      line = '';
+    }
+    line += piece;
+  });
+  return [...lines, line];
+}
+
+/** White space is ignored in b= (RFC 6376 section 3.5). The first line shares its line with `b=`. */
+function foldBase64(text: string): string {
+  return text.replace(/(?<=^.{72}(?:.{74})*)(?!$)/g, '\r\n ');
+}
+
+function rsaSha256(data: Buffer, key: KeyObject): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    signBytes('sha256', data, key, (error, signature) => {
+      if (error) reject(error);
+      else resolve(signature);
+    });
+  });
+}

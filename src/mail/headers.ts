@@ -1,0 +1,181 @@
+/**
+ * Header fields as RFC 5322 and RFC 2047 write them: what may stand in one, and the one way to write it.
+ *
+ * Promises that a value which passed its check becomes exactly one field: no control character, no line
+ * over 998 bytes, no continuation line of white space alone. Checks answer with a reason in words that
+ * follow a field's name ("must not contain …"); they never throw.
+ */
+
+/** Fields the service writes itself; a custom header may not replace them (decisions, Sending). Lower case. */
+export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
+  'from',
+  'to',
+  'cc',
+  'bcc',
+  'reply-to',
+  'subject',
+  'date',
+  'message-id',
+  'mime-version',
+  'dkim-signature',
+  'received',
+  'return-path',
+  'sender',
+  'feedback-id',
+]);
+
+/** Names that would reach an object's prototype where somebody keeps a map in an object (CVE-2026-34752). */
+const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** Longest field name we write; the fold of its first line needs room behind it. */
+const MAX_NAME_LENGTH = 100;
+/** Longest custom value in characters. Postfix cuts a header at 102,400 bytes, others much earlier. */
+const MAX_VALUE_LENGTH = 10_000;
+/** Longest stretch that can not be folded, in bytes: a line holds 998 (RFC 5322 section 2.1.1). */
+const MAX_RUN_LENGTH = 850;
+/** Where folding aims at, in characters (RFC 5322 section 2.1.1 wants at most 78). */
+const FOLD_AT = 76;
+/** Longest encoded word (RFC 2047 section 2). */
+const MAX_WORD_LENGTH = 75;
+
+/** Whether `name` is a field name of RFC 5322 section 3.6.8 that is safe to carry through maps. */
+export function isHeaderName(name: string): boolean {
+  return name.length <= MAX_NAME_LENGTH && /^[!-9;-~]+$/.test(name) && !isPrototypeName(name);
+}
+
+/** Whether a header or tag of this name could be taken for a member of every object. */
+export function isPrototypeName(name: string): boolean {
+  return PROTOTYPE_NAMES.has(name.toLowerCase());
+}
+
+/** Whether the service writes this field itself (`Content-*` included). */
+export function isReservedHeader(name: string): boolean {
+  const lower = name.toLowerCase();
+  return RESERVED_HEADERS.has(lower) || lower.startsWith('content-');
+}
+
+/**
+ * Why `text` may not stand in an address, header, tag, file name or URL; null when it may.
+ * Refuses C0, DEL, C1, U+2028, U+2029 and unpaired surrogates; TAB only where `mayTab` is not set.
+ */
+export function checkCharacters(text: string, mayTab = false): string | null {
+  // oxlint-disable-next-line no-control-regex -- finding control characters is the point
+  const found = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
+  for (const match of text.matchAll(found)) {
+    const character = match[0];
+    if (character === '\t' && mayTab) continue;
+    if (character === '\r' || character === '\n') return 'must not contain a line break';
+    if (character === '\0') return 'must not contain NUL';
+    const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+    return `must not contain the control character U+${code}`;
+  }
+  return text.isWellFormed() ? null : 'must not contain an unpaired surrogate';
+}
+
+/** Why `value` may not be a custom header's value; null when it may. */
+export function checkHeaderValue(value: string): string | null {
+  const reason = checkCharacters(value, true);
+  if (reason !== null) return reason;
+  if (value.length > MAX_VALUE_LENGTH) {
+    return `must not be longer than ${MAX_VALUE_LENGTH} characters`;
+  }
+  if (needsEncoding(value)) return null;
+  if (foldable(value).some((piece) => piece.length > MAX_RUN_LENGTH)) {
+    return `must have a single space at least every ${MAX_RUN_LENGTH} characters, so that it can be folded`;
+  }
+  return null;
+}
+
+/**
+ * One field with its closing CRLF, folded (RFC 5322 section 2.2.3). `value` is already in wire form.
+ * Throws when name or value was not checked before: the last guard against header injection.
+ */
+export function writeField(name: string, value: string): string {
+  if (!isHeaderName(name)) throw new Error(`not a header name: ${JSON.stringify(name)}`);
+  const reason = checkCharacters(value, true);
+  if (reason !== null) throw new Error(`header ${name} ${reason}`);
+  const trimmed = value.replace(/^[ \t]+|[ \t]+$/g, '');
+  if (trimmed === '') return `${name}:\r\n`;
+  const lines: string[] = [];
+  let line = `${name}:`;
+  for (const piece of foldable(` ${trimmed}`)) {
+    // The first piece stays with the name: a line that ends at the colon is legal but misread by some.
+    if (line.length + piece.length > FOLD_AT && line !== `${name}:`) {
+      lines.push(line);
+      line = piece;
+    } else {
+      line += piece;
+    }
+  }
+  lines.push(line);
+  return `${lines.join('\r\n')}\r\n`;
+}
+
+/** Unstructured text (a subject, a custom value) in wire form: as it is, or as encoded words (RFC 2047). */
+export function encodeText(text: string): string {
+  if (!needsEncoding(text) && !foldable(text).some((piece) => piece.length > MAX_RUN_LENGTH)) {
+    return text;
+  }
+  return encodeWords(text);
+}
+
+/** A display name in wire form: atoms, a quoted string, or encoded words (RFC 5322 section 3.2.5, RFC 2047 section 5). */
+export function encodePhrase(name: string): string {
+  if (needsEncoding(name)) return encodeWords(name);
+  if (/^[\w!#$%&'*+\-/=?^`{|}~]+(?: [\w!#$%&'*+\-/=?^`{|}~]+)*$/.test(name)) return name;
+  return `"${name.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** Text that is not plain ASCII, or that a reader would take for an encoded word. */
+function needsEncoding(text: string): boolean {
+  return /[^\t\x20-\x7e]|=\?/.test(text);
+}
+
+/**
+ * Splits at the places where a fold can be undone exactly: before a single space between two visible
+ * characters. The pieces joined give `text` again; all but the first begin with that space.
+ */
+function foldable(text: string): string[] {
+  return text.split(/(?<=[^ \t])(?= [^ \t])/);
+}
+
+/**
+ * The whole text as encoded words in UTF-8, each a whole number of characters (RFC 2047 section 5),
+ * in B or Q, whichever is shorter. Q keeps to the characters that are allowed in a phrase too.
+ */
+function encodeWords(text: string): string {
+  const isQ = encodeQ(text).length <= Math.ceil(Buffer.byteLength(text) / 3) * 4;
+  const prefix = isQ ? '=?UTF-8?Q?' : '=?UTF-8?B?';
+  const room = MAX_WORD_LENGTH - prefix.length - 2;
+  // Bytes that 4/3 of base64 leave room for.
+  const maxBytes = Math.floor(room / 4) * 3;
+  const words: string[] = [];
+  let part = '';
+  let size = 0;
+  for (const character of text) {
+    const cost = isQ ? encodeQ(character).length : Buffer.byteLength(character);
+    if (size + cost > (isQ ? room : maxBytes)) {
+      words.push(part);
+      part = '';
+      size = 0;
+    }
+    part += isQ ? encodeQ(character) : character;
+    size += cost;
+  }
+  words.push(part);
+  return words
+    .map((word) => `${prefix}${isQ ? word : Buffer.from(word).toString('base64')}?=`)
+    .join(' ');
+}
+
+function encodeQ(text: string): string {
+  if (/^[A-Za-z0-9!*+\-/]*$/.test(text)) return text;
+  let out = '';
+  for (const byte of Buffer.from(text)) {
+    const character = String.fromCharCode(byte);
+    if (/[A-Za-z0-9!*+\-/]/.test(character)) out += character;
+    else if (byte === 0x20) out += '_';
+    else out += `=${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return out;
+}
