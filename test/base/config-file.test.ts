@@ -1,0 +1,247 @@
+/**
+ * The config file: what operator.md shows is understood, and everything else is refused with its line, all at once.
+ */
+import { describe, expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { loadConfig, parseConfig } from '../../src/base/config-file.ts';
+import { defaultConfigText } from '../../src/base/config-text.ts';
+import { OperatorError } from '../../src/base/errors.ts';
+
+const HEAD = 'hostname = "mail.example.com"\n';
+
+/** The refusal's lines, without the file's name; fails when the text is accepted. */
+function problems(toml: string): string[] {
+  try {
+    parseConfig(toml, 'f');
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    expect(error.exitCode).toBe(78);
+    return error.message.split('\n').map((line) => line.replace(/^f:/, ''));
+  }
+  throw new Error('accepted');
+}
+
+describe('defaults', () => {
+  test('hostname is the only key without a default', () => {
+    const config = parseConfig(HEAD, 'f');
+    expect(config).toMatchObject({
+      hostname: 'mail.example.com',
+      dataDir: '/var/lib/postrider',
+      http: { listen: { host: '127.0.0.1', port: 8025 }, publicUrl: 'http://127.0.0.1:8025' },
+      smtp: { inbound: null, submission: [], submissions: [] },
+      delivery: { mode: 'direct', port: 25, expiresMs: 172_800_000, smarthost: null, routes: [] },
+      dnsServers: [],
+      api: { singleSend: 'basic', region: 'us-east-1' },
+      limits: { recipients: 50 },
+      retention: { bodiesMs: 2_592_000_000 },
+    });
+    expect(Array.from(config.plans.keys())).toEqual(['unlimited']);
+    expect(problems('')).toEqual(['1: hostname is missing: it has no default']);
+  });
+
+  test('the file that init writes says what no file would', () => {
+    const written = parseConfig(defaultConfigText('mail.example.com', '/var/lib/postrider'), 'f');
+    expect(written).toEqual(parseConfig(HEAD, 'f'));
+  });
+
+  test('its commented-out examples are accepted, and every key is in it', () => {
+    const text = defaultConfigText('mail.example.com', '/srv/p');
+    const whole = text.replaceAll(/^# (\[\[|[a-z_]+ = )/gm, '$1');
+    const config = parseConfig(whole, 'f');
+    expect(config.delivery.routes).toEqual([
+      {
+        domains: ['corp.example', '*.corp.example'],
+        target: {
+          host: '10.0.0.5',
+          port: 25,
+          username: 'relay',
+          password: 'secret',
+          tls: 'opportunistic',
+        },
+      },
+    ]);
+    expect(config.plans.get('starter')).toEqual({
+      id: 'starter',
+      includedEmails: 3000,
+      overageSenPerThousand: 400,
+      overageCapSen: 20_000,
+      maxDomains: 3,
+      dailyLimit: 500,
+      dailyLimitByAgeDays: [
+        [0, 100],
+        [7, 300],
+      ],
+      logRetentionDays: 7,
+      ratePerSecond: 10,
+      readsPerMinute: 300,
+      attachmentBytes: 10_000_000,
+      confirmedRecipientsOnly: false,
+    });
+    const source = readFileSync(join(import.meta.dir, '../../src/base/config-file.ts'), 'utf8');
+    const read = Array.from(
+      source.matchAll(
+        /(?:read|require|tables?|orNull|readFilePath)(?:<.*?>)?\((?:[a-z]+, )?'([a-z_]+)'/g,
+      ),
+      (match) => match[1] ?? '',
+    );
+    expect(read.length).toBeGreaterThan(45);
+    const missing = read.filter(
+      (key) => !new RegExp(`^\\[*([a-z.]*\\.)?${key}( =|\\])`, 'm').test(whole),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('refusals', () => {
+  test.each([
+    ['colour = 1', 'colour is no known key'],
+    ['datadir = "/x"', 'datadir is no known key: is it data_dir?'],
+    ['data_dir = "x"', 'data_dir must be a path that begins with "/", not "x"'],
+    ['http = 3', 'http must be a table: [http]'],
+    ['[http]\nlisten = "localhost"', 'http.listen must be an IP address and a port'],
+    ['[http]\nlisten = "127.0.0.1:70000"', 'http.listen must be an IP address and a port'],
+    ['[http]\npublic_url = "ftp://x"', 'http.public_url must be an address'],
+    ['[http]\ntrusted_proxies = ["10.0.0.0/33"]', 'http.trusted_proxies item 1 must be a network'],
+    ['[http]\ntls_cert = "/dev/null"', 'http.tls_cert needs the other of tls_cert and tls_key'],
+    ['[http]\ntls_cert = "/no/c"\ntls_key = "/dev/null"', 'http.tls_cert names a file that cannot'],
+    ['[smtp]\nsubmission = "0.0.0.0:587"', 'smtp.submission must be a list in [ ]'],
+    ['[delivery]\nmode = "relay"', 'delivery.mode must be one of "direct", "smarthost", "capture"'],
+    ['[delivery]\nmode = "smarthost"', 'delivery.mode is "smarthost", but'],
+    ['[delivery]\nport = 0', 'delivery.port must be a whole number from 1 to 65535, not 0'],
+    ['[delivery]\nport = 2.5', 'delivery.port must be a whole number'],
+    ['[delivery]\nport = "25"', 'delivery.port must be a whole number from 1 to 65535, not "25"'],
+    ['[delivery]\nexpires = 48', 'delivery.expires must be a duration such as'],
+    ['[delivery]\nexpires = "48"', 'delivery.expires must be a duration such as'],
+    ['[delivery]\nexpires = "0s"', 'delivery.expires must be at least 1 seconds'],
+    ['[delivery]\nsource_addresses = ["mail"]', 'delivery.source_addresses item 1 must be an IP'],
+    [
+      '[delivery.smarthost]\nhost = "r"\nusername = "u"',
+      'delivery.smarthost.username and password',
+    ],
+    ['[[delivery.routes]]\nhost = "r"', 'delivery.routes[0].domains is missing'],
+    ['[[delivery.routes]]\ndomains = ["a.b"]', 'delivery.routes[0].host is missing'],
+    ['[[delivery.routes]]\ndomains = []\nhost = "r"', 'delivery.routes[0].domains names no domain'],
+    ['[dns]\nservers = ["127.0.0.1"]', 'dns.servers item 1 must be an IP address and a port'],
+    ['[api]\nregion = "mars"', 'api.region must be one of'],
+    ['[limits]\nrecipients = 0', 'limits.recipients must be a whole number from 1 to 1000'],
+    ['[retention]\nbodies = "30 days"', 'retention.bodies must be a duration'],
+    ['[[plans]]\nmax_domains = 1', 'plans[0].id is missing'],
+    ['[[plans]]\nid = "unlimited"', 'plans[0].id is "unlimited", which is built in'],
+    ['[[plans]]\nid = "a"\n[[plans]]\nid = "a"', 'plans[1].id is "a" twice'],
+    ['[[plans]]\nid = "A B"', 'plans[0].id must be 1 to 40'],
+    ['[[plans]]\nid = "a"\nattachment_bytes = "10 apples"', 'plans[0].attachment_bytes must be'],
+    ['[[plans]]\nid = "a"\ndaily_limit_by_age_days = [[7, 1], [0, 2]]', 'plans[0].daily_limit_by'],
+    [
+      '[[plans]]\nid = "a"\nconfirmed_recipients_only = 1',
+      'plans[0].confirmed_recipients_only must',
+    ],
+    ['when = 2026-01-01', 'when is no known key'],
+    ['hostname = "x.y"', "TOML Parse error: Cannot redefine key 'hostname'"],
+  ])('%s', (toml, message) => {
+    const found = problems(HEAD + toml);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(message);
+  });
+
+  test.each([
+    ['a name of one label', 'localhost'],
+    ['an address', '192.0.2.1'],
+    ['an underscore', 'mail_1.example.com'],
+    ['an empty label', 'mail..com'],
+    ['254 characters', `${'a.'.repeat(125)}comm`],
+  ])('hostname: %s', (_, name) => {
+    expect(problems(`hostname = "${name}"`)[0]).toContain('must be a full host name');
+  });
+
+  test('all problems come at once, in the order of their lines', () => {
+    const toml = [
+      '# a comment with [brackets] and key = value',
+      'hostname = "mail.example.com"',
+      'nonsense = """',
+      '[http]',
+      'listen = 1',
+      '"""',
+      '[delivery] # the way out',
+      'allow_networks = [',
+      '  "10.0.0.0/8", # port = 3',
+      ']',
+      'port = "x"',
+      '[[delivery.routes]]',
+      'domains = ["a.example"]',
+      'host = "r"',
+      '[[delivery.routes]]',
+      'domains = ["b.example"]',
+      'host = "r"',
+      'tsl = "none"',
+      'limits.recipients = 3',
+      '[webhooks]',
+      'allow_networks = { a = 1 }',
+    ].join('\n');
+    expect(problems(toml)).toEqual([
+      '3: nonsense is no known key',
+      '11: delivery.port must be a whole number from 1 to 65535, not "x"',
+      '18: delivery.routes[1].tsl is no known key: is it tls?',
+      '19: delivery.routes[1].limits is no known key',
+      '21: webhooks.allow_networks must be a list in [ ], not a table',
+    ]);
+  });
+
+  test('a syntax error has its line', () => {
+    expect(problems(`${HEAD}[http]\nlisten =\n`)).toEqual([
+      expect.stringMatching(/^3: TOML Parse error/),
+    ]);
+  });
+});
+
+describe('values', () => {
+  test.each([
+    ['90s', 90_000],
+    ['15m', 900_000],
+    ['48h', 172_800_000],
+    ['30d', 2_592_000_000],
+    ['1500ms', 1500],
+  ])('expires = %s', (text, ms) => {
+    const config = parseConfig(`${HEAD}[delivery]\nexpires = "${text}"`, 'f');
+    expect(config.delivery.expiresMs).toBe(ms);
+  });
+
+  test('bodies may be kept for no time at all', () => {
+    expect(parseConfig(`${HEAD}[retention]\nbodies = "0"`, 'f').retention.bodiesMs).toBe(0);
+  });
+
+  test('sizes in bytes or with a unit', () => {
+    const read = (size: string): number | undefined =>
+      parseConfig(`${HEAD}[[plans]]\nid = "a"\nattachment_bytes = ${size}`, 'f').plans.get('a')
+        ?.attachmentBytes;
+    expect([read('5_000'), read('"10MB"'), read('"8 MiB"')]).toEqual([5000, 1e7, 8_388_608]);
+  });
+
+  test('IPv6 addresses to listen on and to ask', () => {
+    const config = parseConfig(
+      `${HEAD}[http]\nlisten = "[::1]:0"\n[dns]\nservers = ["[2001:db8::1]:53"]`,
+      'f',
+    );
+    expect(config.http.listen).toEqual({ host: '::1', port: 0 });
+    expect(config.dnsServers).toEqual([{ host: '2001:db8::1', port: 53 }]);
+  });
+
+  test('a route without a host leads to the smarthost', () => {
+    const config = parseConfig(
+      `${HEAD}[delivery.smarthost]\nhost = "relay.example"\n[[delivery.routes]]\ndomains = ["A.example"]`,
+      'f',
+    );
+    expect(config.delivery.routes[0]?.domains).toEqual(['a.example']);
+    expect(config.delivery.routes[0]?.target.host).toBe('relay.example');
+  });
+});
+
+test('loadConfig: a file that is not there is exit 78 too, with what to do', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-config-'));
+  const file = join(folder, 'postrider.toml');
+  expect(() => loadConfig(file)).toThrow(OperatorError);
+  writeFileSync(file, HEAD);
+  expect(loadConfig(file).hostname).toBe('mail.example.com');
+});
