@@ -28,6 +28,8 @@ export interface Draft {
   tags: Tag[];
   /** A whole message taken over SMTP, in place of subject, html, text, headers and attachments. */
   raw: Uint8Array | null;
+  /** The Message-ID that `raw` carries, with angle brackets; absent: accept makes one. */
+  messageId?: string;
 }
 
 /** Who sends: found by the guard from the key. */

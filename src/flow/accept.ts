@@ -1,0 +1,176 @@
+/**
+ * Acceptance: the one place that decides whether mail is taken, and takes it.
+ *
+ * Promises that an answer it returns is on disk: messages, recipients, events, usage and idempotency
+ * record are one commit. Both doors come through here, so that they refuse alike. Never delivers,
+ * never reads back what it wrote: it hands accepted messages on in memory. Fails with ApiError for
+ * every refusal, `platform_halted` when the disk is full.
+ */
+import { ApiError, validationFailed, type Issue } from '../base/errors.ts';
+import {
+  StoreFullError,
+  type AcceptResult,
+  type CallRef,
+  type NewIdempotencyRecord,
+  type NewMessage,
+} from '../store/store.ts';
+import { decide } from './accept-decide.ts';
+import { buildMessage, type Built } from './accept-message.ts';
+import { refuseInactive } from './accounts.ts';
+import type { Context } from './context.ts';
+import type { Draft, Sender } from './draft.ts';
+import { refuseWhileHalted } from './halt.ts';
+import { overQuota, usageClaim } from './usage.ts';
+
+/** How long a repeated request is answered from the record (interface, Sending). */
+const REPLAY_MS = 24 * 3_600_000;
+/** Seconds after which a client may try again when the disk is full. */
+const FULL_RETRY_SECONDS = 30;
+
+export interface AcceptOptions {
+  /** Batch permissive: accept the valid ones, list the others. */
+  isPermissive: boolean;
+  /** `route`: method and path without prefix, e.g. `POST /emails/batch`. `bodyHash`: of the raw body. */
+  idempotency: { key: string; route: string; bodyHash: string } | null;
+  /** Builds the answer that is sent and stored for replay. */
+  respond(results: ItemResult[]): { status: number; body: unknown };
+}
+
+export type ItemResult =
+  | { kind: 'accepted'; id: string; status: 'queued' | 'sent' | 'suppressed' }
+  | { kind: 'refused'; error: ApiError };
+
+export interface Acceptance {
+  /** The answer is that of an earlier request with the same idempotency key. */
+  isReplay: boolean;
+  status: number;
+  /** JSON text. */
+  body: string;
+  /** Ids of the messages accepted now, in order; empty for a replay. */
+  messageIds: string[];
+}
+
+/** Where accept hands over what is due at once. */
+export interface AcceptedSink {
+  offerAccepted(messages: NewMessage[]): void;
+  offerCalls(calls: CallRef[]): void;
+}
+
+/**
+ * Takes `drafts` for `sender`, all in one commit. `drafts[i]` may already be a refusal (the shape error
+ * of that batch item, issue paths as in the whole body). Strict: any refusal is thrown and nothing is
+ * taken; several `validation_failed` become one with all issues. Throws ApiError.
+ */
+export async function acceptEmails(
+  ctx: Context,
+  queue: AcceptedSink,
+  sender: Sender,
+  drafts: (Draft | ApiError)[],
+  options: AcceptOptions,
+): Promise<Acceptance> {
+  // A repeated request is answered before anything can refuse it: its mail has long been taken.
+  const replay = await findReplay(ctx, sender, options);
+  if (replay !== null) return replay;
+  refuseWhileHalted(ctx);
+  refuseInactive(sender.account);
+
+  const now = ctx.clock.now();
+  const decisions = await decide(ctx, sender, drafts);
+  const built: Built[] = [];
+  const results = decisions.map((decision): ItemResult => {
+    if (decision instanceof ApiError) return { kind: 'refused', error: decision };
+    const one = buildMessage(ctx, sender, decision, now);
+    built.push(one);
+    return { kind: 'accepted', id: one.accepted.message.id, status: one.result };
+  });
+  if (!options.isPermissive) throwRefusals(results);
+
+  const answer = options.respond(results);
+  const body = JSON.stringify(answer.body);
+  const result = await commit(ctx, sender, built, now, record(options, answer.status, body, now));
+  switch (result.kind) {
+    case 'accepted':
+      queue.offerAccepted(built.filter(({ isOpen }) => isOpen).map(({ accepted }) => accepted));
+      if (result.calls.length > 0) queue.offerCalls(result.calls);
+      return {
+        isReplay: false,
+        status: answer.status,
+        body,
+        messageIds: built.map(({ accepted }) => accepted.message.id),
+      };
+    case 'replay':
+      return { isReplay: true, status: result.status, body: result.response, messageIds: [] };
+    case 'idempotency_conflict':
+      throw otherBody();
+    case 'over_quota':
+      throw overQuota(result.which, result.limit, result.used, now);
+  }
+}
+
+async function findReplay(
+  ctx: Context,
+  sender: Sender,
+  { idempotency }: AcceptOptions,
+): Promise<Acceptance | null> {
+  if (idempotency === null) return null;
+  const { key, route, bodyHash } = idempotency;
+  const kept = await ctx.store.idempotencyRecord(sender.account.id, key, ctx.clock.now());
+  if (kept === null) return null;
+  if (kept.route !== route || kept.bodyHash !== bodyHash) throw otherBody();
+  return { isReplay: true, status: kept.status, body: kept.response, messageIds: [] };
+}
+
+function otherBody(): ApiError {
+  return new ApiError(
+    'idempotency_conflict',
+    'This idempotency key was used within 24 hours for a request with another route or body.',
+  );
+}
+
+/** Only 2xx answers are stored (decisions, Idempotency). */
+function record(
+  { idempotency }: AcceptOptions,
+  status: number,
+  response: string,
+  now: number,
+): NewIdempotencyRecord | null {
+  if (idempotency === null || status < 200 || status > 299) return null;
+  return { ...idempotency, status, response, createdAt: now, expiresAt: now + REPLAY_MS };
+}
+
+async function commit(
+  ctx: Context,
+  sender: Sender,
+  built: readonly Built[],
+  now: number,
+  idempotency: NewIdempotencyRecord | null,
+): Promise<AcceptResult> {
+  if (built.length === 0 && idempotency === null) return { kind: 'accepted', calls: [] };
+  const { account, plan } = sender;
+  const count = built.reduce((sum, one) => sum + one.usage, 0);
+  try {
+    return await ctx.store.accept({
+      accountId: account.id,
+      now,
+      usage: usageClaim(plan, account, count, now),
+      idempotency,
+      messages: built.map(({ accepted }) => accepted),
+    });
+  } catch (error) {
+    if (!(error instanceof StoreFullError)) throw error;
+    throw new ApiError('platform_halted', 'The disk of this service is full; try again later.', {
+      headers: { 'Retry-After': String(FULL_RETRY_SECONDS) },
+    });
+  }
+}
+
+/** Throws the refusal of a strict request: the first one, or all shape errors as one. */
+function throwRefusals(results: readonly ItemResult[]): void {
+  const refusals = results.flatMap((result) => (result.kind === 'refused' ? [result.error] : []));
+  const [first] = refusals;
+  if (first === undefined) return;
+  const shapes = refusals.filter(({ code }) => code === 'validation_failed');
+  if (first.code !== 'validation_failed' || shapes.length < 2) throw first;
+  const issues = shapes.flatMap(({ detail }) => (detail?.['issues'] ?? []) as Issue[]);
+  throw validationFailed(issues, { name: first.errorName, status: first.status });
+}

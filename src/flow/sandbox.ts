@@ -1,0 +1,127 @@
+/**
+ * Sandbox: sends that never leave the machine, and recipients that are simulated.
+ *
+ * Every recipient of a `pr_test_` key is delivered at once; recipients at `sandbox.test` meet the end
+ * their local part names, whatever the key (decisions, Sandbox). Promises the events and webhooks of
+ * the real thing, all in the accept commit, and never a suppression, an attempt or a connection.
+ */
+import type { MessageStatus } from '../base/status.ts';
+import type { Mailbox } from '../mail/address.ts';
+import type { NewEvent } from '../store/rows.ts';
+import type { Context } from './context.ts';
+import { newEvent, type EventExtra, type EventInput } from './events.ts';
+
+/** RFC 6761 section 6.2 keeps `.test` out of the DNS, so no real mailbox is hidden by this. */
+export const SANDBOX_DOMAIN = 'sandbox.test';
+
+export const SIMULATIONS = [
+  'delivered',
+  'bounced',
+  'complained',
+  'delayed',
+  'failed',
+  'suppressed',
+] as const;
+export type Simulation = (typeof SIMULATIONS)[number];
+
+/** The simulated end of a mailbox: null for a real one, `unknown` for a name the sandbox does not have. */
+export function simulationOf(mailbox: Mailbox): Simulation | 'unknown' | null {
+  if (mailbox.domain !== SANDBOX_DOMAIN) return null;
+  const name = mailbox.local.toLowerCase().split('+', 1)[0];
+  return SIMULATIONS.find((simulation) => simulation === name) ?? 'unknown';
+}
+
+interface Step {
+  type: NewEvent['type'];
+  payload: Record<string, unknown>;
+  extra: EventExtra | null;
+}
+
+/** What became of a simulated recipient. */
+export interface SimulatedEnd {
+  status: MessageStatus;
+  /** One sentence when it did not arrive. */
+  reason: string | null;
+  events: NewEvent[];
+}
+
+const REPLY_OK = '250 2.0.0 OK (simulated)';
+const REPLY_BOUNCE = '550 5.1.1 No such mailbox (simulated)';
+const REPLY_DELAY = '451 4.3.0 Try again later (simulated)';
+const REASON_FAILED = 'No server could be reached (simulated).';
+const REASON_SUPPRESSED = 'The recipient is suppressed (simulated).';
+const DELAY_MS = 60_000;
+
+/** Plays `simulation` for one recipient: its last status and its events, oldest first. */
+export function simulate(
+  ctx: Pick<Context, 'clock'>,
+  message: EventInput['message'],
+  recipient: NonNullable<EventInput['recipient']>,
+  simulation: Simulation,
+): SimulatedEnd {
+  const now = ctx.clock.now();
+  const events = stepsOf(simulation, now).map(({ type, payload, extra }) =>
+    newEvent(ctx, { message, recipient, type, occurredAt: now, payload, extra }),
+  );
+  return { ...ENDS[simulation], events };
+}
+
+const ENDS: Record<Simulation, { status: MessageStatus; reason: string | null }> = {
+  delivered: { status: 'delivered', reason: null },
+  bounced: { status: 'bounced', reason: REPLY_BOUNCE },
+  complained: { status: 'complained', reason: null },
+  delayed: { status: 'delivered', reason: null },
+  failed: { status: 'failed', reason: REASON_FAILED },
+  suppressed: { status: 'suppressed', reason: REASON_SUPPRESSED },
+};
+
+const SENT = step('email.sent', { attempt: 1 });
+const DELIVERED = step('email.delivered', { attempt: 1, host: SANDBOX_DOMAIN, reply: REPLY_OK });
+
+function stepsOf(simulation: Simulation, now: number): Step[] {
+  switch (simulation) {
+    case 'delivered':
+      return [SENT, DELIVERED];
+    case 'bounced':
+      return [
+        SENT,
+        step(
+          'email.bounced',
+          { attempt: 1, host: SANDBOX_DOMAIN, reply: REPLY_BOUNCE },
+          { bounce: { type: 'Permanent', subType: 'NoEmail', message: REPLY_BOUNCE } },
+        ),
+      ];
+    case 'complained':
+      return [
+        SENT,
+        DELIVERED,
+        step(
+          'email.complained',
+          { feedback_type: 'abuse' },
+          { complaint: { feedback_type: 'abuse' } },
+        ),
+      ];
+    case 'delayed': {
+      const next = new Date(now + DELAY_MS).toISOString();
+      return [
+        SENT,
+        step(
+          'email.delivery_delayed',
+          { attempt: 1, host: SANDBOX_DOMAIN, reply: REPLY_DELAY, next_attempt_at: next },
+          { delay: { message: REPLY_DELAY, attempt: 1, next_attempt_at: next } },
+        ),
+        step('email.delivered', { attempt: 2, host: SANDBOX_DOMAIN, reply: REPLY_OK }),
+      ];
+    }
+    case 'failed':
+      return [
+        step('email.failed', { reason: REASON_FAILED }, { failed: { reason: REASON_FAILED } }),
+      ];
+    case 'suppressed':
+      return [step('email.suppressed', { reason: REASON_SUPPRESSED })];
+  }
+}
+
+function step(type: Step['type'], payload: Step['payload'], extra: EventExtra | null = null): Step {
+  return { type, payload, extra };
+}
