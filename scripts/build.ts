@@ -1,0 +1,103 @@
+/**
+ * Compiles the appliance into one executable, with migrations, workers and pages inside.
+ *
+ * Promises a binary that reads no .env and no bunfig.toml from where it is started, and whose server code is not
+ * minified (minified names switch off query validation in Elysia; test/e2e asserts that it works). Each worker is an
+ * entry of its own, because a compiled Worker that is none is only missed at run time (oven-sh/bun#22098).
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+
+const ROOT = join(import.meta.dir, '..');
+
+/** Names on our side → Bun's target and the npm package with that platform's Bun. */
+const TARGETS: Record<string, { target: string; package: string }> = {
+  'linux-x64': { target: 'bun-linux-x64', package: '@oven/bun-linux-x64' },
+  'linux-x64-baseline': {
+    target: 'bun-linux-x64-baseline',
+    package: '@oven/bun-linux-x64-baseline',
+  },
+  'linux-arm64': { target: 'bun-linux-arm64', package: '@oven/bun-linux-aarch64' },
+};
+
+/** Files that are started as Workers: `new URL('./x.ts', import.meta.url)` in the source. */
+function workerEntries(): string[] {
+  const entries = new Set<string>();
+  for (const file of new Bun.Glob('src/**/*.ts').scanSync(ROOT)) {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    for (const match of text.matchAll(/new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g)) {
+      entries.add(relative(ROOT, join(ROOT, dirname(file), match[1] ?? '')));
+    }
+  }
+  return Array.from(entries).toSorted();
+}
+
+function commit(): string {
+  const run = Bun.spawnSync(['git', 'rev-parse', '--short=12', 'HEAD'], {
+    cwd: ROOT,
+    stderr: 'ignore',
+  });
+  return run.exitCode === 0 ? run.stdout.toString().trim() : 'unknown';
+}
+
+/** The Bun of another platform, from npm, in the version that runs here. */
+function foreignBun(packageName: string, folder: string): string {
+  run(['npm', 'pack', '--silent', `${packageName}@${Bun.version}`], folder);
+  const archive = Array.from(new Bun.Glob('*.tgz').scanSync(folder))[0] ?? '';
+  run(['tar', '-xzf', archive], folder);
+  return join(folder, 'package/bin/bun');
+}
+
+function run(command: string[], cwd: string): void {
+  const done = Bun.spawnSync(command, { cwd, stdout: 'inherit', stderr: 'inherit' });
+  if (done.exitCode !== 0) throw new Error(`${command[0] ?? ''} failed with ${done.exitCode}`);
+}
+
+/** Builds into `outfile`; `name` is a key of `TARGETS`, or null for this machine. */
+export function build(outfile: string, name: string | null): void {
+  const foreign = name === null ? null : TARGETS[name];
+  if (foreign === undefined) {
+    throw new Error(`no target ${String(name)}; there are: ${Object.keys(TARGETS).join(', ')}`);
+  }
+  mkdirSync(dirname(outfile), { recursive: true });
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-build-'));
+  try {
+    const platform =
+      foreign === null
+        ? []
+        : [
+            `--target=${foreign.target}`,
+            `--compile-executable-path=${foreignBun(foreign.package, folder)}`,
+          ];
+    run(
+      [
+        process.execPath,
+        'build',
+        '--compile',
+        '--format=esm',
+        '--sourcemap=linked',
+        '--no-compile-autoload-dotenv',
+        '--no-compile-autoload-bunfig',
+        '--define',
+        'process.env.NODE_ENV="production"',
+        '--define',
+        `BUILD_COMMIT=${JSON.stringify(commit())}`,
+        ...platform,
+        'src/main.ts',
+        ...workerEntries(),
+        '--outfile',
+        outfile,
+      ],
+      ROOT,
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+if (import.meta.main) {
+  const at = process.argv.indexOf('--target');
+  const name = at < 0 ? null : (process.argv[at + 1] ?? '');
+  build(join(ROOT, 'dist', name === null ? 'postrider' : `postrider-${name}`), name);
+}

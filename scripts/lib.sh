@@ -1,0 +1,64 @@
+# Sourced by the scripts beside it: sets ROOT and BUN, and installs what package.json names.
+#
+# Promises the pinned Bun, from npm, without running any package's install script, and a network only when something is
+# missing: a second run with the same lock file downloads nothing. Writes only below the checkout and npm's own caches.
+
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+
+pinned_bun() {
+  sed -n 's/^ *"bun": "\([0-9.]*\)".*/\1/p' package.json | head -n 1
+}
+
+# The first of the given programs that is Bun in the pinned version.
+first_pinned() {
+  local candidate
+  for candidate in "$@"; do
+    if [ -x "$candidate" ] && [ "$("$candidate" --version 2>/dev/null)" = "$(pinned_bun)" ]; then
+      printf '%s\n' "$candidate"
+      return 0
+    fi
+  done
+  return 1
+}
+
+# node_modules/.bin/bun is a stub until a post-install script has run; the platform package has the program itself.
+bun_below() {
+  first_pinned "$1"/node_modules/@oven/bun-*/bin/bun
+}
+
+install_packages() {
+  local stamp=node_modules/.installed-lock bootstrap='' installer registry cafile
+  if [ -f "$stamp" ] && cmp -s bun.lock "$stamp" && bun_below "$ROOT" >/dev/null; then return 0; fi
+  if ! installer=$(bun_below "$ROOT" || first_pinned "$(command -v bun || true)"); then
+    if ! command -v npm >/dev/null; then
+      echo "Needs Bun $(pinned_bun), or node with npm to get it." >&2
+      exit 1
+    fi
+    echo "Getting Bun $(pinned_bun) from npm ..." >&2
+    bootstrap=$(mktemp -d)
+    npm install --silent --no-save --ignore-scripts --no-audit --no-fund --prefix "$bootstrap" \
+      "bun@$(pinned_bun)" >&2
+    installer=$(bun_below "$bootstrap")
+  fi
+  # Bun does not read npm's global settings: a registry or certificate set there is handed over.
+  local options=()
+  if command -v npm >/dev/null; then
+    registry=$(npm config get registry 2>/dev/null || true)
+    cafile=$(npm config get cafile 2>/dev/null || true)
+    case "$registry" in http*) options+=(--registry "$registry") ;; esac
+    if [ -f "$cafile" ]; then options+=(--cafile "$cafile"); fi
+  fi
+  echo "Installing packages ..." >&2
+  "$installer" install --frozen-lockfile --ignore-scripts "${options[@]}" >&2
+  cp bun.lock "$stamp"
+  if [ -n "$bootstrap" ]; then rm -rf "$bootstrap"; fi
+}
+
+install_packages
+BUN=$(bun_below "$ROOT") || {
+  echo "Bun $(pinned_bun) does not run on this machine." >&2
+  exit 1
+}
+export BUN ROOT

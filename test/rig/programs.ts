@@ -1,0 +1,40 @@
+/**
+ * Programs of the machine that suites use, with the Debian package each comes in.
+ *
+ * Promises that a suite whose program is missing never passes silently: under CI=true it fails, otherwise it is
+ * skipped under a name that says what is missing. `scripts/test` installs the packages of this table as root.
+ */
+import { existsSync } from 'node:fs';
+
+import { describe, test } from 'bun:test';
+
+/** Each with the file that shows it is there. */
+export const PROGRAMS = {
+  openssl: { file: '/usr/bin/openssl', package: 'openssl' },
+  postfix: { file: '/usr/sbin/postfix', package: 'postfix' },
+  'python3-dkim': { file: '/usr/bin/dkimverify', package: 'python3-dkim' },
+  strace: { file: '/usr/bin/strace', package: 'strace' },
+} as const;
+
+export type Program = keyof typeof PROGRAMS;
+
+export function isInstalled(program: Program): boolean {
+  return existsSync(PROGRAMS[program].file);
+}
+
+/** `describe`, for a suite that needs these programs. */
+export function describeWith(programs: Program[], name: string, body: () => void): void {
+  const missing = programs.filter((program) => !isInstalled(program));
+  if (missing.length === 0) {
+    describe(name, body);
+    return;
+  }
+  const reason = `${name}: cannot run here, needs ${missing.join(', ')}`;
+  if (process.env['CI'] !== 'true') {
+    test.skip(reason, () => undefined);
+    return;
+  }
+  test(reason, () => {
+    throw new Error(reason);
+  });
+}
