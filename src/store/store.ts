@@ -209,12 +209,16 @@ export interface Store {
     key: string,
     now: number,
   ): Promise<NewIdempotencyRecord | null>;
-  /** Open recipients due until `until`, soonest first, leases of others respected until they end. */
+  /**
+   * Open recipients due until `until`, soonest first, leases of others respected until they end.
+   * `domain`: only those of this destination (by an index on domain and due time).
+   */
   recipientsDue(
     now: number,
     until: number,
     limit: number,
     after: RecipientRef | null,
+    domain?: string,
   ): Promise<RecipientRef[]>;
   nextRecipientDue(after: number): Promise<number | null>;
   /** Returns the recipients that are still open and now leased to their owner, in the state after the mark. */
@@ -291,6 +295,14 @@ export interface Store {
   suppression(accountId: string, email: string): Promise<Suppression | null>;
   suppressed(accountId: string, emails: string[]): Promise<Map<string, Suppression>>;
   suppressions(accountId: string, q: string | null, page: Page): Promise<PageOf<Suppression>>;
+
+  // recipients an account may write to while its plan says "confirmed recipients only"
+  /** False when it was there already. `email` in lower case. */
+  addConfirmedRecipient(accountId: string, email: string, createdAt: number): Promise<boolean>;
+  removeConfirmedRecipient(accountId: string, email: string): Promise<boolean>;
+  confirmedRecipients(accountId: string): Promise<{ email: string; createdAt: number }[]>;
+  /** Which of `emails` (lower case) are confirmed. */
+  confirmed(accountId: string, emails: string[]): Promise<Set<string>>;
 
   // usage
   usedInMonth(accountId: string, month: string): Promise<number>;

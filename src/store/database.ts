@@ -1,0 +1,59 @@
+/**
+ * Opening a database file: the settings that the store's promises rest on, set and read back.
+ *
+ * Promises a connection in WAL mode with the durability asked for, or an `OperatorError`. Files are made
+ * with mode 0600. Never waits for a lock: there is one writer by construction.
+ */
+import { Database } from 'bun:sqlite';
+import { closeSync, openSync } from 'node:fs';
+import { OperatorError } from '../base/errors.ts';
+
+/** `full`: an fsync a commit. `normal`: the last commits may be lost with the power, never torn. */
+export type Durability = 'full' | 'normal';
+
+/** Read back after setting; SQLite answers a setting it does not take with the old value, not an error. */
+const DURABILITY = {
+  full: { set: 'PRAGMA synchronous = FULL', value: 2 },
+  normal: { set: 'PRAGMA synchronous = NORMAL', value: 1 },
+} as const;
+
+/** The one connection that writes. Makes the file when it is missing. Throws `OperatorError`. */
+export function openForWriting(path: string, durability: Durability): Database {
+  // SQLite gives its WAL and shared-memory files the mode of the database file.
+  closeSync(openSync(path, 'a', 0o600));
+  const db = new Database(path, { readwrite: true, strict: true });
+  db.run('PRAGMA busy_timeout = 0');
+  db.run('PRAGMA journal_mode = WAL');
+  db.run(DURABILITY[durability].set);
+  db.run('PRAGMA foreign_keys = ON');
+  // The WAL is cut back to this many bytes when it starts anew.
+  db.run('PRAGMA journal_size_limit = 33554432');
+  db.run('PRAGMA temp_store = MEMORY');
+  db.run('PRAGMA cache_size = -16000');
+  expectSetting(db, 'PRAGMA journal_mode', 'wal');
+  expectSetting(db, 'PRAGMA synchronous', DURABILITY[durability].value);
+  expectSetting(db, 'PRAGMA foreign_keys', 1);
+  return db;
+}
+
+/** A connection that can not write; it sees every commit of the writer. The file must exist. */
+export function openForReading(path: string): Database {
+  const db = new Database(path, { readonly: true, strict: true });
+  db.run('PRAGMA query_only = ON');
+  db.run('PRAGMA temp_store = MEMORY');
+  db.run('PRAGMA cache_size = -16000');
+  expectSetting(db, 'PRAGMA journal_mode', 'wal');
+  return db;
+}
+
+/** Throws `OperatorError` unless the setting that `pragma` reads has this value. */
+export function expectSetting(db: Database, pragma: string, expected: string | number): void {
+  const row = db.prepare<Record<string, unknown>, []>(pragma).get();
+  const actual = row === null ? undefined : Object.values(row)[0];
+  if (actual !== expected) {
+    throw new OperatorError(
+      `${db.filename}: "${pragma}" is ${String(actual)}, not ${expected}`,
+      'The data directory must be on a local file system that supports memory-mapped WAL files (not NFS or SMB).',
+    );
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Group commit: everything that waits goes into one transaction, each item in a savepoint of its own.
+ *
+ * Promises that an item either stands whole or left nothing, that items run in the order given, and that
+ * results come back only after COMMIT. A full disk undoes the whole group (`StoreFullError` for each); any
+ * other failure that is not an item's own throws, and nothing of the group may be answered.
+ */
+import { SQLiteError } from 'bun:sqlite';
+import type { Database } from 'bun:sqlite';
+import { StoreFullError } from './store.ts';
+
+export type ItemResult = { value: unknown } | { error: Error };
+
+export interface GroupHooks {
+  /** Called inside the savepoint's fate: the item stands, or was undone. */
+  itemKept(): void;
+  itemUndone(): void;
+  /** Called before COMMIT, inside the transaction. */
+  beforeCommit(): void;
+  groupUndone(): void;
+}
+
+/** SQLite's primary result codes (sqlite3.h) that are the fault of one statement and its values. */
+const ITEM_FAULTS: ReadonlySet<number> = new Set([
+  1, // SQLITE_ERROR
+  18, // SQLITE_TOOBIG
+  19, // SQLITE_CONSTRAINT
+  20, // SQLITE_MISMATCH
+  25, // SQLITE_RANGE
+]);
+const SQLITE_FULL = 13;
+
+export class GroupCommit {
+  readonly #db: Database;
+  readonly #hooks: GroupHooks;
+  readonly #begin;
+  readonly #commit;
+  readonly #save;
+  readonly #release;
+  readonly #undo;
+
+  constructor(db: Database, hooks: GroupHooks) {
+    this.#db = db;
+    this.#hooks = hooks;
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#commit = db.prepare('COMMIT');
+    this.#save = db.prepare('SAVEPOINT item');
+    this.#release = db.prepare('RELEASE item');
+    this.#undo = db.prepare('ROLLBACK TO item');
+  }
+
+  /** Runs `items` and commits. Throws when the store can not go on; the process must end then. */
+  run(items: readonly (() => unknown)[]): ItemResult[] {
+    try {
+      this.#begin.run();
+      const results = items.map((item) => this.#runItem(item));
+      this.#hooks.beforeCommit();
+      this.#commit.run();
+      return results;
+    } catch (error) {
+      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+      this.#hooks.groupUndone();
+      if (!isFull(error)) throw error;
+      return items.map(() => ({ error: new StoreFullError('the disk is full') }));
+    }
+  }
+
+  #runItem(item: () => unknown): ItemResult {
+    this.#save.run();
+    try {
+      const value = item();
+      this.#release.run();
+      this.#hooks.itemKept();
+      return { value };
+    } catch (error) {
+      if (!isOwnFault(error)) throw error;
+      this.#undo.run();
+      this.#release.run();
+      this.#hooks.itemUndone();
+      return { error };
+    }
+  }
+}
+
+/** Extended result codes carry the primary one in their low byte. */
+function primaryCode(error: SQLiteError): number {
+  return error.errno & 0xff;
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof SQLiteError && primaryCode(error) === SQLITE_FULL;
+}
+
+function isOwnFault(error: unknown): error is Error {
+  if (error instanceof SQLiteError) return ITEM_FAULTS.has(primaryCode(error));
+  return error instanceof Error;
+}

@@ -1,0 +1,47 @@
+/**
+ * One process a data directory: a lock that the kernel frees by itself when its holder dies.
+ *
+ * Promises that a second process is refused at once, with the holder's pid in the message. The lock is
+ * SQLite's own file lock on a small file beside the data, so kill -9 leaves nothing to clean up; the pid
+ * beside it is only for the message and may be stale.
+ */
+import { Database } from 'bun:sqlite';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OperatorError } from '../base/errors.ts';
+
+export interface DirectoryLock {
+  release(): void;
+}
+
+/** Takes the lock of `dataDir` (which must exist). Throws `OperatorError` when another process has it. */
+export function lockDirectory(dataDir: string): DirectoryLock {
+  const pidFile = join(dataDir, 'postrider.pid');
+  const db = new Database(join(dataDir, 'lock.db'), { create: true, readwrite: true });
+  try {
+    db.run('PRAGMA busy_timeout = 0');
+    db.run('BEGIN EXCLUSIVE');
+  } catch (error) {
+    db.close();
+    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
+    throw new OperatorError(
+      `another process (pid ${readPid(pidFile)}) uses the data directory ${dataDir}`,
+      'Stop the running server first, or give this one a data_dir of its own.',
+    );
+  }
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  return {
+    release(): void {
+      db.run('ROLLBACK');
+      db.close();
+    },
+  };
+}
+
+function readPid(pidFile: string): string {
+  try {
+    return readFileSync(pidFile, 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
+}

@@ -1,0 +1,5 @@
+/** SQL files are embedded as text (`with { type: 'text' }`). */
+declare module '*.sql' {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,74 @@
+/**
+ * Which verbs of the store write and which read: writes run in the writer, reads on the caller's thread.
+ *
+ * Holds only types and the names of the writes; every other verb must be a read, or `sqlite.ts` does not
+ * compile.
+ */
+import type { BeginAttempt, Store } from './store.ts';
+import type { Call, Recipient } from './rows.ts';
+
+/** The same verb without its promise. */
+export type Sync<F> = F extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never;
+
+export const WRITE_NAMES = [
+  'createAccount',
+  'setAccountStatus',
+  'createKey',
+  'revokeKey',
+  'renameKey',
+  'touchKeys',
+  'createDomain',
+  'deleteDomain',
+  'finishDomainCheck',
+  'accept',
+  'finish',
+  'releaseLeases',
+  'createEndpoint',
+  'updateEndpoint',
+  'rotateEndpointSecret',
+  'deleteEndpoint',
+  'finishCall',
+  'recordTestCall',
+  'replayCalls',
+  'addSuppression',
+  'removeSuppression',
+  'addConfirmedRecipient',
+  'removeConfirmedRecipient',
+  'setSetting',
+] as const satisfies readonly (keyof Store)[];
+
+export type WriteName = (typeof WRITE_NAMES)[number];
+/** Verbs that `sqlite.ts` makes of steps or sends to the log file. */
+type Composed = 'begin' | 'beginCalls' | 'addSuppressions' | 'retryNow' | 'appendLogs' | 'close';
+export type ReadName = Exclude<keyof Store, WriteName | Composed>;
+
+export type Reads = { [K in ReadName]: Sync<Store[K]> };
+
+export interface BeginCall {
+  id: string;
+  owner: string;
+  leaseUntil: number;
+  nextAttemptAt: number;
+}
+
+/** Steps of the writer that a verb of the store is made of, beside the verbs that are one step. */
+export interface WriteSteps {
+  begin(attempts: BeginAttempt[], now: number): Recipient[];
+  beginCalls(calls: BeginCall[], now: number): Call[];
+  /** At most `limit` suppressions more; returns how many were new. */
+  addSuppressions(rows: Parameters<Store['addSuppressions']>[0]): number;
+  /** Makes at most `limit` open recipients due; returns how many. */
+  retrySome(
+    target: { id: string | null; domain: string | null },
+    now: number,
+    limit: number,
+  ): number;
+}
+
+export type Writes = { [K in WriteName]: Sync<Store[K]> } & WriteSteps;
+
+/** A verb's name with its arguments, as it travels to the writer. */
+export interface Request {
+  name: keyof Writes;
+  args: unknown[];
+}

@@ -1,0 +1,152 @@
+/**
+ * The main thread's side of the writer: sends requests, hands back answers.
+ *
+ * Promises that a request's promise settles only by the writer's answer, after its commit. When the
+ * writer can not go on, the process ends with exit code 1 at once: nothing unanswered may look done,
+ * and restart is the recovery path.
+ */
+import { OperatorError } from '../base/errors.ts';
+import type { Log } from '../base/log.ts';
+import type { LogRecord } from './rows.ts';
+import { StoreFullError } from './store.ts';
+import type { Request, Writes } from './verbs.ts';
+import type { ErrorText, FromWriter, ToWriter } from './writer-messages.ts';
+
+interface Asked {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** In the compiled program the writer is an entry point of its own, below the root where this code lies. */
+function writerAddress(): string {
+  const isCompiled = import.meta.url.startsWith('file:///$bunfs/');
+  return new URL(isCompiled ? './store/writer.ts' : './writer.ts', import.meta.url).href;
+}
+
+export class WriterClient {
+  readonly #worker: Worker;
+  readonly #log: Log;
+  readonly #asked = new Map<number, Asked>();
+  #outbox: ToWriter[] = [];
+  #nextTicket = 1;
+  #lifecycle: Asked | null = null;
+  #isOpen = false;
+
+  constructor(log: Log) {
+    this.#log = log;
+    this.#worker = new Worker(writerAddress());
+    this.#worker.onmessage = ({ data }: MessageEvent<FromWriter>): void => this.#receive(data);
+    this.#worker.onerror = (event): void => {
+      this.#fail({
+        name: 'Error',
+        message: event.message,
+        stack: undefined,
+        hint: undefined,
+        exitCode: undefined,
+      });
+    };
+  }
+
+  /** Opens and migrates both files. Throws `OperatorError`. */
+  open(dataDir: string, now: number): Promise<void> {
+    return this.#turn({ kind: 'open', dataDir, now });
+  }
+
+  /** Ends the writer after everything sent before. */
+  async close(): Promise<void> {
+    await this.#turn({ kind: 'close' });
+    this.#isOpen = false;
+    this.#worker.unref();
+  }
+
+  /** Runs one verb in the writer. Rejects with `StoreFullError` or the verb's own error. */
+  write<K extends keyof Writes>(
+    name: K,
+    ...args: Parameters<Writes[K]>
+  ): Promise<ReturnType<Writes[K]>> {
+    return this.perform({ name, args }) as Promise<ReturnType<Writes[K]>>;
+  }
+
+  /** `write` for a verb that is known only by name. */
+  perform(request: Request): Promise<unknown> {
+    return this.#ask((ticket) => ({ kind: 'write', ticket, request }));
+  }
+
+  appendLogs(records: LogRecord[]): Promise<void> {
+    return this.#ask((ticket) => ({ kind: 'log', ticket, records })) as Promise<void>;
+  }
+
+  #ask(build: (ticket: number) => ToWriter): Promise<unknown> {
+    if (!this.#isOpen) return Promise.reject(new Error('the store is closed'));
+    const ticket = this.#nextTicket++;
+    return new Promise((resolve, reject) => {
+      this.#asked.set(ticket, { resolve, reject });
+      this.#post(build(ticket));
+    });
+  }
+
+  #turn(message: ToWriter): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#lifecycle = { resolve: () => resolve(), reject };
+      this.#post(message);
+    });
+  }
+
+  /** One message a microtask: crossing threads costs more than what is in it. */
+  #post(message: ToWriter): void {
+    this.#outbox.push(message);
+    if (this.#outbox.length > 1) return;
+    queueMicrotask(() => {
+      const batch = this.#outbox;
+      this.#outbox = [];
+      this.#worker.postMessage(batch);
+    });
+  }
+
+  #receive(message: FromWriter): void {
+    switch (message.kind) {
+      case 'ready':
+        this.#isOpen = true;
+        this.#lifecycle?.resolve(undefined);
+        this.#lifecycle = null;
+        break;
+      case 'closed':
+        this.#lifecycle?.resolve(undefined);
+        this.#lifecycle = null;
+        break;
+      case 'done':
+        for (const answer of message.answers) {
+          const asked = this.#asked.get(answer.ticket);
+          this.#asked.delete(answer.ticket);
+          if ('error' in answer) asked?.reject(errorOf(answer.error));
+          else asked?.resolve(answer.value);
+        }
+        break;
+      case 'fatal':
+        this.#fail(message.error);
+        break;
+    }
+  }
+
+  #fail(text: ErrorText): void {
+    // Before it is open nothing was promised to anybody: the caller reports it.
+    if (!this.#isOpen && this.#lifecycle !== null) {
+      this.#worker.unref();
+      this.#lifecycle.reject(errorOf(text));
+      return;
+    }
+    this.#log.error('store_failed', {
+      error: { name: text.name, message: text.message, stack: text.stack },
+      hint: 'The database could not be written. Check the disk and its file system; the server ends now and restarts cleanly.',
+    });
+    process.exit(1);
+  }
+}
+
+function errorOf(text: ErrorText): Error {
+  if (text.name === 'StoreFullError') return new StoreFullError(text.message);
+  if (text.hint !== undefined) return new OperatorError(text.message, text.hint, text.exitCode);
+  const error = new Error(text.message);
+  if (text.stack !== undefined) error.stack = text.stack;
+  return error;
+}
