@@ -11,6 +11,7 @@ import MailComposer from 'nodemailer/lib/mail-composer';
 import { addressOf, hasNonAsciiLocal, parseAddress } from './address.ts';
 import { mimeAttachments, type ComposeAttachment } from './attachments.ts';
 import {
+  checkCharacters,
   checkHeaderValue,
   encodePhrase,
   encodeText,
@@ -69,7 +70,9 @@ function writeHeader(input: ComposeInput): string {
   if (to !== '') header += writeField('To', to);
   if (input.cc.length > 0) header += writeField('Cc', mailboxes(input.cc));
   if (input.replyTo.length > 0) header += writeField('Reply-To', mailboxes(input.replyTo));
-  header += writeField('Subject', encodeText(input.subject));
+  const reason = checkCharacters(input.subject, true);
+  if (reason !== null) throw new Error(`header Subject ${reason}`);
+  header += writeField('Subject', encodeText(input.subject, 'Subject: '.length));
   // RFC 5322 section 3.3: the zone is numeric.
   header += writeField('Date', input.date.toUTCString().replace('GMT', '+0000'));
   header += writeField('Message-ID', input.messageId);
@@ -84,7 +87,7 @@ function customField(name: string, value: string): string {
   }
   const reason = checkHeaderValue(value);
   if (reason !== null) throw new Error(`header ${name} ${reason}`);
-  return writeField(name, encodeText(value));
+  return writeField(name, encodeText(value, name.length + 2));
 }
 
 /** One mailbox in wire form. */
@@ -117,7 +120,9 @@ async function mimeParts(input: ComposeInput): Promise<Buffer> {
   const built = await message.build();
   const end = built.indexOf('\r\n\r\n');
   const fields = built.toString('utf8', 0, end).split(/\r\n(?![ \t])/);
-  const mime = fields.filter((field) => /^(?:MIME-Version|Content-[\w-]+):/i.test(field));
+  const mime = ['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding'].flatMap((name) =>
+    fields.filter((field) => field.startsWith(`${name}:`)),
+  );
   return Buffer.concat([Buffer.from(`${mime.join('\r\n')}\r\n`, 'utf8'), built.subarray(end + 2)]);
 }
 

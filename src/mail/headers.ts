@@ -111,17 +111,20 @@ export function writeField(name: string, value: string): string {
   return `${lines.join('\r\n')}\r\n`;
 }
 
-/** Unstructured text (a subject, a custom value) in wire form: as it is, or as encoded words (RFC 2047). */
-export function encodeText(text: string): string {
+/**
+ * Unstructured text (a subject, a custom value) in wire form: as it is, or as encoded words (RFC 2047).
+ * `column` is where the text begins on its line.
+ */
+export function encodeText(text: string, column = 0): string {
   if (!needsEncoding(text) && !foldable(text).some((piece) => piece.length > MAX_RUN_LENGTH)) {
     return text;
   }
-  return encodeWords(text);
+  return encodeWords(text, column);
 }
 
 /** A display name in wire form: atoms, a quoted string, or encoded words (RFC 5322 section 3.2.5, RFC 2047 section 5). */
 export function encodePhrase(name: string): string {
-  if (needsEncoding(name)) return encodeWords(name);
+  if (needsEncoding(name)) return encodeWords(name, 0);
   if (/^[\w!#$%&'*+\-/=?^`{|}~]+(?: [\w!#$%&'*+\-/=?^`{|}~]+)*$/.test(name)) return name;
   return `"${name.replace(/["\\]/g, '\\$&')}"`;
 }
@@ -143,19 +146,20 @@ function foldable(text: string): string[] {
  * The whole text as encoded words in UTF-8, each a whole number of characters (RFC 2047 section 5),
  * in B or Q, whichever is shorter. Q keeps to the characters that are allowed in a phrase too.
  */
-function encodeWords(text: string): string {
+function encodeWords(text: string, column: number): string {
   const isQ = encodeQ(text).length <= Math.ceil(Buffer.byteLength(text) / 3) * 4;
   const prefix = isQ ? '=?UTF-8?Q?' : '=?UTF-8?B?';
-  const room = MAX_WORD_LENGTH - prefix.length - 2;
-  // Bytes that 4/3 of base64 leave room for.
-  const maxBytes = Math.floor(room / 4) * 3;
+  // The first word shares its line with the name (RFC 2047 section 2: 76 characters a line).
+  let room = Math.max(MAX_WORD_LENGTH - column, 40) - prefix.length - 2;
   const words: string[] = [];
   let part = '';
   let size = 0;
   for (const character of text) {
     const cost = isQ ? encodeQ(character).length : Buffer.byteLength(character);
-    if (size + cost > (isQ ? room : maxBytes)) {
+    // Three bytes are four characters of base64.
+    if (size + cost > (isQ ? room : Math.floor(room / 4) * 3)) {
       words.push(part);
+      room = MAX_WORD_LENGTH - prefix.length - 2;
       part = '';
       size = 0;
     }

@@ -123,7 +123,9 @@ export function randomInput(random: Random, number: number): ComposeInput {
         ]
       : [],
     attachments: Array.from({ length: random.chance(0.3) ? 1 + random.int(3) : 0 }, (_, place) => ({
-      filename: `${randomText(random, 3).slice(0, 60)}-${place}.bin`,
+      filename: `${randomText(random, 3)
+        .replace(/\t|=\?/g, '')
+        .slice(0, 60)}-${place}.bin`.toWellFormed(),
       contentType: random.pick([
         'application/pdf',
         'text/plain',
