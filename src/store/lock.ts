@@ -6,7 +6,7 @@
  * beside it is only for the message and may be stale.
  */
 import { Database } from 'bun:sqlite';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../base/errors.ts';
 
@@ -17,7 +17,9 @@ export interface DirectoryLock {
 /** Takes the lock of `dataDir` (which must exist). Throws `OperatorError` when another process has it. */
 export function lockDirectory(dataDir: string): DirectoryLock {
   const pidFile = join(dataDir, 'postrider.pid');
-  const db = new Database(join(dataDir, 'lock.db'), { create: true, readwrite: true });
+  const path = join(dataDir, 'lock.db');
+  closeSync(openSync(path, 'a', 0o600));
+  const db = new Database(path, { readwrite: true });
   try {
     db.run('PRAGMA busy_timeout = 0');
     db.run('BEGIN EXCLUSIVE');

@@ -35,16 +35,12 @@ export class WriterClient {
   constructor(log: Log) {
     this.#log = log;
     this.#worker = new Worker(writerAddress());
-    this.#worker.onmessage = ({ data }: MessageEvent<FromWriter>): void => this.#receive(data);
-    this.#worker.onerror = (event): void => {
-      this.#fail({
-        name: 'Error',
-        message: event.message,
-        stack: undefined,
-        hint: undefined,
-        exitCode: undefined,
-      });
-    };
+    this.#worker.addEventListener('message', ({ data }: MessageEvent<FromWriter>) => {
+      this.#receive(data);
+    });
+    this.#worker.addEventListener('error', ({ message }) => {
+      this.#fail({ name: 'Error', message });
+    });
   }
 
   /** Opens and migrates both files. Throws `OperatorError`. */
@@ -99,6 +95,7 @@ export class WriterClient {
     queueMicrotask(() => {
       const batch = this.#outbox;
       this.#outbox = [];
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
       this.#worker.postMessage(batch);
     });
   }
@@ -136,7 +133,7 @@ export class WriterClient {
       return;
     }
     this.#log.error('store_failed', {
-      error: { name: text.name, message: text.message, stack: text.stack },
+      error: text,
       hint: 'The database could not be written. Check the disk and its file system; the server ends now and restarts cleanly.',
     });
     process.exit(1);

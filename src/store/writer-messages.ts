@@ -17,10 +17,10 @@ export type ToWriter =
 export interface ErrorText {
   name: string;
   message: string;
-  stack: string | undefined;
+  stack?: string;
   /** Set for an `OperatorError`. */
-  hint: string | undefined;
-  exitCode: number | undefined;
+  hint?: string;
+  exitCode?: number;
 }
 
 export type Answer = { ticket: number; value: unknown } | { ticket: number; error: ErrorText };

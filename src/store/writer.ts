@@ -7,6 +7,7 @@
  */
 import { join } from 'node:path';
 import type { Database } from 'bun:sqlite';
+import { OperatorError } from '../base/errors.ts';
 import { openForWriting } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { GroupHooks, ItemResult } from './group-commit.ts';
@@ -173,11 +174,17 @@ function answer(group: readonly { ticket: number }[], results: readonly ItemResu
 }
 
 function textOf(error: Error): ErrorText {
-  const { hint, exitCode } = error as Partial<ErrorText>;
-  return { name: error.name, message: error.message, stack: error.stack, hint, exitCode };
+  const text: ErrorText = { name: error.name, message: error.message };
+  if (error.stack !== undefined) text.stack = error.stack;
+  if (error instanceof OperatorError) {
+    text.hint = error.hint;
+    text.exitCode = error.exitCode;
+  }
+  return text;
 }
 
 function send(message: FromWriter): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
   self.postMessage(message);
 }
 
@@ -193,9 +200,9 @@ function guard(work: () => void): void {
   }
 }
 
-self.onmessage = ({ data }: MessageEvent<ToWriter[]>): void => {
+self.addEventListener('message', ({ data }: MessageEvent<ToWriter[]>) => {
   for (const message of data) guard(() => receive(message));
-};
+});
 
 function receive(message: ToWriter): void {
   switch (message.kind) {
