@@ -1,0 +1,58 @@
+/** The SNTP question against a server of the test's own: offset, forged answers, silence. */
+import { afterEach, expect, test } from 'bun:test';
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+
+import { clockOffset } from '../../src/wire/sntp.ts';
+
+const NTP_EPOCH_SECONDS = 2_208_988_800;
+let server: Socket;
+
+afterEach(() => server.close());
+
+async function serve(answer: (request: Buffer) => Buffer | null): Promise<number> {
+  server = createSocket('udp4');
+  server.on('message', (request, peer) => {
+    const bytes = answer(request);
+    if (bytes !== null) server.send(bytes, peer.port, peer.address);
+  });
+  server.bind(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server.address().port;
+}
+
+function reply(request: Buffer, aheadMs: number, stratum = 2): Buffer {
+  const answer = Buffer.alloc(48);
+  answer[0] = 0x24;
+  answer[1] = stratum;
+  request.copy(answer, 24, 40, 48);
+  const now = Date.now() + aheadMs;
+  answer.writeUInt32BE(Math.floor(now / 1000) + NTP_EPOCH_SECONDS, 40);
+  answer.writeUInt32BE(Math.floor(((now % 1000) / 1000) * 2 ** 32), 44);
+  return answer;
+}
+
+test('a server that is a minute ahead: our clock is a minute behind', async () => {
+  const port = await serve((request) => reply(request, 60_000));
+  const offsetMs = await clockOffset('127.0.0.1', port, 2_000);
+  expect(Math.abs((offsetMs ?? 0) + 60_000)).toBeLessThan(1_000);
+});
+
+test('an answer that does not echo our time is not believed', async () => {
+  const port = await serve((request) => {
+    const answer = reply(request, 60_000);
+    answer[24] = (answer[24] ?? 0) ^ 1;
+    return answer;
+  });
+  expect(await clockOffset('127.0.0.1', port, 200)).toBeNull();
+});
+
+test('a server that is not synchronised itself (stratum 0) is no witness', async () => {
+  const port = await serve((request) => reply(request, 60_000, 0));
+  expect(await clockOffset('127.0.0.1', port, 2_000)).toBeNull();
+});
+
+test('silence is null', async () => {
+  const port = await serve(() => null);
+  expect(await clockOffset('127.0.0.1', port, 100)).toBeNull();
+});
