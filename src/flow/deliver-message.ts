@@ -1,0 +1,189 @@
+/**
+ * The bytes that go out: composed and signed once for all recipients of a message, however many sessions
+ * carry them.
+ *
+ * Promises a signed message or a throw, never an unsigned one, and the same bytes at each attempt. What
+ * is in use is held; what is not is kept for its other recipients up to `KEPT_BYTES`. A message that can
+ * not be made fails for this attempt only.
+ */
+import { compose } from '../mail/compose.ts';
+import { DkimSigner } from '../mail/dkim.ts';
+import { normalizeLines } from '../mail/lines.ts';
+import type { Body, Message } from '../store/rows.ts';
+import type { NewMessage } from '../store/store.ts';
+import type { Context } from './context.ts';
+
+/** Ready messages without a user, kept for recipients that come soon. */
+const KEPT_BYTES = 32 * 1024 * 1024;
+/** Above this much in use, the next message waits until one is released. */
+const IN_USE_BYTES = 192 * 1024 * 1024;
+/** Bodies of accepted messages kept until their first attempt, so that it need not read the store. */
+const FRESH_BODIES = 2_000;
+const FRESH_BYTES = 32 * 1024 * 1024;
+const KEPT_SIGNERS = 500;
+
+export interface SignedMessage {
+  message: Message;
+  /** Header and body, DKIM-Signature first. */
+  bytes: Buffer;
+  /** The sending domain, whose `send.` name is the return path's domain. */
+  domain: string;
+  /** The header itself needs SMTPUTF8 (RFC 6532). */
+  needsSmtpUtf8: boolean;
+}
+
+interface Entry {
+  ready: Promise<SignedMessage>;
+  bytes: number;
+  users: number;
+}
+
+export class SignedMessages {
+  readonly #ctx: Context;
+  readonly #entries = new Map<string, Entry>();
+  readonly #fresh = new Map<string, { message: Message; body: Body; bytes: number }>();
+  readonly #signers = new Map<string, Promise<{ name: string; signer: DkimSigner }>>();
+  #keptBytes = 0;
+  #freshBytes = 0;
+  #bytesInUse = 0;
+  #waiting: (() => void)[] = [];
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+  }
+
+  /** Remembers the content of a message just accepted, within bounds. */
+  offer({ message, body }: NewMessage): void {
+    const bytes = bodyBytes(body);
+    if (this.#fresh.size >= FRESH_BODIES || this.#freshBytes + bytes > FRESH_BYTES) return;
+    this.#fresh.set(message.id, { message, body, bytes });
+    this.#freshBytes += bytes;
+  }
+
+  /** The signed message; call `release` as often as `acquire`, also when this rejects. */
+  async acquire(messageId: string): Promise<SignedMessage> {
+    const held = this.#entries.get(messageId);
+    if (held !== undefined) {
+      if (held.users === 0) this.#keptBytes -= held.bytes;
+      held.users += 1;
+      return held.ready;
+    }
+    const entry: Entry = { ready: this.#make(messageId), bytes: 0, users: 1 };
+    this.#entries.set(messageId, entry);
+    const signed = await entry.ready;
+    entry.bytes = signed.bytes.length;
+    this.#bytesInUse += entry.bytes;
+    return signed;
+  }
+
+  release(messageId: string): void {
+    const entry = this.#entries.get(messageId);
+    if (entry === undefined) return;
+    entry.users -= 1;
+    if (entry.users > 0) return;
+    if (entry.bytes === 0) {
+      this.#entries.delete(messageId);
+      return;
+    }
+    // Last used goes last: the map's order is the order of eviction.
+    this.#entries.delete(messageId);
+    this.#entries.set(messageId, entry);
+    this.#keptBytes += entry.bytes;
+    for (const [id, oldest] of this.#entries) {
+      if (this.#keptBytes <= KEPT_BYTES) break;
+      if (oldest.users > 0) continue;
+      this.#entries.delete(id);
+      this.#keptBytes -= oldest.bytes;
+      this.#bytesInUse -= oldest.bytes;
+    }
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  async #make(messageId: string): Promise<SignedMessage> {
+    while (this.#bytesInUse - this.#keptBytes > IN_USE_BYTES) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    const content = this.#takeFresh(messageId) ?? (await this.#read(messageId));
+    const { message, body } = content;
+    if (message.domainId === null) throw new Error('the message has no sending domain');
+    const [bytes, { name, signer }] = await Promise.all([
+      this.#write(message, body),
+      this.#signer(message.domainId),
+    ]);
+    const signature = await signer.sign(bytes);
+    return {
+      message,
+      bytes: Buffer.concat([Buffer.from(signature, 'utf8'), bytes]),
+      domain: name,
+      needsSmtpUtf8: hasNonAsciiHeader(bytes),
+    };
+  }
+
+  #takeFresh(messageId: string): { message: Message; body: Body } | null {
+    const fresh = this.#fresh.get(messageId);
+    if (fresh === undefined) return null;
+    this.#fresh.delete(messageId);
+    this.#freshBytes -= fresh.bytes;
+    return fresh;
+  }
+
+  async #read(messageId: string): Promise<{ message: Message; body: Body }> {
+    const content = await this.#ctx.store.messageForDelivery(messageId);
+    if (content === null) throw new Error('the content of the message is gone');
+    return content;
+  }
+
+  async #write(message: Message, body: Body): Promise<Buffer> {
+    if (body.raw !== null) return normalizeLines(Buffer.from(body.raw));
+    return compose({
+      from: message.from,
+      to: message.to,
+      cc: message.cc,
+      replyTo: message.replyTo,
+      subject: message.subject,
+      html: body.html,
+      text: body.text,
+      headers: body.headers,
+      attachments: body.attachments,
+      messageId: message.messageId,
+      date: new Date(message.createdAt),
+      // Feedback loops (Gmail's among them) group complaints by these: customer, domain, then sender.
+      feedbackId: `${message.accountId}:${message.domainId ?? ''}:${this.#ctx.config.hostname}`,
+    });
+  }
+
+  /** Deleted domains too: what was accepted before is still signed with their key. */
+  #signer(domainId: string): Promise<{ name: string; signer: DkimSigner }> {
+    const known = this.#signers.get(domainId);
+    if (known !== undefined) return known;
+    if (this.#signers.size >= KEPT_SIGNERS) this.#signers.clear();
+    const made = this.#makeSigner(domainId);
+    this.#signers.set(domainId, made);
+    made.catch(() => this.#signers.delete(domainId));
+    return made;
+  }
+
+  async #makeSigner(domainId: string): Promise<{ name: string; signer: DkimSigner }> {
+    const domain = await this.#ctx.store.domainForSigning(domainId);
+    if (domain === null) throw new Error('the sending domain is gone');
+    const privateKeyPem = this.#ctx.secrets.open(domain.sealedDkimKey, `dkim:${domain.id}`);
+    const signer = new DkimSigner({
+      domain: domain.name,
+      selector: domain.selector,
+      privateKeyPem,
+    });
+    return { name: domain.name, signer };
+  }
+}
+
+function bodyBytes(body: Body): number {
+  let bytes = (body.html?.length ?? 0) + (body.text?.length ?? 0) + (body.raw?.length ?? 0);
+  for (const attachment of body.attachments) bytes += attachment.content.length;
+  return bytes;
+}
+
+function hasNonAsciiHeader(bytes: Buffer): boolean {
+  const end = bytes.indexOf('\r\n\r\n');
+  const header = end < 0 ? bytes : bytes.subarray(0, end);
+  return header.some((byte) => byte > 0x7f);
+}

@@ -1,0 +1,55 @@
+/**
+ * An outcome in one sentence, for `queue show`, `failure_reason` and the note of a suppression.
+ *
+ * Promises one line of printable text of bounded length.
+ */
+import { formatReply } from '../wire/smtp-reply.ts';
+import type { Outcome } from './outcome-kinds.ts';
+import type { Verdict } from './outcome-verdict.ts';
+
+const MAX_CHARACTERS = 1000;
+
+/** What the stages are called in front of a person. */
+const STAGE_WORDS: Record<Outcome['stage'], string> = {
+  route: 'choosing the route',
+  dns: 'looking up the domain',
+  policy: 'checking the TLS policy',
+  sign: 'signing the message',
+  connect: 'connecting',
+  banner: 'the greeting',
+  ehlo: 'EHLO',
+  starttls: 'STARTTLS',
+  handshake: 'the TLS handshake',
+  ehlo2: 'EHLO after STARTTLS',
+  auth: 'AUTH',
+  mail: 'MAIL FROM',
+  rcpt: 'RCPT TO',
+  data: 'DATA',
+  body: 'sending the message',
+  dot: 'the end of the message',
+  rset: 'RSET',
+  quit: 'QUIT',
+};
+
+/** `mx.example.com (192.0.2.1)`, or what there is of it. */
+export function whereOf(outcome: Pick<Outcome, 'host' | 'address'>): string {
+  if (outcome.host === null) return outcome.address ?? 'no host';
+  return outcome.address === null || outcome.address === outcome.host
+    ? outcome.host
+    : `${outcome.host} (${outcome.address})`;
+}
+
+/** One sentence that says who said or did what, and at which stage. */
+export function describeOutcome(outcome: Outcome, verdict: Pick<Verdict, 'hint'>): string {
+  const stage = STAGE_WORDS[outcome.stage];
+  let text: string;
+  if (outcome.reply !== null) {
+    text = `${whereOf(outcome)} answered ${formatReply(outcome.reply)} at ${stage}`;
+  } else if (outcome.host !== null) {
+    text = `${whereOf(outcome)} at ${stage}: ${outcome.cause ?? 'no answer'}`;
+  } else {
+    text = outcome.cause ?? `stopped at ${stage}`;
+  }
+  if (verdict.hint !== null) text += ` (${verdict.hint})`;
+  return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS - 1)}…` : text;
+}

@@ -1,0 +1,84 @@
+/**
+ * The judgement of an outcome: delivered, deferred or final, of which class, and whether it suppresses.
+ *
+ * Promises that the unknown is deferred, and that a refusal suppresses only when it is permanent and
+ * speaks of the address (decisions, Status and last_event). Pure: same outcome, same verdict.
+ */
+import { classifyReply } from '../mail/bounce-class.ts';
+import type { BounceClass } from '../mail/bounce-class.ts';
+import type { Reply } from '../wire/smtp-reply.ts';
+import type { Bounce } from './events.ts';
+import type { Outcome } from './outcome-kinds.ts';
+
+export interface Verdict {
+  kind: 'delivered' | 'sent' | 'deferred' | 'bounced' | 'failed';
+  /** Class of what went wrong; null when nothing did. */
+  class: BounceClass | 'ours' | null;
+  bounceType: Bounce['type'];
+  subType: Bounce['subType'];
+  suppresses: boolean;
+  /** The server's reply this rests on. */
+  reply: Reply | null;
+  /** What the operator can do about it; null when there is nothing special to do. */
+  hint: string | null;
+}
+
+const PLAIN = {
+  class: null,
+  bounceType: 'Undetermined',
+  subType: 'General',
+  suppresses: false,
+  reply: null,
+  hint: null,
+} as const;
+
+/** What `outcome` means for its recipient. */
+export function judge(outcome: Outcome): Verdict {
+  switch (outcome.kind) {
+    case 'accepted':
+      return { ...PLAIN, kind: 'delivered', reply: outcome.reply };
+    case 'relayed':
+      return { ...PLAIN, kind: 'sent', reply: outcome.reply };
+    case 'unreached':
+      return unreached(outcome);
+    case 'unsigned':
+      return { ...PLAIN, kind: 'deferred', class: 'ours' };
+    case 'impossible':
+      return { ...PLAIN, kind: 'failed', class: 'network' };
+    case 'null_mx':
+      // RFC 7505 section 4.1: as if the server had answered 556 5.1.10.
+      return {
+        ...PLAIN,
+        kind: 'bounced',
+        class: 'recipient',
+        bounceType: 'Permanent',
+        subType: 'NoEmail',
+        suppresses: true,
+      };
+    case 'refused':
+      return refused(outcome);
+  }
+}
+
+/** No answer for this recipient, but perhaps words at the door: they may name the reason. */
+function unreached({ reply, stage }: Outcome): Verdict {
+  if (reply === null) return { ...PLAIN, kind: 'deferred', class: 'network' };
+  const said = classifyReply({ ...reply, stage });
+  const { subType, hint } = said;
+  const name = said.class === 'unknown' ? 'network' : said.class;
+  return { ...PLAIN, kind: 'deferred', class: name, bounceType: 'Transient', subType, reply, hint };
+}
+
+function refused({ reply, stage }: Outcome): Verdict {
+  if (reply === null) return { ...PLAIN, kind: 'deferred', class: 'protocol' };
+  const said = classifyReply({ ...reply, stage });
+  return {
+    kind: reply.code >= 500 ? 'bounced' : 'deferred',
+    class: said.class,
+    bounceType: said.bounceType,
+    subType: said.subType,
+    suppresses: said.isSuppressing,
+    reply,
+    hint: said.hint,
+  };
+}

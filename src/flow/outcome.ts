@@ -1,0 +1,168 @@
+/**
+ * What one attempt came to, as a value, and what follows from it: status, next time, events, suppression.
+ *
+ * Promises that whatever is not known is deferred, that only a permanent refusal which speaks of the
+ * address suppresses it, and that a message ends `bounced` when a server ever answered for it and
+ * `failed` when none did. Never throws for what a server said; never talks to anybody but the store,
+ * which it asks at expiry whether there was ever an answer.
+ */
+import { newId } from '../base/ids.ts';
+import type { MessageStatus } from '../base/status.ts';
+import type { Attempt, Message, NewEvent, Recipient, Suppression } from '../store/rows.ts';
+import type { FinishAttempt } from '../store/store.ts';
+import { formatReply } from '../wire/smtp-reply.ts';
+import type { Context } from './context.ts';
+import { newEvent } from './events.ts';
+import type { Bounce, EventExtra } from './events.ts';
+import type { Outcome } from './outcome-kinds.ts';
+import { describeOutcome, whereOf } from './outcome-text.ts';
+import { judge } from './outcome-verdict.ts';
+import type { Verdict } from './outcome-verdict.ts';
+import { DELAYED_EVENT_EVERY_MS, nextAttemptAt } from './schedule.ts';
+
+/** An attempt row's `reply` holds the server's reply, or our words for the cause: a reply has its code. */
+const SERVER_REPLY = /^[2-5]\d\d(?: |$)/;
+
+/** One attempt that has ended. */
+export interface EndedAttempt {
+  message: Message;
+  /** In the state after the mark of its beginning: `attempts` counts this one. */
+  recipient: Recipient;
+  beganAt: number;
+  endedAt: number;
+  outcome: Outcome;
+}
+
+/** Turns an ended attempt into what the store commits. `random` in [0, 1) spreads the next time. */
+export async function settle(
+  ctx: Context,
+  ended: EndedAttempt,
+  random: number,
+): Promise<FinishAttempt> {
+  const { message, recipient, outcome, endedAt } = ended;
+  const verdict = judge(outcome);
+  const reason = describeOutcome(outcome, verdict);
+  const next =
+    verdict.kind === 'deferred'
+      ? nextAttemptAt(recipient.attempts, endedAt, recipient.expiresAt, random)
+      : null;
+  const end = verdict.kind === 'deferred' && next === null ? await expire(ctx, ended) : verdict;
+  const isDelayEvent =
+    end.kind === 'deferred' &&
+    wasSigned(outcome) &&
+    (recipient.delayedAt === null || endedAt - recipient.delayedAt >= DELAYED_EVENT_EVERY_MS);
+  const events: NewEvent[] = [];
+  const raise = (type: NewEvent['type'], occurredAt: number, extra: EventExtra | null): void => {
+    const payload = type === 'email.sent' ? { attempt: recipient.attempts } : factsOf(ended, end);
+    events.push(newEvent(ctx, { message, recipient, type, occurredAt, payload, extra }));
+  };
+  if (recipient.status === 'queued' && wasSigned(outcome)) raise('email.sent', ended.beganAt, null);
+  if (end.kind === 'delivered') raise('email.delivered', endedAt, null);
+  if (end.kind === 'bounced') raise('email.bounced', endedAt, { bounce: bounceOf(end, reason) });
+  if (end.kind === 'failed') raise('email.failed', endedAt, { failed: { reason } });
+  if (isDelayEvent && next !== null) {
+    const delay = {
+      message: reason,
+      attempt: recipient.attempts,
+      next_attempt_at: new Date(next).toISOString(),
+    };
+    raise('email.delivery_delayed', endedAt, { delay });
+  }
+  return {
+    recipientId: recipient.id,
+    messageId: message.id,
+    accountId: message.accountId,
+    now: endedAt,
+    status: statusAfter(recipient, end, wasSigned(outcome)),
+    nextAttemptAt: end.kind === 'deferred' ? next : null,
+    lastReason: reason,
+    delayedAt: isDelayEvent ? endedAt : recipient.delayedAt,
+    attempt: attemptRow(ctx, ended, end),
+    events,
+    suppress: end.suppresses ? suppressionOf(ctx, ended, reason) : null,
+  };
+}
+
+/** Whether the message had its signature, and so counts as sent (decisions, Status and last_event). */
+function wasSigned(outcome: Outcome): boolean {
+  return outcome.stage !== 'sign';
+}
+
+/** Decisions: bounced, Transient, after temporary refusals; failed when nobody ever answered. */
+async function expire(ctx: Context, ended: EndedAttempt): Promise<Verdict> {
+  const earlier = await ctx.store.attempts(ended.message.id);
+  const last = earlier.findLast(
+    (a) => a.recipientId === ended.recipient.id && SERVER_REPLY.test(a.reply ?? ''),
+  );
+  const hasAnswer = ended.outcome.reply !== null || last !== undefined;
+  const verdict = judge(ended.outcome);
+  return {
+    ...verdict,
+    kind: hasAnswer ? 'bounced' : 'failed',
+    bounceType: 'Transient',
+    suppresses: false,
+  };
+}
+
+function statusAfter(recipient: Recipient, end: Verdict, signed: boolean): MessageStatus {
+  if (end.kind !== 'deferred') return end.kind;
+  return signed ? 'delivery_delayed' : recipient.status;
+}
+
+/** The `bounce` object of the event: the server's own words where there are any. */
+function bounceOf(end: Verdict, reason: string): Bounce {
+  return {
+    type: end.bounceType,
+    subType: end.subType,
+    message: end.reply === null ? reason : formatReply(end.reply),
+  };
+}
+
+/** Facts for the API's `events[].payload`. */
+function factsOf(ended: EndedAttempt, end: Verdict): Record<string, unknown> {
+  const { outcome, recipient } = ended;
+  return {
+    attempt: recipient.attempts,
+    stage: outcome.stage,
+    reply: outcome.reply === null ? null : formatReply(outcome.reply),
+    cause: outcome.cause,
+    host: outcome.host,
+    address: outcome.address,
+    tls: outcome.tls,
+    class: end.class,
+    ...(end.hint === null ? {} : { hint: end.hint }),
+    ...(outcome.mayBeDuplicate ? { may_be_duplicate: true } : {}),
+  };
+}
+
+function attemptRow(ctx: Context, ended: EndedAttempt, end: Verdict): Attempt {
+  const { outcome, recipient } = ended;
+  return {
+    id: newId(ctx.clock.now()),
+    messageId: ended.message.id,
+    recipientId: recipient.id,
+    number: recipient.attempts,
+    beganAt: ended.beganAt,
+    endedAt: ended.endedAt,
+    outcome: end.kind === 'bounced' ? 'failed' : end.kind,
+    class: end.class,
+    stage: outcome.stage,
+    host: outcome.host,
+    address: outcome.address,
+    tls: outcome.tls === null ? null : JSON.stringify(outcome.tls),
+    reply: outcome.reply === null ? outcome.cause : formatReply(outcome.reply),
+    mayBeDuplicate: outcome.mayBeDuplicate,
+  };
+}
+
+function suppressionOf(ctx: Context, ended: EndedAttempt, reason: string): Suppression {
+  return {
+    id: newId(ctx.clock.now()),
+    accountId: ended.message.accountId,
+    email: ended.recipient.address.toLowerCase(),
+    reason: 'hard_bounce',
+    source: ended.message.id,
+    note: `${whereOf(ended.outcome)}: ${reason}`.slice(0, 500),
+    createdAt: ended.endedAt,
+  };
+}

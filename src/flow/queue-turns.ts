@@ -1,0 +1,159 @@
+/**
+ * Whose turn it is: destinations go round within their lane, lanes go round among each other.
+ *
+ * Promises that a lane without room is not looked at again until it has some, and that a destination is
+ * only tried when it is known where its mail goes (looked up anew once a minute, a bounded number at
+ * once). Never claims anything itself.
+ */
+import type { RecipientRef } from '../store/store.ts';
+import type { Context } from './context.ts';
+import type { SiteResult, Sites } from './deliver-site.ts';
+import { outcomeWithoutSession } from './outcome-kinds.ts';
+import type { Destination, Waiting } from './queue-waiting.ts';
+import { Lane } from './shaping.ts';
+
+/** How long hosts once found are used; the resolver below keeps to the records' own times. */
+const PLACE_MS = 60_000;
+/** Look-ups at once. */
+const FINDING_MAX = 100;
+/** Lanes without work kept for their next message. */
+const LANES_MAX = 10_000;
+
+export interface TurnsOptions {
+  ctx: Context;
+  sites: Sites;
+  waiting: Waiting;
+  /** Called when somebody may have become next. */
+  wake: () => void;
+  /** Asks for more of a line that gets short. */
+  fill: (destination: Destination) => void;
+}
+
+interface Track {
+  lane: Lane;
+  rotation: Destination[];
+}
+
+export interface Turn {
+  ref: RecipientRef;
+  lane: Lane;
+  found: SiteResult;
+}
+
+export class Turns {
+  readonly #options: TurnsOptions;
+  readonly #tracks = new Map<string, Track>();
+  /** Tracks that may have something to give, in the order of their turns. */
+  readonly #hungry = new Set<Track>();
+  readonly #toFind: Destination[] = [];
+  #finding = 0;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+  }
+
+  /** Something stands in the destination's line. */
+  ready(destination: Destination): void {
+    if (destination.isInLane || destination.isFinding || destination.line.length === 0) return;
+    const { place } = destination;
+    if (place === null || place.until <= this.#options.ctx.clock.now()) {
+      destination.isFinding = true;
+      this.#toFind.push(destination);
+      this.#findNext();
+      return;
+    }
+    const track = this.#track(place.lane.key);
+    destination.isInLane = true;
+    track.rotation.push(destination);
+    this.#hungry.add(track);
+    this.#options.wake();
+  }
+
+  /** The next recipient that may be claimed now; null when there is none. */
+  next(now: number): Turn | null {
+    for (const track of this.#hungry) {
+      // To the end of the round, or out of it.
+      this.#hungry.delete(track);
+      if (track.lane.room <= 0) {
+        track.lane.onRoom(() => {
+          this.#hungry.add(track);
+          this.#options.wake();
+        });
+        continue;
+      }
+      const turn = this.#nextOf(track, now);
+      if (turn === null) continue;
+      this.#hungry.add(track);
+      return turn;
+    }
+    return null;
+  }
+
+  #nextOf(track: Track, now: number): Turn | null {
+    for (;;) {
+      const destination = track.rotation.shift();
+      if (destination === undefined) return null;
+      destination.isInLane = false;
+      const { place } = destination;
+      if (place === null || place.until <= now) {
+        this.ready(destination);
+        continue;
+      }
+      const ref = this.#options.waiting.take(destination);
+      if (destination.isLow) this.#options.fill(destination);
+      if (destination.line.length > 0) {
+        destination.isInLane = true;
+        track.rotation.push(destination);
+      } else {
+        this.#options.waiting.forget(destination);
+      }
+      if (ref !== null) return { ref, lane: track.lane, found: place.found };
+    }
+  }
+
+  #findNext(): void {
+    while (this.#finding < FINDING_MAX) {
+      const destination = this.#toFind.shift();
+      if (destination === undefined) return;
+      this.#finding += 1;
+      void this.#find(destination);
+    }
+  }
+
+  async #find(destination: Destination): Promise<void> {
+    const { sites, ctx } = this.#options;
+    let found: SiteResult;
+    try {
+      found = await sites.find(destination.domain);
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error);
+      found = { kind: 'none', outcome: outcomeWithoutSession('unreached', 'dns', cause) };
+    }
+    const key = found.kind === 'site' ? found.site.key : 'nowhere';
+    destination.place = {
+      lane: this.#track(key).lane,
+      found,
+      until: ctx.clock.now() + PLACE_MS,
+    };
+    destination.isFinding = false;
+    this.#finding -= 1;
+    this.ready(destination);
+    this.#findNext();
+  }
+
+  #track(key: string): Track {
+    let track = this.#tracks.get(key);
+    if (track === undefined) {
+      if (this.#tracks.size >= LANES_MAX) this.#forgetIdle();
+      track = { lane: new Lane(key), rotation: [] };
+      this.#tracks.set(key, track);
+    }
+    return track;
+  }
+
+  #forgetIdle(): void {
+    for (const [key, track] of this.#tracks) {
+      if (track.lane.isIdle && track.rotation.length === 0) this.#tracks.delete(key);
+    }
+  }
+}
