@@ -1,9 +1,20 @@
 /**
- * SMTP client sessions (RFC 5321): one connection to one address, many messages.
+ * SMTP client sessions (RFC 5321): one connection to one address, many messages one after the other.
+ *
+ * Promises that every end is a value with the stage it came at; that a session dials the address it was
+ * given and nothing else; that after a failed handshake nothing is said on that connection; and that a
+ * descriptor is held only while a session is open. Own client rather than a library's, because absolute
+ * deadlines, reply caps, stages and the moment of the final dot are what delivery is judged by.
  */
 import type { X509Certificate } from 'node:crypto';
 import type { Deadlines, Stage } from './smtp-deadlines.ts';
+import { Dialogue, DialogueEnd } from './smtp-dialogue.ts';
+import { greet } from './smtp-greeting.ts';
+import type { Extensions, Greeted } from './smtp-greeting.ts';
 import type { Reply } from './smtp-reply.ts';
+import { isVerified } from './smtp-tls.ts';
+import { transact } from './smtp-transaction.ts';
+import type { Envelope, SendResult } from './smtp-transaction.ts';
 
 export interface SessionOptions {
   /** An IP address, never a name. */
@@ -20,13 +31,14 @@ export interface SessionOptions {
     mode: 'none' | 'opportunistic' | 'required' | 'implicit';
     /** Whether the certificate must be trusted and name `serverName`. */
     verify: boolean;
-    /** PEM certificates trusted beside the system's. */
+    /** PEM certificates trusted beside the built-in ones. Pass the same array each time: it is cached by identity. */
     ca?: string[];
     /** DANE: leaf first; a string says why the chain is refused, null lets it pass. */
     checkPeer?: (chain: readonly X509Certificate[]) => string | null;
   };
   auth: { username: string; password: string } | null;
   deadlines: Deadlines;
+  /** Aborting destroys the session, whatever it is doing. */
   signal?: AbortSignal;
 }
 
@@ -43,47 +55,101 @@ export type SessionResult =
       tlsFailed: boolean;
     };
 
-export interface Envelope {
-  /** Return path without angle brackets; empty for the null return path. */
-  from: string;
-  to: string;
-  /** CRLF-clean bytes, not dot-stuffed. */
-  message: Buffer;
-  needsSmtpUtf8: boolean;
-  /** Ask for delivery status notifications of success, failure and delay where offered (RFC 3461). */
-  dsn: boolean;
-}
-
-export type SendResult =
-  | { kind: 'accepted'; reply: Reply }
-  | { kind: 'refused'; stage: Stage; reply: Reply }
-  | {
-      kind: 'broken';
-      stage: Stage;
-      cause: string;
-      reply: Reply | null;
-      /** Lost after all bytes, the final dot included, were handed over (RFC 1047). */
-      mayBeDuplicate: boolean;
-    }
-  /** Not sent: the message needs an extension that the server does not offer. The session stays usable. */
-  | { kind: 'unsupported'; extension: 'SMTPUTF8' | '8BITMIME' };
-
-export interface SmtpSession {
-  readonly tls: { version: string; cipher: string; isVerified: boolean } | null;
-  /** Upper-case keywords of the last EHLO. */
-  readonly extensions: ReadonlySet<string>;
-  /** Whether another message may be sent. */
-  readonly isUsable: boolean;
-  /** Messages accepted so far. */
-  readonly sent: number;
-  readonly remoteAddress: string;
-  /** One message to one recipient; one at a time. */
-  send(envelope: Envelope): Promise<SendResult>;
-  quit(): Promise<void>;
-  destroy(): void;
+export interface TlsFacts {
+  /** `TLSv1.3`. */
+  version: string;
+  cipher: string;
+  /** The certificate was trusted and named the server, whether or not that was required. */
+  isVerified: boolean;
 }
 
 /** Opens a session up to the point where MAIL may be said. Never throws. */
-export function openSession(_options: SessionOptions): Promise<SessionResult> {
-  throw new Error('being written');
+export async function openSession(options: SessionOptions): Promise<SessionResult> {
+  let dialogue: Dialogue | null = null;
+  try {
+    dialogue = await Dialogue.connect({ ...options, signal: options.signal });
+    const greeted = await greet(dialogue, {
+      heloName: options.heloName,
+      mode: options.tls.mode,
+      tls: {
+        serverName: options.serverName,
+        verify: options.tls.verify,
+        ca: options.tls.ca,
+        checkPeer: options.tls.checkPeer,
+      },
+      auth: options.auth,
+    });
+    return { kind: 'ready', session: new SmtpSession(dialogue, greeted, options) };
+  } catch (error) {
+    dialogue?.destroy();
+    if (!(error instanceof DialogueEnd)) throw error;
+    const { stage, reply, isLocal } = error;
+    const tlsFailed = !isLocal && (stage === 'starttls' || stage === 'handshake');
+    return { kind: 'failed', stage, reply, cause: error.message, isLocal, tlsFailed };
+  }
+}
+
+/** An open session. Holds a descriptor until `quit` or `destroy`, or until the server ends it. */
+export class SmtpSession {
+  readonly tls: TlsFacts | null;
+  /** Upper-case keywords of the last EHLO. */
+  readonly extensions: ReadonlySet<string>;
+  readonly remoteAddress: string;
+  readonly #dialogue: Dialogue;
+  readonly #offered: Extensions;
+  #sent = 0;
+  #isBusy = false;
+
+  constructor(dialogue: Dialogue, greeted: Greeted, options: SessionOptions) {
+    const { tlsSocket, extensions } = greeted;
+    this.#dialogue = dialogue;
+    this.#offered = extensions;
+    this.extensions = new Set(extensions.keys());
+    this.remoteAddress = options.address;
+    this.tls =
+      tlsSocket === null
+        ? null
+        : {
+            version: tlsSocket.getProtocol() ?? 'unknown',
+            cipher: tlsSocket.getCipher().name,
+            isVerified: isVerified(tlsSocket, options.serverName),
+          };
+  }
+
+  /** Whether another message may be sent. */
+  get isUsable(): boolean {
+    return !this.#isBusy && this.#dialogue.isOpen;
+  }
+
+  /** Messages accepted so far. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /**
+   * One message to one recipient; one at a time. Network trouble is a result; throws when called while
+   * busy, or for bytes that must not leave (see smtp-transaction).
+   */
+  async send(envelope: Envelope): Promise<SendResult> {
+    if (this.#isBusy) throw new Error('the session is sending another message');
+    this.#isBusy = true;
+    try {
+      const result = await transact(this.#dialogue, this.#offered, envelope);
+      if (result.kind === 'accepted') this.#sent += 1;
+      return result;
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /** Says QUIT, waits for the answer within its deadline, and closes. Never throws. */
+  async quit(): Promise<void> {
+    if (this.isUsable) await this.#dialogue.command('QUIT', 'quit').catch(() => {});
+    this.#dialogue.destroy();
+  }
+
+  /** Closes at once. A message under way ends as broken. */
+  destroy(): void {
+    this.#dialogue.destroy();
+  }
 }
