@@ -2,11 +2,11 @@
  * Whether a return-path host that is not our CNAME serves as well: its own SPF record passes for every
  * address we send from, and its MX leads here.
  *
- * SPF itself is mailauth's (RFC 7208 section 4), fed by our resolver. Never throws: a resolver that
- * fails is `unknown`, never `missing`.
+ * Never throws: a resolver that fails is `unknown`, never `missing`.
  */
 import { isPublicAddress } from '../wire/public-address.ts';
-import type { DnsAnswer, Resolver } from '../wire/resolver.ts';
+import type { Resolver } from '../wire/resolver.ts';
+import { checkSpf } from '../wire/spf.ts';
 import type { Context } from './context.ts';
 
 export type Finding =
@@ -25,10 +25,10 @@ export async function ownSpfServes(ctx: SpfContext, host: string): Promise<Findi
   // Behind NAT the source addresses are private; the world then sees those of the host name.
   const addresses = sending.length > 0 ? sending : appliance.addresses;
   if (addresses.length === 0) {
-    return unknown(`${config.hostname} has no address yet, so SPF can not be judged`);
+    return missing(`no CNAME to ${config.hostname}, and that name has no address to judge SPF by`);
   }
   for (const address of addresses) {
-    const result = await spfResult(ctx, host, address);
+    const result = await checkSpf(ctx.resolver, host, address, config.hostname);
     if (result === 'temperror') return unknown(`the SPF record of ${host} could not be read`);
     if (result !== 'pass') {
       return missing(
@@ -66,54 +66,6 @@ async function addressesOf(
   return {
     addresses: answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : [])),
   };
-}
-
-/** `pass`, `fail`, `softfail`, `neutral`, `none`, `permerror` or `temperror` (RFC 7208 section 2.6). */
-async function spfResult(ctx: SpfContext, host: string, ip: string): Promise<string> {
-  const { spf } = await import('mailauth/lib/spf/index.js');
-  const { status } = await spf({
-    sender: `postmaster@${host}`,
-    ip,
-    helo: ctx.config.hostname,
-    mta: ctx.config.hostname,
-    strict: true,
-    // mailauth's types leave out that MX answers are objects.
-    resolver: (name, type) => lookup(ctx.resolver, name, type) as Promise<string[]>,
-  });
-  return status.result;
-}
-
-/** Answers in the shape of node:dns, which mailauth expects; failures as errors with its codes. */
-async function lookup(resolver: Resolver, name: string, type: string): Promise<unknown[]> {
-  switch (type) {
-    case 'TXT':
-      return records(await resolver.txt(name)).map((text) => [text]);
-    case 'A':
-      return records(await resolver.a(name));
-    case 'AAAA':
-      return records(await resolver.aaaa(name));
-    case 'MX':
-      return records(await resolver.mx(name)).map(({ exchange, preference }) => ({
-        exchange,
-        priority: preference,
-      }));
-    default:
-      // PTR is asked by reverse name; `ptr` terms are deprecated (RFC 7208 section 5.5) and never match here.
-      throw Object.assign(new Error(`${type} is not asked`), { code: 'ENOTFOUND' });
-  }
-}
-
-function records<T>(answer: DnsAnswer<T>): T[] {
-  switch (answer.kind) {
-    case 'found':
-      return answer.records;
-    case 'nodata':
-      throw Object.assign(new Error('no data'), { code: 'ENODATA' });
-    case 'nxdomain':
-      throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' });
-    case 'failed':
-      throw Object.assign(new Error(answer.reason), { code: 'ESERVFAIL' });
-  }
 }
 
 function missing(reason: string): Finding {
