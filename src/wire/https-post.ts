@@ -1,24 +1,22 @@
 /**
  * HTTPS requests to places that somebody else named: webhook endpoints, policy hosts, attachments.
  *
- * Promises that only addresses which passed `isAllowed` are ever connected to, checked on the address
- * of the socket before a byte of the request is written; TLS 1.2 or later, verified against the public
- * roots and the operator's own CA. Never follows a redirect, never reads a proxy from the environment,
- * never lasts longer than its deadline however the answer drips, never keeps more of it than allowed,
- * and no error text ever repeats what the other side said. Every end is a value; nothing throws.
+ * Promises that only addresses which passed `isAllowed` are ever connected to (guarded-agent). Never
+ * follows a redirect, never reads a proxy from the environment, never lasts longer than its deadline
+ * however the answer drips, never keeps more of it than allowed, and no error text ever repeats what
+ * the other side said. Every end is a value; nothing throws.
  */
-import type { Networks } from './networks.ts';
-import type { Resolver } from './resolver.ts';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { ConnectError, type GuardedAgent, type GuardedOptions } from './guarded-agent.ts';
+import { parseTarget, type Target } from './https-target.ts';
 
-export interface GuardedRequest {
+export interface GuardedGet {
   /** Must be https without user info; anything else is a refused failure. */
   url: string;
-  headers: Record<string, string>;
-  resolver: Resolver;
-  /** Networks the operator admits beside the public internet. */
-  allowNetworks: Networks;
-  /** PEM certificates of private CAs, beside the public roots. */
-  ca: readonly string[];
+  headers: Readonly<Record<string, string>>;
+  /** Decides about addresses and keeps connections for reuse. */
+  agent: GuardedAgent;
   /** Absolute, from the call to the last byte of the answer, name lookup and drip included. */
   timeoutMs: number;
   /** Bytes of the answer's body that are read. */
@@ -26,11 +24,11 @@ export interface GuardedRequest {
   signal?: AbortSignal;
 }
 
-export interface GuardedPost extends GuardedRequest {
+export interface GuardedPost extends GuardedGet {
   body: string | Uint8Array;
 }
 
-/** Short, fixed words for the caller; `isRefused`: our own rules forbade it, nothing was sent. */
+/** Fixed words for the caller; `isRefused`: our own rules forbade it, nothing was sent. */
 export interface RequestFailure {
   kind: 'failed';
   reason: string;
@@ -57,11 +55,164 @@ export type GetResult =
       contentType: string;
       body: Buffer;
     }
-  /** An answer longer than `maxAnswerBytes` is a failure here, never cut. */
   | RequestFailure;
 
-/** Posts `body`. The answer's body is read up to the cap and thrown away. Never throws. */
-export declare function guardedPost(request: GuardedPost): Promise<PostResult>;
+/** Posts `body`. The answer's body is read up to the cap and thrown away. */
+export async function guardedPost(request: GuardedPost): Promise<PostResult> {
+  const result = await exchange(request, 'POST', Buffer.from(request.body));
+  if (result.kind === 'failed') return result;
+  const { statusCode, durationMs, message } = result;
+  const retryAfterSeconds = readRetryAfter(message.headers['retry-after']);
+  return { kind: 'answered', statusCode, durationMs, retryAfterSeconds };
+}
 
-/** Gets a document whole. Never throws. */
-export declare function guardedGet(request: GuardedRequest): Promise<GetResult>;
+/** Gets a document whole: an answer longer than the cap, or cut off, is a failure. */
+export async function guardedGet(request: GuardedGet): Promise<GetResult> {
+  const result = await exchange(request, 'GET', null);
+  if (result.kind === 'failed') return result;
+  const { statusCode, durationMs, message, chunks, isWhole } = result;
+  if (!isWhole) {
+    return failure('the answer is too long or was cut off', durationMs, false);
+  }
+  const contentType = (message.headers['content-type'] ?? '').split(';')[0]?.trim() ?? '';
+  return {
+    kind: 'answered',
+    statusCode,
+    durationMs,
+    contentType: contentType.toLowerCase(),
+    body: Buffer.concat(chunks),
+  };
+}
+
+interface Answer {
+  kind: 'answered';
+  statusCode: number;
+  durationMs: number;
+  message: IncomingMessage;
+  chunks: Buffer[];
+  isWhole: boolean;
+}
+
+async function exchange(
+  request: GuardedGet,
+  method: 'GET' | 'POST',
+  body: Buffer | null,
+): Promise<Answer | RequestFailure> {
+  const beganAt = performance.now();
+  const elapsedMs = (): number => Math.round(performance.now() - beganAt);
+  const target = parseTarget(request.url);
+  if ('refused' in target) return failure(target.refused, 0, true);
+  const deadline = new AbortController();
+  const abort = (): void => deadline.abort();
+  const timer = setTimeout(abort, request.timeoutMs);
+  request.signal?.addEventListener('abort', abort, { once: true });
+  try {
+    for (let isSecondTry = false; ; isSecondTry = true) {
+      const end = await once(request, target, method, body, deadline.signal);
+      if (end.kind === 'answered') return { ...end, durationMs: elapsedMs() };
+      // The server closed an idle connection while we reused it: nothing of this request was answered.
+      if (end.wasReused && !isSecondTry && !deadline.signal.aborted) continue;
+      const seconds = request.timeoutMs / 1000;
+      return deadline.signal.aborted
+        ? failure(`no complete answer within ${seconds} s`, elapsedMs(), false)
+        : failure(wordsFor(end.error), elapsedMs(), isRefusal(end.error));
+    }
+  } finally {
+    clearTimeout(timer);
+    request.signal?.removeEventListener('abort', abort);
+  }
+}
+
+type End = Omit<Answer, 'durationMs'> | { kind: 'failed'; error: Error; wasReused: boolean };
+
+/** One exchange on one connection; always resolves, and leaves no connection behind when it fails. */
+function once(
+  request: GuardedGet,
+  target: Target,
+  method: string,
+  body: Buffer | null,
+  signal: AbortSignal,
+): Promise<End> {
+  return new Promise((resolve) => {
+    const options: GuardedOptions = {
+      agent: request.agent,
+      host: target.host,
+      port: target.port,
+      path: target.url.pathname + target.url.search,
+      method,
+      headers: {
+        ...request.headers,
+        host: target.url.host,
+        ...(body !== null && { 'content-length': String(body.length) }),
+      },
+      guard: { host: target.host, port: target.port, signal },
+    };
+    const outgoing: ClientRequest = httpsRequest(options);
+    const settle = (end: End): void => {
+      signal.removeEventListener('abort', onAbort);
+      resolve(end);
+    };
+    const fail = (error: Error): void => {
+      // Before settling: `reusedSocket` is only meaningful while no answer has begun.
+      settle({ kind: 'failed', error, wasReused: outgoing.reusedSocket });
+      outgoing.destroy();
+    };
+    const onAbort = (): void => fail(new Error('deadline'));
+    signal.addEventListener('abort', onAbort, { once: true });
+    outgoing.on('error', fail);
+    outgoing.on('response', (message) => {
+      const { statusCode } = message;
+      if (statusCode === undefined) return fail(new Error('no status'));
+      const chunks: Buffer[] = [];
+      let length = 0;
+      const finish = (isWhole: boolean): void =>
+        settle({ kind: 'answered', statusCode, message, chunks, isWhole });
+      message.on('data', (chunk: Buffer) => {
+        length += chunk.length;
+        if (length <= request.maxAnswerBytes) return void chunks.push(chunk);
+        finish(false);
+        outgoing.destroy();
+      });
+      message.on('end', () => finish(message.complete));
+      // The status line has said what became of the request; a body cut short changes nothing of it.
+      message.on('error', () => finish(false));
+      message.on('close', () => finish(message.complete));
+    });
+    outgoing.end(body);
+  });
+}
+
+/** RFC 9110 section 10.2.3: seconds, or a date. */
+function readRetryAfter(value: string | undefined): number | null {
+  if (value === undefined) return null;
+  if (/^\d{1,9}$/.test(value.trim())) return Number(value);
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000));
+}
+
+function failure(reason: string, durationMs: number, isRefused: boolean): RequestFailure {
+  return { kind: 'failed', reason, durationMs, isRefused };
+}
+
+function isRefusal(error: Error): boolean {
+  return error instanceof ConnectError && error.isRefused;
+}
+
+/** By error code; texts of libraries may quote what the other side sent and are never passed on. */
+const WORDS: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, 'the connection was refused'],
+  [/^(ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/, 'the host is unreachable'],
+  [/^(ECONNRESET|EPIPE|ECONNABORTED)$/, 'the connection was closed before an answer came'],
+  [/^ETIMEDOUT$/, 'the connection timed out'],
+  [/^CERT_HAS_EXPIRED$/, 'the TLS certificate has expired'],
+  [/^ERR_TLS_CERT_ALTNAME/, 'the TLS certificate is not for this host'],
+  [/(CERT|ISSUER|LEAF_SIGNATURE|CHAIN)/, 'the TLS certificate is not trusted'],
+  [/(SSL|TLS)/, 'the TLS handshake failed'],
+  [/^HPE_/, 'the answer is not valid HTTP'],
+];
+
+function wordsFor(error: Error): string {
+  if (error instanceof ConnectError) return error.message;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return WORDS.find(([pattern]) => pattern.test(code))?.[1] ?? 'the connection failed';
+}
