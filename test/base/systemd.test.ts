@@ -1,0 +1,56 @@
+/** sd_notify against a datagram socket of another program (Python), because the runtime has none. */
+import { expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { createNotifier } from '../../src/base/systemd.ts';
+
+const LISTENER = `
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+name = sys.argv[1]
+s.bind('\\0' + name[1:] if name.startswith('@') else name)
+s.settimeout(10)
+print('bound', flush=True)
+print(s.recv(4096).decode(), flush=True)
+`;
+
+async function hear(path: string, state: string): Promise<{ isSent: boolean; heard: string }> {
+  const listener = Bun.spawn(['/usr/bin/python3', '-c', LISTENER, path], { stdout: 'pipe' });
+  const reader = listener.stdout.getReader();
+  await reader.read();
+  const isSent = createNotifier({ NOTIFY_SOCKET: path }, process.pid).notify(state);
+  const { value } = await reader.read();
+  return { isSent, heard: new TextDecoder().decode(value) };
+}
+
+test('a state arrives at a socket with a path', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'notify-'));
+  const result = await hear(join(folder, 'notify'), 'READY=1\nSTATUS=listening');
+  rmSync(folder, { recursive: true });
+  expect(result).toEqual({ isSent: true, heard: 'READY=1\nSTATUS=listening\n' });
+});
+
+test('a state arrives at an abstract socket', async () => {
+  const result = await hear(`@postrider-test-${process.pid}`, 'STOPPING=1');
+  expect(result).toEqual({ isSent: true, heard: 'STOPPING=1\n' });
+});
+
+test.each([
+  [{}, false],
+  [{ NOTIFY_SOCKET: '/nowhere/notify' }, false],
+  [{ NOTIFY_SOCKET: 'relative' }, false],
+  [{ NOTIFY_SOCKET: `/${'x'.repeat(200)}` }, false],
+])('nobody listens: %p', (environment, isSent) => {
+  expect(createNotifier(environment, 1).notify('READY=1')).toBe(isSent);
+});
+
+test('the watchdog counts only when it is meant for this process', () => {
+  const ask = (environment: Record<string, string>): number | null =>
+    createNotifier(environment, 42).watchdogMs;
+  expect(ask({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '42' })).toBe(30_000);
+  expect(ask({ WATCHDOG_USEC: '30000000' })).toBe(30_000);
+  expect(ask({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' })).toBeNull();
+  expect(ask({})).toBeNull();
+});
