@@ -8,7 +8,8 @@
 import { encodeReturnPath } from '../mail/return-path.ts';
 import type { Recipient } from '../store/rows.ts';
 import type { Deadlines } from '../wire/smtp-deadlines.ts';
-import type { SendResult, SessionOptions, SmtpSession } from '../wire/smtp-client.ts';
+import type { SessionOptions, SmtpSession } from '../wire/smtp-client.ts';
+import type { Envelope, SendResult } from '../wire/smtp-transaction.ts';
 import type { Context } from './context.ts';
 import type { SignedMessage, SignedMessages } from './deliver-message.ts';
 import type { Site, SiteHost, SiteResult } from './deliver-site.ts';
@@ -120,7 +121,7 @@ async function tryAddress(
       return { outcome: unreached(place, acquired), mayTryNext: !acquired.isLocal };
     }
     const { session, isReused } = acquired;
-    const result = await session.send(envelopeOf(tools, job));
+    const result = await send(session, envelopeOf(tools, job));
     tools.sessions.release(session);
     // A kept session may have been closed by the other side meanwhile: that says nothing of the message.
     const wasStale = isReused && result.kind === 'broken' && !result.mayBeDuplicate;
@@ -128,7 +129,19 @@ async function tryAddress(
   }
 }
 
-function envelopeOf(tools: DeliverTools, { recipient, signed, site }: Job) {
+/** A message or address that must not be put on a wire makes `send` throw: nothing was said then. */
+async function send(
+  session: SmtpSession,
+  envelope: Envelope,
+): Promise<SendResult | { kind: 'unspeakable'; cause: string }> {
+  try {
+    return await session.send(envelope);
+  } catch (error) {
+    return { kind: 'unspeakable', cause: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function envelopeOf(tools: DeliverTools, { recipient, signed, site }: Job): Envelope {
   const mac = (text: string): Buffer => tools.ctx.secrets.mac('return-path', text);
   // RFC 6531 section 3.2: only these need the extension at the receiver.
   const needsSmtpUtf8 = signed.needsSmtpUtf8 || hasNonAscii(recipient.address);
@@ -170,7 +183,12 @@ function unreached(place: Place, failure: Failure): Outcome {
   };
 }
 
-function ended(job: Job, place: Place, session: SmtpSession, result: SendResult): Outcome {
+function ended(
+  job: Job,
+  place: Place,
+  session: SmtpSession,
+  result: Awaited<ReturnType<typeof send>>,
+): Outcome {
   const where = {
     host: place.host.name,
     address: place.address,
@@ -194,6 +212,8 @@ function ended(job: Job, place: Place, session: SmtpSession, result: SendResult)
         cause: result.cause,
         mayBeDuplicate: result.mayBeDuplicate,
       };
+    case 'unspeakable':
+      return { ...where, kind: 'impossible', stage: 'mail', reply: null, cause: result.cause };
     case 'unsupported': {
       const cause = `the server does not offer ${result.extension}, which this address or message needs`;
       return { ...where, kind: 'impossible', stage: 'ehlo', reply: null, cause };

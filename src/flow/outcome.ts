@@ -130,6 +130,7 @@ function factsOf(ended: EndedAttempt, end: Verdict): Record<string, unknown> {
     address: outcome.address,
     tls: outcome.tls,
     class: end.class,
+    ...(end.kind === 'bounced' ? { bounce: { type: end.bounceType, subType: end.subType } } : {}),
     ...(end.hint === null ? {} : { hint: end.hint }),
     ...(outcome.mayBeDuplicate ? { may_be_duplicate: true } : {}),
   };
