@@ -26,74 +26,67 @@ export interface Built {
 
 /** Builds the rows for one taken draft. `now`: epoch milliseconds. */
 export function buildMessage(ctx: Context, sender: Sender, taken: Taken, now: number): Built {
-  const { draft } = taken;
+  const { draft, addressees } = taken;
   const message = newMessage(ctx, sender, taken, now);
-  const recipients: Recipient[] = [];
-  const suppressedEvents: NewEvent[] = [];
-  const simulatedEvents: NewEvent[] = [];
-  for (const addressee of taken.addressees) {
-    const recipient = newRecipient(ctx, message, addressee, now);
-    if (addressee.suppression !== null) {
-      const { reason } = addressee.suppression;
-      recipient.status = 'suppressed';
-      recipient.lastReason = `The recipient is suppressed: ${reason}.`;
-      const payload = { reason };
-      suppressedEvents.push(
-        newEvent(ctx, {
-          message,
-          recipient,
-          type: 'email.suppressed',
-          occurredAt: now,
-          payload,
-          extra: null,
-        }),
-      );
-    } else if (addressee.simulation !== null) {
-      const end = simulate(ctx, message, recipient, addressee.simulation);
-      recipient.status = end.status;
-      recipient.lastReason = end.reason;
-      recipient.attempts = end.status === 'suppressed' ? 0 : 1;
-      simulatedEvents.push(...end.events);
-    }
+  const recipients = addressees.map((addressee) => newRecipient(ctx, message, addressee, now));
+  // Events show in the order their ids are drawn: who is left out, then the queue, then what was simulated.
+  const events: NewEvent[] = [];
+  recipients.forEach((recipient, place) => {
+    const reason = suppressionOf(addressees[place]);
+    if (reason !== null) events.push(leaveOut(ctx, message, recipient, reason, now));
+  });
+  const isSuppressed = events.length === recipients.length;
+  if (!isSuppressed) events.push(queuedEvent(ctx, message, now));
+  recipients.forEach((recipient, place) => {
+    const simulation = addressees[place]?.simulation ?? null;
+    if (simulation === null || simulation === 'suppressed') return;
+    if (recipient.status === 'suppressed') return;
+    const end = simulate(ctx, message, recipient, simulation);
+    Object.assign(recipient, { status: end.status, lastReason: end.reason, attempts: 1 });
+    events.push(...end.events);
+  });
+  for (const recipient of recipients) {
     if (recipient.status !== 'queued') recipient.nextAttemptAt = null;
-    recipients.push(recipient);
   }
+
   const statuses = recipients.map(({ status }) => status);
   const open = statuses.filter((status) => status === 'queued').length;
-  const isSuppressed = statuses.every((status) => status === 'suppressed');
-  const events = [...suppressedEvents];
-  if (!isSuppressed) {
-    events.push(
-      newEvent(ctx, {
-        message,
-        recipient: null,
-        type: 'email.queued',
-        occurredAt: now,
-        payload: null,
-        extra: null,
-      }),
-    );
-  }
-  events.push(...simulatedEvents);
-  message.status = messageStatus(statuses, open > 0, statusOf(simulatedEvents.at(-1)));
-  message.failureReason = failureReason(message.status, recipients);
+  message.status = messageStatus(statuses, open > 0, statusOf(events.at(-1)));
+  message.failureReason =
+    recipients.find(({ status }) => status === message.status)?.lastReason ?? null;
+  const { html, text, headers, attachments, raw } = draft;
+  const body = { html, text, headers, attachments, raw };
   return {
-    accepted: {
-      message,
-      body: {
-        html: draft.html,
-        text: draft.text,
-        headers: draft.headers,
-        attachments: draft.attachments,
-        raw: draft.raw,
-      },
-      recipients,
-      events,
-    },
+    accepted: { message, body, recipients, events },
     result: open > 0 ? 'queued' : isSuppressed ? 'suppressed' : 'sent',
     isOpen: open > 0,
     usage: open,
   };
+}
+
+/** Why a recipient is left out, or null. */
+function suppressionOf(addressee: Addressee | undefined): string | null {
+  if (addressee?.simulation === 'suppressed') return 'simulated';
+  return addressee?.suppression?.reason ?? null;
+}
+
+function leaveOut(
+  ctx: Context,
+  message: Message,
+  recipient: Recipient,
+  reason: string,
+  occurredAt: number,
+): NewEvent {
+  recipient.status = 'suppressed';
+  recipient.lastReason = `The recipient is suppressed (${reason}).`;
+  const payload = { reason };
+  const type = 'email.suppressed';
+  return newEvent(ctx, { message, recipient, type, occurredAt, payload, extra: null });
+}
+
+function queuedEvent(ctx: Context, message: Message, occurredAt: number): NewEvent {
+  const type = 'email.queued';
+  return newEvent(ctx, { message, recipient: null, type, occurredAt, payload: null, extra: null });
 }
 
 function newMessage(ctx: Context, sender: Sender, { draft, domain }: Taken, now: number): Message {
@@ -147,11 +140,7 @@ function texts(mailboxes: readonly Mailbox[]): string[] {
   return mailboxes.map((mailbox) => formatAddress(mailbox));
 }
 
-/** What a message shows right after this event; `queued` when nothing was simulated. */
+/** What a message shows right after this event. */
 function statusOf(event: NewEvent | undefined): MessageStatus {
   return event === undefined ? 'queued' : (event.type.slice('email.'.length) as MessageStatus);
-}
-
-function failureReason(status: MessageStatus, recipients: readonly Recipient[]): string | null {
-  return recipients.find((recipient) => recipient.status === status)?.lastReason ?? null;
 }

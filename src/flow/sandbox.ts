@@ -23,6 +23,8 @@ export const SIMULATIONS = [
   'suppressed',
 ] as const;
 export type Simulation = (typeof SIMULATIONS)[number];
+/** A simulated recipient that is not left out. */
+export type SimulatedDelivery = Exclude<Simulation, 'suppressed'>;
 
 /** The simulated end of a mailbox: null for a real one, `unknown` for a name the sandbox does not have. */
 export function simulationOf(mailbox: Mailbox): Simulation | 'unknown' | null {
@@ -49,7 +51,6 @@ const REPLY_OK = '250 2.0.0 OK (simulated)';
 const REPLY_BOUNCE = '550 5.1.1 No such mailbox (simulated)';
 const REPLY_DELAY = '451 4.3.0 Try again later (simulated)';
 const REASON_FAILED = 'No server could be reached (simulated).';
-const REASON_SUPPRESSED = 'The recipient is suppressed (simulated).';
 const DELAY_MS = 60_000;
 
 /** Plays `simulation` for one recipient: its last status and its events, oldest first. */
@@ -57,7 +58,7 @@ export function simulate(
   ctx: Pick<Context, 'clock'>,
   message: EventInput['message'],
   recipient: NonNullable<EventInput['recipient']>,
-  simulation: Simulation,
+  simulation: SimulatedDelivery,
 ): SimulatedEnd {
   const now = ctx.clock.now();
   const events = stepsOf(simulation, now).map(({ type, payload, extra }) =>
@@ -66,19 +67,18 @@ export function simulate(
   return { ...ENDS[simulation], events };
 }
 
-const ENDS: Record<Simulation, { status: MessageStatus; reason: string | null }> = {
+const ENDS: Record<SimulatedDelivery, { status: MessageStatus; reason: string | null }> = {
   delivered: { status: 'delivered', reason: null },
   bounced: { status: 'bounced', reason: REPLY_BOUNCE },
   complained: { status: 'complained', reason: null },
   delayed: { status: 'delivered', reason: null },
   failed: { status: 'failed', reason: REASON_FAILED },
-  suppressed: { status: 'suppressed', reason: REASON_SUPPRESSED },
 };
 
 const SENT = step('email.sent', { attempt: 1 });
 const DELIVERED = step('email.delivered', { attempt: 1, host: SANDBOX_DOMAIN, reply: REPLY_OK });
 
-function stepsOf(simulation: Simulation, now: number): Step[] {
+function stepsOf(simulation: SimulatedDelivery, now: number): Step[] {
   switch (simulation) {
     case 'delivered':
       return [SENT, DELIVERED];
@@ -117,8 +117,6 @@ function stepsOf(simulation: Simulation, now: number): Step[] {
       return [
         step('email.failed', { reason: REASON_FAILED }, { failed: { reason: REASON_FAILED } }),
       ];
-    case 'suppressed':
-      return [step('email.suppressed', { reason: REASON_SUPPRESSED })];
   }
 }
 
