@@ -69,13 +69,25 @@ export class QueueFeed {
     const { ctx, waiting, ready } = this.#options;
     const now = ctx.clock.now();
     try {
-      const { domain } = destination;
-      const refs = await ctx.store.recipientsDue(now, now, LINE_MAX, null, domain);
-      destination.hasMore = false;
-      for (const ref of refs) waiting.add(ref);
-      if (refs.length >= LINE_MAX) destination.hasMore = true;
+      const { domain, line } = destination;
+      if (destination.filledTo !== null && destination.filledTo.dueAt > now) {
+        destination.filledTo = null;
+      }
+      const limit = LINE_MAX - line.length;
+      const refs = await ctx.store.recipientsDue(now, now, limit, destination.filledTo, domain);
+      destination.hasMore = refs.length >= limit;
+      for (const ref of refs) {
+        waiting.add(ref);
+        // Turned away: it is read again from here when there is room.
+        if (waiting.isFull || line.length >= LINE_MAX) {
+          destination.hasMore = true;
+          break;
+        }
+        destination.filledTo = ref;
+      }
     } catch (error) {
       this.#report(error);
+      this.#seen = null;
     }
     destination.isFilling = false;
     ready(destination);

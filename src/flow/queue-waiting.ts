@@ -22,6 +22,8 @@ export class Destination {
   readonly line: RecipientRef[] = [];
   /** The store has due recipients that the line does not hold. */
   hasMore = false;
+  /** What was due up to here has been in the line. */
+  filledTo: RecipientRef | null = null;
   /** Where its mail goes; null until it is known. */
   place: { lane: Lane; found: SiteResult; until: number } | null = null;
   /** Its hosts are being looked up. */
@@ -53,6 +55,10 @@ export class Waiting {
     return this.#inLines;
   }
 
+  get isFull(): boolean {
+    return this.#inLines >= TOTAL_MAX;
+  }
+
   /** Makes every destination be looked up anew before its next attempt. */
   forgetPlaces(): void {
     for (const { place } of this.#destinations.values()) if (place !== null) place.until = 0;
@@ -62,15 +68,13 @@ export class Waiting {
   add(ref: RecipientRef): Destination | null {
     if (this.#held.has(ref.id)) return null;
     let destination = this.#destinations.get(ref.domain);
+    if (this.isFull) this.#hasMissed = true;
     if (destination === undefined) {
-      if (this.#inLines >= TOTAL_MAX) {
-        this.#hasMissed = true;
-        return null;
-      }
+      if (this.isFull) return null;
       destination = new Destination(ref.domain);
       this.#destinations.set(ref.domain, destination);
     }
-    if (destination.line.length >= LINE_MAX || this.#inLines >= TOTAL_MAX) {
+    if (destination.line.length >= LINE_MAX || this.isFull) {
       destination.hasMore = true;
       return destination;
     }
@@ -107,7 +111,7 @@ export class Waiting {
     this.#destinations.delete(destination.domain);
   }
 
-  /** Whether destinations were turned away for want of room since the last call, and there is room again. */
+  /** Whether somebody was turned away for want of room since the last call, and there is room again. */
   takeMissed(): boolean {
     if (!this.#hasMissed || this.#inLines > TOTAL_MAX / 2) return false;
     this.#hasMissed = false;

@@ -42,6 +42,13 @@ export function queueReads(db: Database): QueueReads {
       ' WHERE next_attempt_at IS NOT NULL AND (next_attempt_at, id) > (?, ?) AND next_attempt_at <= ?' +
       ' AND (lease_until IS NULL OR lease_until <= ?) ORDER BY next_attempt_at, id LIMIT ?',
   );
+  // By the same index: it passes over what is due for others, but only over that.
+  const dueOf = db.prepare<RecipientRef, [number, string, number, number, string, number]>(
+    'SELECT id, message_id AS messageId, domain, next_attempt_at AS dueAt FROM recipients' +
+      ' INDEXED BY recipients_by_due' +
+      ' WHERE next_attempt_at IS NOT NULL AND (next_attempt_at, id) > (?, ?) AND next_attempt_at <= ?' +
+      ' AND (lease_until IS NULL OR lease_until <= ?) AND domain = ? ORDER BY next_attempt_at, id LIMIT ?',
+  );
   const nextDue = db.prepare<{ at: number | null }, [number]>(
     'SELECT min(next_attempt_at) AS at FROM recipients WHERE next_attempt_at > ?',
   );
@@ -89,8 +96,10 @@ export function queueReads(db: Database): QueueReads {
   const mapEndpoint = (row: EndpointRow | null) => (row === null ? null : endpointOf(row));
 
   return {
-    recipientsDue: (now, until, limit, after) =>
-      due.all(after?.dueAt ?? 0, after?.id ?? '', until, now, limit),
+    recipientsDue(now, until, limit, after, domain) {
+      const from = [after?.dueAt ?? 0, after?.id ?? '', until, now] as const;
+      return domain === undefined ? due.all(...from, limit) : dueOf.all(...from, domain, limit);
+    },
     nextRecipientDue: (after) => nextDue.get(after)?.at ?? null,
     queue({ domain, limit, after }) {
       if (domain !== null) return queueOf.all(domain, after ?? '', limit);

@@ -53,6 +53,8 @@ export interface QueueRig {
   /** Resolves when `count` attempts have ended for the message (all recipients together). */
   attempted(messageId: string, count: number): Promise<Settled[]>;
   state(messageId: string): Promise<Settled[]>;
+  /** Resolves when no attempt is under way. */
+  idle(): Promise<void>;
   /** Stops the queue and starts another on the same store, as a restart does. */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -180,6 +182,9 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
     async attempted(messageId, count) {
       await finished.atLeast(count, (id) => id === messageId);
       return state(messageId);
+    },
+    async idle() {
+      while (queue.counts().inFlight > 0) await new Promise((resolve) => setImmediate(resolve));
     },
     async restart() {
       await queue.stop();

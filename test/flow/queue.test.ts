@@ -1,6 +1,7 @@
 /** The queue end to end: a real store, real sockets, a movable clock. */
 import { afterEach, describe, expect, test } from 'bun:test';
 
+import { explain } from '../../src/flow/queue-operator.ts';
 import { verifyOwn } from '../../src/mail/dkim-proof.ts';
 import { decodeReturnPath } from '../../src/mail/return-path.ts';
 import { startReceiver } from '../rig/receiver.ts';
@@ -212,6 +213,64 @@ describe('a session', () => {
     const second = await rig.send(['bob@other.example']);
     await rig.attempted(second.id, 1);
     expect(mx.messages.items.map((m) => m.connection)).toEqual([1, 1]);
+  });
+});
+
+test('a line longer than memory holds is delivered whole, each recipient once', async () => {
+  const { rig, mx } = await start({ isStarted: false });
+  rig.names.set('other.example', 'MX', ['10 mx.example.com']);
+  const to = Array.from({ length: 1_300 }, (_, place) => `r${place}@example.com`);
+  const { message } = await rig.accept(to);
+  const other = await rig.accept(['ann@other.example']);
+  await rig.queue.start();
+  expect(rig.queue.counts().inLines).toBeLessThanOrEqual(600);
+  await rig.attempted(other.message.id, 1);
+  const settled = await rig.attempted(message.id, to.length);
+  expect(settled.every(({ recipient }) => recipient.status === 'delivered')).toBe(true);
+  const received = mx.messages.items.flatMap((m) => m.to).filter((a) => a !== 'ann@other.example');
+  expect(received.sort()).toEqual(to.sort());
+}, 20_000);
+
+test('the kill switch rests the queue, and lifting it goes on', async () => {
+  const { rig, mx } = await start();
+  rig.queue.setResting(true);
+  const message = await rig.send(['ann@example.com']);
+  await rig.clock.advance(5 * MINUTE);
+  expect(mx.connections()).toBe(0);
+  rig.queue.setResting(false);
+  const [settled] = await rig.attempted(message.id, 1);
+  expect(settled?.recipient.status).toBe('delivered');
+});
+
+describe('the operator', () => {
+  test('tries now what waits, and reads why it waits', async () => {
+    const { rig, mx } = await start();
+    let refusals = 1;
+    mx.script.rcpt = () => (refusals-- > 0 ? '450 4.2.1 busy' : null);
+    const message = await rig.send(['ann@example.com']);
+    const [waiting] = await rig.attempted(message.id, 1);
+    if (waiting === undefined) throw new Error('no recipient');
+    const sentence = explain(waiting.recipient, rig.clock.now());
+    expect(sentence).toStartWith('ann@example.com is tried again at 2026-01-15T12:01:00.000Z');
+    expect(sentence).toContain(
+      'after one attempt: mx.example.com (127.0.0.1) answered 450 4.2.1 busy',
+    );
+    expect(await rig.queue.retry({ id: waiting.recipient.id, domain: null })).toBe(1);
+    const [settled] = await rig.attempted(message.id, 2);
+    expect(settled?.recipient.status).toBe('delivered');
+  });
+
+  test('gives up what waits, with an event', async () => {
+    const { rig, mx } = await start();
+    mx.script.rcpt = () => '450 4.2.1 busy';
+    const message = await rig.send(['ann@example.com']);
+    await rig.attempted(message.id, 1);
+    await rig.idle();
+    expect(await rig.queue.fail(message.id)).toBe(1);
+    const [settled] = await rig.state(message.id);
+    expect(settled?.recipient).toMatchObject({ status: 'failed', nextAttemptAt: null });
+    expect(typesOf(settled?.events ?? [])).toContain('email.failed');
+    expect(await rig.queue.fail(message.id)).toBe(0);
   });
 });
 
