@@ -1,37 +1,19 @@
 /**
  * What a refusal means: from reply code, enhanced code and text to class, bounce type and suppression.
  *
- * One table (`bounce-table.ts`) serves replies in a session and reports that come later. Promises that
+ * One pair of tables (`bounce-providers.ts`, `bounce-table.ts`) serves replies in a session and reports that come later. Promises that
  * only a permanent refusal which speaks of the address itself suppresses it (decisions, Status and
  * last_event): a blocklisted sender must never wipe out an audience. Never throws; what it does not
  * know is `unknown` and suppresses nothing.
  */
-import { PROVIDERS, ROWS, type BounceRow } from './bounce-table.ts';
+import { PROVIDERS, PROVIDER_ROWS } from './bounce-providers.ts';
+import type { BounceClass, BounceRow, BounceSubType } from './bounce-row.ts';
+import { GENERAL_ROWS } from './bounce-table.ts';
 
-export type BounceClass =
-  | 'recipient'
-  | 'mailbox_full'
-  | 'content'
-  | 'policy'
-  | 'reputation'
-  /** Too much at once: slow down, nothing else is wrong. */
-  | 'rate'
-  | 'network'
-  | 'protocol'
-  | 'unknown';
+export type { BounceClass, BounceSubType } from './bounce-row.ts';
 
 /** `bounce.type` of the interface. */
 export type BounceType = 'Permanent' | 'Transient' | 'Undetermined';
-
-/** `bounce.subType` of the interface. */
-export type BounceSubType =
-  | 'General'
-  | 'NoEmail'
-  | 'MailboxFull'
-  | 'MessageTooLarge'
-  | 'ContentRejected'
-  | 'AttachmentRejected'
-  | 'PolicyBlocked';
 
 export interface Reply {
   /** Three digits; 0 when a report names none. */
@@ -66,15 +48,21 @@ const ADDRESS_CODES: ReadonlySet<string> = new Set([
   '5.2.1',
 ]);
 
+/** What of a reply is read, in characters: bounds the work of the table's patterns. */
+const MAX_TEXT_LENGTH = 1_000;
+
 /** Stages at which a reply speaks of one recipient. */
 const RECIPIENT_STAGES: ReadonlySet<string> = new Set(['rcpt', 'dot', 'data', 'report']);
 
 /** Classifies one reply or one recipient of a report. Pure; the same input gives the same verdict. */
 export function classifyReply(reply: Reply): BounceVerdict {
-  const text = reply.text.slice(0, 4_000);
-  const enhanced = reply.enhanced ?? enhancedIn(text);
-  const row = ROWS.find((row) => matches(row, reply.code, enhanced, text)) ?? null;
-  const bounceType = typeOf(reply.code, enhanced);
+  const text = reply.text.slice(0, MAX_TEXT_LENGTH);
+  // X.0.0 says nothing (RFC 3463 section 3.1); Exim's reports carry it whatever the reply was.
+  const isSaying = reply.enhanced !== null && !/^\d\.0\.0$/.test(reply.enhanced);
+  const enhanced = isSaying ? reply.enhanced : enhancedIn(text);
+  const fits = (row: BounceRow): boolean => matches(row, reply.code, enhanced, text);
+  const row = PROVIDER_ROWS.find(fits) ?? GENERAL_ROWS.find(fits);
+  const bounceType = typeOf(reply.code, enhanced ?? reply.enhanced, reply.stage);
   const isPermanent = bounceType === 'Permanent';
   const isAddressCode = enhanced === null || ADDRESS_CODES.has(enhanced);
   return {
@@ -95,19 +83,23 @@ export function classifyReply(reply: Reply): BounceVerdict {
 
 /** The first enhanced code inside a reply's text, which some servers put behind other words. */
 export function enhancedIn(text: string): string | null {
-  return /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.]*\d)/.exec(text)?.[0] ?? null;
+  return /(?<![\d.])[45]\.\d{1,3}\.\d{1,3}(?![\d.]*\d)/.exec(text)?.[0] ?? null;
 }
 
 function matches(row: BounceRow, code: number, enhanced: string | null, text: string): boolean {
-  if (row.codes !== undefined && !row.codes.includes(code)) return false;
-  if (row.enhanced !== undefined && (enhanced === null || !row.enhanced.test(enhanced)))
-    return false;
-  return row.text === undefined || row.text.test(text);
+  if (row.codes !== null && !row.codes.includes(code)) return false;
+  if (row.enhanced !== null && (enhanced === null || !row.enhanced.test(enhanced))) return false;
+  return row.text === null || row.text.test(text);
 }
 
-/** The reply code decides; where a report has none, the class digit of the enhanced code. */
-function typeOf(code: number, enhanced: string | null): BounceType {
-  const digit = code >= 400 && code < 600 ? Math.floor(code / 100) : Number(enhanced?.[0] ?? 0);
+/**
+ * In a session the reply code decides (RFC 5321 section 4.2.1), in a report the status: Exchange reports
+ * an expired message as `550 4.4.7`.
+ */
+function typeOf(code: number, enhanced: string | null, stage: string): BounceType {
+  const hasCode = code >= 400 && code < 600;
+  const isByCode = hasCode && (stage !== 'report' || enhanced === null);
+  const digit = isByCode ? Math.floor(code / 100) : Number(enhanced?.[0] ?? 0);
   if (digit === 5) return 'Permanent';
   return digit === 4 ? 'Transient' : 'Undetermined';
 }

@@ -76,7 +76,7 @@ function writeHeader(input: ComposeInput): string {
   // RFC 5322 section 3.3: the zone is numeric.
   header += writeField('Date', input.date.toUTCString().replace('GMT', '+0000'));
   header += writeField('Message-ID', input.messageId);
-  if (input.feedbackId !== null) header += writeField('Feedback-ID', input.feedbackId);
+  if (input.feedbackId !== null) header += checkedField('Feedback-ID', input.feedbackId);
   for (const [name, value] of input.headers) header += customField(name, value);
   return header;
 }
@@ -85,6 +85,10 @@ function customField(name: string, value: string): string {
   if (!isHeaderName(name) || isReservedHeader(name)) {
     throw new Error(`not a custom header: ${JSON.stringify(name)}`);
   }
+  return checkedField(name, value);
+}
+
+function checkedField(name: string, value: string): string {
   const reason = checkHeaderValue(value);
   if (reason !== null) throw new Error(`header ${name} ${reason}`);
   return writeField(name, encodeText(value, name.length + 2));

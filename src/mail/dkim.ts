@@ -137,7 +137,7 @@ export function bodyHash(body: Buffer): string {
 export function relaxField(line: string): string {
   const unfolded = line.replaceAll('\r\n', '');
   const colon = unfolded.indexOf(':');
-  const name = unfolded.slice(0, colon).replace(/[ \t]+$/, '');
+  const name = unfolded.slice(0, colon).trimEnd();
   const value = unfolded.slice(colon + 1).replace(/[ \t]+/g, ' ');
   // Only the name is put in lower case, and only its ASCII; it has nothing else.
   return `${name.toLowerCase()}:${value.replace(/^ | $/g, '')}`;

@@ -94,7 +94,7 @@ export function writeField(name: string, value: string): string {
   if (!isHeaderName(name)) throw new Error(`not a header name: ${JSON.stringify(name)}`);
   const reason = checkCharacters(value, true);
   if (reason !== null) throw new Error(`header ${name} ${reason}`);
-  const trimmed = value.replace(/^[ \t]+|[ \t]+$/g, '');
+  const trimmed = value.trim();
   if (trimmed === '') return `${name}:\r\n`;
   const lines: string[] = [];
   let line = `${name}:`;
