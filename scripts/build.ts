@@ -5,9 +5,9 @@
  * minified (minified names switch off query validation in Elysia; test/e2e asserts that it works). Each worker is an
  * entry of its own, because a compiled Worker that is none is only missed at run time (oven-sh/bun#22098).
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const ROOT = join(import.meta.dir, '..');
 
@@ -21,17 +21,8 @@ const TARGETS: Record<string, { target: string; package: string }> = {
   'linux-arm64': { target: 'bun-linux-arm64', package: '@oven/bun-linux-aarch64' },
 };
 
-/** Files that are started as Workers: `new URL('./x.ts', import.meta.url)` in the source. */
-function workerEntries(): string[] {
-  const entries = new Set<string>();
-  for (const file of new Bun.Glob('src/**/*.ts').scanSync(ROOT)) {
-    const text = readFileSync(join(ROOT, file), 'utf8');
-    for (const match of text.matchAll(/new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g)) {
-      entries.add(relative(ROOT, join(ROOT, dirname(file), match[1] ?? '')));
-    }
-  }
-  return Array.from(entries).toSorted();
-}
+/** Files that are started as Workers. */
+const WORKERS = ['src/store/writer.ts'];
 
 function commit(): string {
   const run = Bun.spawnSync(['git', 'rev-parse', '--short=12', 'HEAD'], {
@@ -85,7 +76,7 @@ export function build(outfile: string, name: string | null): void {
         `BUILD_COMMIT=${JSON.stringify(commit())}`,
         ...platform,
         'src/main.ts',
-        ...workerEntries(),
+        ...WORKERS,
         '--outfile',
         outfile,
       ],

@@ -1,0 +1,121 @@
+/**
+ * The whole appliance: built from a config, started, drained.
+ *
+ * Promises that `start` either listens everywhere or leaves nothing behind, that nothing is accepted before the store
+ * is open, and that `stop` ends within 30 s: requests first, then open sessions and calls, the store last. Fails with
+ * `OperatorError` when the data directory or an address is in use.
+ */
+import { serveApi } from './api/serve.ts';
+import type { ApiServer } from './api/serve.ts';
+import { closeContext, openContext } from './appliance-context.ts';
+import type { ContextOptions } from './appliance-context.ts';
+import type { Config, Listen } from './base/config.ts';
+import { OperatorError } from './base/errors.ts';
+import { runOperation } from './control/operations.ts';
+import { ControlServer } from './control/server.ts';
+import { Capture } from './flow/capture.ts';
+import type { Context } from './flow/context.ts';
+import { DomainChecker } from './flow/domain-checker.ts';
+import { haltOf } from './flow/halt.ts';
+import { Queue } from './flow/queue.ts';
+import { WebhookDispatcher } from './flow/webhooks.ts';
+
+/** Where a started appliance can be reached. */
+export interface Addresses {
+  /** Base URL of the API, for this machine. */
+  http: string;
+  control: string;
+  /** Where capture mode's receiver listens. */
+  capture: string | null;
+}
+
+export interface Appliance {
+  ctx: Context;
+  addresses: Addresses;
+  queue: Queue;
+  dispatcher: WebhookDispatcher;
+  /** The receiver of capture mode. */
+  capture: Capture | null;
+  stop(): Promise<void>;
+}
+
+/** Opens the data directory and starts everything. Throws `OperatorError`, with nothing left running. */
+export async function startAppliance(config: Config, options: ContextOptions): Promise<Appliance> {
+  const ctx = await openContext(config, options);
+  // What has been started, in order; undone from the end.
+  const started: (() => Promise<void>)[] = [() => closeContext(ctx)];
+  try {
+    return await startParts(ctx, started);
+  } catch (error) {
+    await stopAll(started);
+    throw error;
+  }
+}
+
+async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promise<Appliance> {
+  const { config, log } = ctx;
+  const capture = config.delivery.mode === 'capture' ? new Capture(ctx.clock) : null;
+  const captureAt = capture === null ? null : await capture.start();
+  if (capture !== null) started.push(() => capture.stop());
+
+  const dispatcher = new WebhookDispatcher(ctx);
+  const queue = new Queue(ctx, dispatcher, { captureAt });
+  const checker = new DomainChecker(ctx);
+  const control = new ControlServer(
+    config.dataDir,
+    (name, args, progress) => runOperation({ ctx, queue, dispatcher, progress }, name, args),
+    log,
+  );
+
+  const server = await listen(ctx, queue, dispatcher);
+  started.push(async () => {
+    await Promise.all([queue.stop(), dispatcher.stop(), checker.stop()]);
+  });
+  // Undone first: no request may find a queue that has stopped.
+  started.push(() => server.stop());
+  queue.setResting(haltOf(ctx) !== null);
+  await queue.start();
+  dispatcher.start();
+  checker.start();
+  await control.start();
+  started.push(() => control.stop());
+
+  const addresses = {
+    http: server.url,
+    control: `${config.dataDir}/control.sock`,
+    capture: captureAt === null ? null : show(captureAt),
+  };
+  log.info('ready', { ...addresses });
+  return {
+    ctx,
+    addresses,
+    queue,
+    dispatcher,
+    capture,
+    async stop() {
+      log.info('stopping');
+      await stopAll(started);
+      log.info('stopped');
+    },
+  };
+}
+
+async function listen(ctx: Context, queue: Queue, webhooks: WebhookDispatcher): Promise<ApiServer> {
+  try {
+    return await serveApi(ctx, { queue, webhooks });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    throw new OperatorError(
+      `http.listen: ${show(ctx.config.http.listen)} is in use by another program`,
+      'Stop that program, or choose another address in the config file.',
+    );
+  }
+}
+
+async function stopAll(started: (() => Promise<void>)[]): Promise<void> {
+  for (let undo = started.pop(); undo !== undefined; undo = started.pop()) await undo();
+}
+
+function show({ host, port }: Listen): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

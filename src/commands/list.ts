@@ -1,0 +1,26 @@
+/** Every command by its name, in the order of the help. */
+import { account } from './account.ts';
+import { check } from './check.ts';
+import type { Group } from './command.ts';
+import { domain } from './domain.ts';
+import { halt, resume } from './halt.ts';
+import { init } from './init.ts';
+import { key } from './key.ts';
+import { queue } from './queue.ts';
+import { serve } from './serve.ts';
+import { suppression } from './suppression.ts';
+import { version } from './version.ts';
+
+export const COMMANDS: Readonly<Record<string, Group>> = {
+  init: { '': init },
+  serve: { '': serve },
+  check: { '': check },
+  account,
+  key,
+  domain,
+  queue,
+  suppression,
+  halt: { '': halt },
+  resume: { '': resume },
+  version: { '': version },
+};

@@ -1,0 +1,58 @@
+/**
+ * Carries out an operation for a command: by the running server where there is one, else on the store itself.
+ *
+ * Promises the same outcome either way, and never two processes on one data directory: without a server the command
+ * holds the directory's lock while it works.
+ */
+import { existsSync } from 'node:fs';
+
+import { systemClock } from '../base/clock.ts';
+import type { Config } from '../base/config.ts';
+import { OperatorError } from '../base/errors.ts';
+import { createLog } from '../base/log.ts';
+import { closeContext, openContext } from '../appliance-context.ts';
+import { askServer } from '../control/client.ts';
+import { runOperation } from '../control/operations.ts';
+import type { Arguments } from '../control/protocol.ts';
+import type { Call } from './command.ts';
+
+/** The operation's result. Throws `OperatorError` or `ApiError`. */
+export async function operate(call: Call, operation: string, args: Arguments): Promise<unknown> {
+  const config = call.config();
+  const progress = (text: string): void => call.output.say(text);
+  const answer = await askServer(config.dataDir, operation, args, progress);
+  if (answer !== null) return answer.value;
+  return await operateAlone(call, config, operation, args);
+}
+
+async function operateAlone(
+  call: Call,
+  config: Config,
+  operation: string,
+  args: Arguments,
+): Promise<unknown> {
+  if (!existsSync(config.dataDir)) {
+    throw new OperatorError(
+      `the data directory ${config.dataDir} does not exist`,
+      'Make it with `postrider init`, or name the right config file with --config.',
+    );
+  }
+  // What the flow logs for a server's operator would only stand between a command's own lines.
+  const log = createLog(
+    () => undefined,
+    () => systemClock.now(),
+  );
+  const ctx = await openContext(config, { clock: systemClock, log });
+  try {
+    const progress = (text: string): void => call.output.say(text);
+    const value = await runOperation(
+      { ctx, queue: null, dispatcher: null, progress },
+      operation,
+      args,
+    );
+    // As it would come over the socket: a date or a byte array must not look different here.
+    return JSON.parse(JSON.stringify(value ?? null));
+  } finally {
+    await closeContext(ctx);
+  }
+}

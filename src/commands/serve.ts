@@ -1,0 +1,75 @@
+/**
+ * `serve`: runs the appliance until a signal ends it.
+ *
+ * Promises one JSON line an event on standard error, and on standard output nothing but the addresses, once it is ready.
+ * SIGTERM and SIGINT drain and end with 0, within 30 s; SIGHUP takes over what can change live. A fault that nobody
+ * caught ends the process with 1: restart is the recovery path.
+ */
+import { startAppliance } from '../appliance.ts';
+import type { Appliance } from '../appliance.ts';
+import { reload } from '../appliance-reload.ts';
+import { systemClock } from '../base/clock.ts';
+import { createLog } from '../base/log.ts';
+import type { Log } from '../base/log.ts';
+import { VERSION } from '../base/version.ts';
+import type { Call, Command } from './command.ts';
+import { fields } from './output.ts';
+
+/** operator.md: SIGTERM drains and ends; nothing may keep it longer than this. */
+const DRAIN_LIMIT_MS = 30_000;
+
+export const serve: Command = {
+  synopsis: '',
+  does: 'Runs the appliance; SIGTERM drains and ends it, SIGHUP reloads.',
+  run: runServe,
+};
+
+async function runServe(call: Call): Promise<number> {
+  const config = call.config();
+  const log = createLog(
+    (line) => void process.stderr.write(`${line}\n`),
+    () => systemClock.now(),
+  );
+  dieOfFaults(log);
+  const ending = endingSignal();
+  log.info('starting', { ...VERSION, data_dir: config.dataDir, mode: config.delivery.mode });
+  const appliance = await startAppliance(config, { clock: systemClock, log });
+  const { http, control, capture } = appliance.addresses;
+  const rows: [string, string][] = [
+    ['API and dashboard', http],
+    ['control socket', control],
+  ];
+  if (capture !== null) rows.push(['captured mail', capture]);
+  call.print({ ready: true, ...appliance.addresses }, `Postrider is ready.\n${fields(rows)}`);
+  process.on('SIGHUP', () => reload(appliance, () => call.config()));
+  log.info('signal', { signal: await ending });
+  return await drain(appliance, log);
+}
+
+function endingSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(signal));
+  });
+}
+
+async function drain(appliance: Appliance, log: Log): Promise<number> {
+  const force = setTimeout(() => {
+    log.error('drain cut off', { hint: 'Something took too long; what it did is done again.' });
+    process.exit(1);
+  }, DRAIN_LIMIT_MS);
+  await appliance.stop();
+  clearTimeout(force);
+  return 0;
+}
+
+function dieOfFaults(log: Log): void {
+  const die = (error: unknown): void => {
+    log.error('fault', {
+      error,
+      hint: 'A fault of the appliance; please report it with this line.',
+    });
+    process.exit(1);
+  };
+  process.on('uncaughtException', die);
+  process.on('unhandledRejection', die);
+}
