@@ -1,13 +1,18 @@
 /**
  * Webhook endpoints of an account: adding, changing, enabling, rotating the secret, removing.
  *
- * Promises that an endpoint's URL is https and leads to public addresses (or to networks the operator
- * admits) at the moment it is registered; the dispatcher checks again at each connection. The signing
- * secret is stored sealed and shown once. Fails with `ApiError`.
+ * Promises that an endpoint's URL is https and leads only to public addresses (or to networks the
+ * operator admits) at the moment it is registered; the dispatcher checks again at each connection. The
+ * signing secret is stored sealed and shown once. Fails with `ApiError`.
  */
-import type { EndpointStatus } from '../base/status.ts';
+import { ApiError, type Issue, validationFailed } from '../base/errors.ts';
+import { newId } from '../base/ids.ts';
+import { type EndpointStatus, WEBHOOK_EVENTS } from '../base/status.ts';
 import type { Endpoint } from '../store/rows.ts';
+import { findAddresses, parseTarget } from '../wire/https-target.ts';
+import { parseNetworks } from '../wire/networks.ts';
 import type { Context } from './context.ts';
+import { newSigningSecret } from './webhook-signing.ts';
 
 /** Who must hear that an endpoint was changed: the dispatcher, so that no stale state is used. */
 export interface EndpointWatcher {
@@ -15,53 +20,144 @@ export interface EndpointWatcher {
 }
 
 /** Endpoints an account may have (interface, Limits). */
-export declare const MAX_ENDPOINTS: 10;
+export const MAX_ENDPOINTS = 10;
+/** How long the secret before a rotation goes on signing, in milliseconds. */
+export const ROTATION_MS = 24 * 3_600_000;
+/** Longest URL that is stored, in characters; common servers refuse longer ones. */
+const MAX_URL_LENGTH = 2048;
+
+/** The label that binds an endpoint's sealed secrets to its row. */
+export function secretLabel(endpointId: string): string {
+  return `endpoint:${endpointId}`;
+}
 
 /**
- * Registers an endpoint. Throws `validation_failed` (issues at `endpoint` and `events[n]`) or `forbidden` for an
- * eleventh. `secret` is `whsec_…` and is never readable again.
+ * Registers an endpoint. Throws `validation_failed` (issues at `endpoint` and `events[n]`), or `forbidden`
+ * for an eleventh. `secret` is `whsec_…` and can never be read again.
  */
-export declare function addEndpoint(
+export async function addEndpoint(
   ctx: Context,
   accountId: string,
   input: { url: string; events: readonly string[] },
-): Promise<{ endpoint: Endpoint; secret: string }>;
+): Promise<{ endpoint: Endpoint; secret: string }> {
+  await refuseUnfit(ctx, input.url, input.events);
+  const now = ctx.clock.now();
+  const id = newId(now);
+  const secret = newSigningSecret();
+  const endpoint: Endpoint = {
+    id,
+    accountId,
+    url: input.url,
+    events: [...new Set(input.events)],
+    status: 'active',
+    sealedSecret: ctx.secrets.seal(secret, secretLabel(id)),
+    sealedPreviousSecret: null,
+    previousUntil: null,
+    failureCount: 0,
+    lastFailureAt: null,
+    createdAt: now,
+    deletedAt: null,
+  };
+  if ((await ctx.store.createEndpoint(endpoint, MAX_ENDPOINTS)) === 'too_many') {
+    throw new ApiError('forbidden', `An account has at most ${MAX_ENDPOINTS} webhook endpoints.`);
+  }
+  return { endpoint, secret };
+}
 
-/** All endpoints of the account, newest first. */
-export declare function listEndpoints(ctx: Context, accountId: string): Promise<Endpoint[]>;
+/** All endpoints of the account, oldest first. */
+export function listEndpoints(ctx: Context, accountId: string): Promise<Endpoint[]> {
+  return ctx.store.endpoints(accountId);
+}
 
 /** Throws `not_found`. */
-export declare function getEndpoint(ctx: Context, accountId: string, id: string): Promise<Endpoint>;
+export async function getEndpoint(ctx: Context, accountId: string, id: string): Promise<Endpoint> {
+  return (await ctx.store.endpoint(accountId, id)) ?? notFound();
+}
 
 /** Changes what is given. Throws `not_found` or `validation_failed`. */
-export declare function updateEndpoint(
+export async function updateEndpoint(
   ctx: Context,
   watcher: EndpointWatcher,
   accountId: string,
   id: string,
   change: { url?: string; events?: readonly string[]; status?: EndpointStatus },
-): Promise<Endpoint>;
+): Promise<Endpoint> {
+  await getEndpoint(ctx, accountId, id);
+  await refuseUnfit(ctx, change.url ?? null, change.events ?? []);
+  const { url, events, status } = change;
+  const fields = {
+    ...(url !== undefined && { url }),
+    ...(events !== undefined && { events: [...new Set(events)] }),
+    ...(status !== undefined && { status }),
+  };
+  const endpoint = await ctx.store.updateEndpoint(accountId, id, fields, ctx.clock.now());
+  watcher.endpointChanged(id);
+  return endpoint ?? notFound();
+}
 
 /** Makes it active again with a failure count of 0; what is open goes on. Throws `not_found`. */
-export declare function enableEndpoint(
+export function enableEndpoint(
   ctx: Context,
   watcher: EndpointWatcher,
   accountId: string,
   id: string,
-): Promise<Endpoint>;
+): Promise<Endpoint> {
+  return updateEndpoint(ctx, watcher, accountId, id, { status: 'active' });
+}
 
-/** A new secret; the old one signs beside it for 24 hours. Throws `not_found`. */
-export declare function rotateEndpointSecret(
+/** A new secret; the old one signs beside it for 24 hours (until `previousUntil`). Throws `not_found`. */
+export async function rotateEndpointSecret(
   ctx: Context,
   watcher: EndpointWatcher,
   accountId: string,
   id: string,
-): Promise<{ endpoint: Endpoint; secret: string; previousUntil: number }>;
+): Promise<{ endpoint: Endpoint; secret: string; previousUntil: number }> {
+  const secret = newSigningSecret();
+  const sealed = ctx.secrets.seal(secret, secretLabel(id));
+  const previousUntil = ctx.clock.now() + ROTATION_MS;
+  const isDone = await ctx.store.rotateEndpointSecret(accountId, id, sealed, previousUntil);
+  if (!isDone) return notFound();
+  watcher.endpointChanged(id);
+  return { endpoint: await getEndpoint(ctx, accountId, id), secret, previousUntil };
+}
 
 /** Throws `not_found`. */
-export declare function removeEndpoint(
+export async function removeEndpoint(
   ctx: Context,
   watcher: EndpointWatcher,
   accountId: string,
   id: string,
-): Promise<void>;
+): Promise<void> {
+  if (!(await ctx.store.deleteEndpoint(accountId, id, ctx.clock.now()))) notFound();
+  watcher.endpointChanged(id);
+}
+
+function notFound(): never {
+  throw new ApiError('not_found', 'There is no such webhook endpoint in this account.');
+}
+
+async function refuseUnfit(
+  ctx: Context,
+  url: string | null,
+  events: readonly string[],
+): Promise<void> {
+  const known: readonly string[] = WEBHOOK_EVENTS;
+  const issues: Issue[] = events.flatMap((event, index) =>
+    known.includes(event)
+      ? []
+      : [{ path: `events[${index}]`, message: `events must be among ${known.join(', ')}.` }],
+  );
+  const problem = url === null ? null : await urlProblem(ctx, url);
+  if (problem !== null) issues.unshift({ path: 'endpoint', message: `endpoint: ${problem}.` });
+  if (issues.length > 0) throw validationFailed(issues);
+}
+
+/** Why `url` can not be an endpoint; null when it can. A resolver that fails is not held against it. */
+async function urlProblem(ctx: Context, url: string): Promise<string | null> {
+  if (url.length > MAX_URL_LENGTH) return `the URL is longer than ${MAX_URL_LENGTH} characters`;
+  const target = parseTarget(url);
+  if ('refused' in target) return target.refused;
+  const admitted = parseNetworks(ctx.config.webhooks.allowNetworks);
+  const found = await findAddresses(target.host, ctx.resolver, admitted);
+  return found.kind === 'refused' || found.kind === 'missing' ? found.reason : null;
+}
