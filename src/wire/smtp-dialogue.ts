@@ -182,6 +182,7 @@ export class Dialogue {
 
   /** Upgrades to TLS in place. Rejects with DialogueEnd, and then nothing more is ever written. */
   async startTls(options: TlsOptions): Promise<TLSSocket> {
+    if (this.#ended !== null) throw this.#ended;
     this.#stage = 'handshake';
     if (this.#strays.length > 0 || this.#reader.isMidReply) {
       // CVE-2011-0411 turned around: what came before the handshake was not protected by it.
