@@ -15,8 +15,16 @@ export function parseAddressLiteral(text: string): Address | null {
   const family = isIP(text);
   if (family === 4) return IPv4.parse(text);
   if (family !== 6 || text.includes('%')) return null;
-  const address = IPv6.parse(text);
+  const address = IPv6.parse(withoutDots(text));
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+/** The dotted tail of an IPv6 address as two groups: ipaddr.js would take `::8.8.8.8` for a mapped address. */
+function withoutDots(text: string): string {
+  return text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_tail, ...octets: string[]) => {
+    const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
+    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  });
 }
 
 /** A set of CIDR blocks. */
