@@ -112,31 +112,34 @@ export function forgetKeys(ctx: Pick<Context, 'store' | 'clock'>): void {
 interface Uses {
   latest: Map<string, number>;
   cancel: (() => void) | null;
+  /** The write under way or the last one. */
+  written: Promise<void>;
 }
 
 const usesOf = new WeakMap<object, Uses>();
 
-/** Writes the uses noted since the last time. Call it when the appliance stops. */
-export async function flushKeyUses(ctx: Pick<Context, 'store' | 'log'>): Promise<void> {
+/** Writes the uses noted since the last time. Call it when the appliance stops. Never rejects. */
+export function flushKeyUses(ctx: Pick<Context, 'store' | 'log'>): Promise<void> {
   const uses = usesOf.get(ctx.store);
-  if (uses === undefined) return;
+  if (uses === undefined) return Promise.resolve();
   uses.cancel?.();
   uses.cancel = null;
-  if (uses.latest.size === 0) return;
   const rows = [...uses.latest].map(([id, usedAt]) => ({ id, usedAt }));
   uses.latest.clear();
-  try {
-    await ctx.store.touchKeys(rows);
-  } catch (error) {
-    // A use that is not recorded harms nobody; a full disk must not turn a read into a failure.
-    ctx.log.warn('key uses not written', { error });
+  if (rows.length > 0) {
+    const write = ctx.store.touchKeys(rows).catch((error: unknown) => {
+      // A use that is not recorded harms nobody; a full disk must not turn a read into a failure.
+      ctx.log.warn('key uses not written', { error });
+    });
+    uses.written = Promise.all([uses.written, write]).then(() => undefined);
   }
+  return uses.written;
 }
 
 function noteUse(ctx: KeyContext, keyId: string): void {
   let uses = usesOf.get(ctx.store);
   if (uses === undefined) {
-    uses = { latest: new Map(), cancel: null };
+    uses = { latest: new Map(), cancel: null, written: Promise.resolve() };
     usesOf.set(ctx.store, uses);
   }
   const now = ctx.clock.now();

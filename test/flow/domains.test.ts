@@ -1,0 +1,356 @@
+/** Domains against a real DNS server: what is published, what counts as found, and what never counts as missing. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { DomainChecker } from '../../src/flow/domain-checker.ts';
+import { allRecords, requiredRecords } from '../../src/flow/domain-records.ts';
+import { addDomain, domainOf, removeDomain, verifyDomain } from '../../src/flow/domains.ts';
+import type { Domain } from '../../src/store/rows.ts';
+import type { Sender } from '../../src/flow/draft.ts';
+import { createResolver } from '../../src/wire/dns.ts';
+import type { Resolver } from '../../src/wire/resolver.ts';
+import { startNames, type Names } from '../rig/names.ts';
+import { draft, mailbox, openHouse, refusal, type House } from './house.ts';
+
+const HOSTNAME = 'mail.appliance.example';
+const HOUR_MS = 3_600_000;
+
+let names: Names;
+let house: House;
+let sender: Sender;
+let resolver: ReturnType<typeof createResolver>;
+let round = 0;
+let name: string;
+
+beforeAll(async () => {
+  names = await startNames();
+});
+afterAll(() => names.stop());
+
+beforeEach(async () => {
+  resolver = createResolver({ servers: [names.listen], clock: systemClock });
+  const current: Resolver = {
+    mx: (at) => resolver.mx(at),
+    a: (at) => resolver.a(at),
+    aaaa: (at) => resolver.aaaa(at),
+    txt: (at) => resolver.txt(at),
+    cname: (at) => resolver.cname(at),
+    ptr: (at) => resolver.ptr(at),
+    tlsa: (at) => resolver.tlsa(at),
+  };
+  house = await openHouse({
+    resolver: current,
+    toml: '[[plans]]\nid = "two"\nmax_domains = 2\n',
+  });
+  sender = await house.sender();
+  name = `d${(round += 1)}.example`;
+});
+afterEach(async () => {
+  resolver.close();
+  await house.close();
+});
+
+const add = (domain = name): Promise<Domain> => addDomain(house.ctx, sender.account, domain);
+const verify = ({ id }: Domain) => {
+  forgetAnswers();
+  return verifyDomain(house.ctx, sender.account.id, id);
+};
+
+/** Answers are kept by real time, which the test clock does not move; a new resolver has none. */
+function forgetAnswers(): void {
+  resolver.close();
+  resolver = createResolver({ servers: [names.listen], clock: systemClock });
+}
+
+/** Publishes what the domain's owner is told to, TTL 0 so that every look asks again. */
+function publish(domain: Domain, only: string[] = ['DKIM', 'SPF']): void {
+  for (const row of requiredRecords(house.ctx, domain)) {
+    names.set(row.name, row.type, only.includes(row.record) ? [row.value] : [], 0);
+  }
+}
+
+describe('adding', () => {
+  test('answers the two records to publish, each row with a key and selector of its own', async () => {
+    const domain = await add(' Shop.EXAMPLE. ');
+    expect(domain).toMatchObject({ name: 'shop.example', status: 'pending' });
+    const [dkim, spf, ...rest] = requiredRecords(house.ctx, domain);
+    expect(rest).toEqual([]);
+    expect(dkim).toMatchObject({
+      type: 'TXT',
+      name: `${domain.selector}._domainkey.shop.example`,
+      status: 'not_started',
+    });
+    expect(spf).toMatchObject({ type: 'CNAME', name: 'send.shop.example', value: HOSTNAME });
+    expect(allRecords(house.ctx, domain).map(({ record }) => record)).toEqual([
+      'DKIM',
+      'SPF',
+      'DMARC',
+    ]);
+    const other = await house.sender({ name: 'other' });
+    const twin = await addDomain(house.ctx, other.account, 'shop.example');
+    expect(twin.selector).not.toBe(domain.selector);
+    expect(twin.dkimPublicKey).not.toBe(domain.dkimPublicKey);
+    expect(Buffer.from(domain.sealedDkimKey).toString('latin1')).not.toContain('PRIVATE');
+  });
+
+  test('takes names of other scripts as A-labels', async () => {
+    expect((await add('Bücher.example')).name).toBe('xn--bcher-kva.example');
+  });
+
+  test.each([
+    ['co.uk'],
+    ['github.io'],
+    ['com'],
+    ['localhost'],
+    ['192.0.2.1'],
+    ['[192.0.2.1]'],
+    ['2001:db8::1'],
+    [HOSTNAME],
+    ['MAIL.Appliance.Example.'],
+    ['a@b.example'],
+    ['exa mple.com'],
+    ['-a.example'],
+    [`${'a'.repeat(64)}.example`],
+    ['x.example\r\nBcc: y'],
+    ['https://example.com'],
+    [''],
+  ])('refuses %p', async (bad) => {
+    const error = await refusal(add(bad));
+    expect([error.code, error.status]).toEqual(['validation_failed', 422]);
+  });
+
+  test('refuses one name twice in an account, and more than the plan has', async () => {
+    await add('one.example');
+    expect((await refusal(add('ONE.example'))).code).toBe('conflict');
+    const two = await house.sender({ name: 'two', plan: 'two' });
+    const all = await Promise.allSettled(
+      ['a', 'b', 'c', 'd'].map((label) => addDomain(house.ctx, two.account, `${label}.example`)),
+    );
+    expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    const error = await refusal(addDomain(house.ctx, two.account, 'e.example'));
+    expect([error.code, error.status]).toEqual(['forbidden', 403]);
+  });
+});
+
+describe('verifying', () => {
+  test('finds what was told to be published, and lets mail be sent', async () => {
+    const domain = await add();
+    const from = draft({ from: mailbox(`a@${name}`) });
+    expect((await refusal(house.accept(sender, from))).code).toBe('domain_not_verified');
+    publish(domain);
+    names.set(`_dmarc.${name}`, 'TXT', ['v=DMARC1; p=reject'], 0);
+    const result = await verify(domain);
+    expect(result).toMatchObject({ isDnsReady: true, isProven: true });
+    expect(result.records.map(({ record, found, status }) => [record, found, status])).toEqual([
+      ['DKIM', true, 'verified'],
+      ['SPF', true, 'verified'],
+      ['DMARC', true, 'verified'],
+    ]);
+    expect(result.domain).toMatchObject({ status: 'verified', verifiedAt: house.clock.now() });
+    expect(await domainOf(house.ctx, sender.account.id, domain.id)).toEqual(result.domain);
+    expect((await house.accept(sender, from)).status).toBe(200);
+    await removeDomain(house.ctx, sender.account.id, domain.id);
+    expect((await refusal(house.accept(sender, from))).code).toBe('from_domain_not_allowed');
+    expect((await refusal(verify(domain))).code).toBe('not_found');
+  });
+
+  test('says of each record what is wrong while nothing stands', async () => {
+    const { domain, isDnsReady, isProven, records } = await verify(await add());
+    expect([domain.status, isDnsReady, isProven]).toEqual(['pending', false, false]);
+    expect(records.map(({ found, status }) => [found, status])).toEqual([
+      [false, 'pending'],
+      [false, 'pending'],
+      [false, 'pending'],
+    ]);
+    for (const { reason, name: at } of records) expect(reason).toContain(at);
+  });
+
+  test('is not told apart by spaces in the key, nor by strings of 100 bytes', async () => {
+    const domain = await add();
+    publish(domain);
+    const [dkim] = requiredRecords(house.ctx, domain);
+    const spaced = (dkim?.value ?? '').replace(/(p=.{40})/, '$1 \t');
+    names.set(dkim?.name ?? '', 'TXT', [spaced.match(/.{1,100}/g) ?? []], 0);
+    expect((await verify(domain)).isProven).toBe(true);
+  });
+
+  test.each([
+    ['two records at the selector', (value: string) => [value, value.replace('rsa', 'rsa; n=2')]],
+    ['another key', (value: string) => [value.replace(/p=...../, 'p=AAAAA')]],
+    ['a revoked key', () => ['v=DKIM1; p=']],
+    ['no key', () => ['v=DKIM1; k=rsa']],
+  ])('does not take %s for ours', async (_, change) => {
+    const domain = await add();
+    publish(domain);
+    const [dkim] = requiredRecords(house.ctx, domain);
+    names.set(dkim?.name ?? '', 'TXT', change(dkim?.value ?? ''), 0);
+    const result = await verify(domain);
+    expect([result.domain.status, result.records[0]?.found]).toEqual(['pending', false]);
+    expect(result.records[0]?.reason).toContain(dkim?.name ?? '-');
+  });
+
+  test('asks for the proof too: a record that is ours but says another hash is not enough', async () => {
+    const domain = await add();
+    publish(domain);
+    const [dkim] = requiredRecords(house.ctx, domain);
+    names.set(dkim?.name ?? '', 'TXT', [(dkim?.value ?? '').replace('k=rsa', 'k=rsa; h=sha1')], 0);
+    const result = await verify(domain);
+    expect([result.domain.status, result.isDnsReady, result.isProven]).toEqual([
+      'pending',
+      true,
+      false,
+    ]);
+  });
+
+  describe('a return-path host with its own SPF and MX', () => {
+    const own = async (spf: string | null, exchange: string | null): Promise<boolean> => {
+      const domain = await add();
+      publish(domain, ['DKIM']);
+      const host = `send.${name}`;
+      names.set(HOSTNAME, 'A', ['198.51.100.7'], 0);
+      names.set('other-name-of-it.example', 'A', ['198.51.100.7'], 0);
+      names.set('elsewhere.example', 'A', ['198.51.100.99'], 0);
+      names.set(host, 'TXT', spf === null ? [] : [spf], 0);
+      names.set(host, 'MX', exchange === null ? [] : [`10 ${exchange}`], 0);
+      return (await verify(domain)).domain.status === 'verified';
+    };
+    test.each([
+      ['v=spf1 ip4:198.51.100.0/24 -all', HOSTNAME, true],
+      ['v=spf1 ip4:198.51.100.0/24 -all', 'other-name-of-it.example', true],
+      ['v=spf1 ip4:198.51.100.0/24 -all', 'elsewhere.example', false],
+      ['v=spf1 ip4:198.51.100.0/24 -all', null, false],
+      ['v=spf1 ip4:192.0.2.0/24 -all', HOSTNAME, false],
+      ['v=spf1 ?all', HOSTNAME, false],
+      [null, HOSTNAME, false],
+    ])('SPF %p, MX %p: %p', async (spf, exchange, isVerified) => {
+      expect(await own(spf, exchange)).toBe(isVerified);
+    });
+  });
+
+  test.each(['servfail', 'refused'] as const)(
+    'answers provider_error when the resolver fails with %s, and changes nothing',
+    async (how) => {
+      const domain = await add();
+      publish(domain);
+      await verify(domain);
+      const before = await domainOf(house.ctx, sender.account.id, domain.id);
+      const [dkim] = requiredRecords(house.ctx, domain);
+      names.fail(dkim?.name ?? '', how);
+      const error = await refusal(verify(domain));
+      expect([error.code, error.status]).toEqual(['provider_error', 502]);
+      expect(await domainOf(house.ctx, sender.account.id, domain.id)).toEqual(before);
+      names.fail(dkim?.name ?? '', null);
+    },
+    30_000,
+  );
+
+  test('DMARC counts at the organisational domain, and never when it stands twice', async () => {
+    const domain = await add(`news.${name}`);
+    names.set(`_dmarc.${name}`, 'TXT', ['v=DMARC1; p=none'], 0);
+    expect((await verify(domain)).records[2]?.found).toBe(true);
+    names.set(`_dmarc.${name}`, 'TXT', ['v=DMARC1; p=none', 'v=DMARC1; p=reject'], 0);
+    expect((await verify(domain)).records[2]?.found).toBe(false);
+  });
+});
+
+describe('the checker', () => {
+  const look = async (id: string): Promise<Domain> => domainOf(house.ctx, sender.account.id, id);
+
+  /** Lets the checker do what is due now, and waits until that check is stored. */
+  async function checked(domain: Domain): Promise<Domain> {
+    const before = (await look(domain.id)).lastCheckedAt;
+    forgetAnswers();
+    const checker = new DomainChecker(house.ctx);
+    checker.start();
+    let after = await look(domain.id);
+    for (const until = Date.now() + 10_000; after.lastCheckedAt === before && Date.now() < until;) {
+      await house.clock.advance(0);
+      after = await look(domain.id);
+    }
+    await checker.stop();
+    return after;
+  }
+
+  test('verifies by itself', async () => {
+    const domain = await add();
+    publish(domain);
+    await house.clock.advance(60_000);
+    const after = await checked(domain);
+    expect([after.status, after.nextCheckAt]).toEqual([
+      'verified',
+      house.clock.now() + 24 * HOUR_MS,
+    ]);
+  });
+
+  test('looks ever less often, then fails after 72 hours; verify revives', async () => {
+    let domain = await add();
+    const waits: number[] = [];
+    while (domain.nextCheckAt !== null && waits.length < 200) {
+      const waitMs = domain.nextCheckAt - house.clock.now();
+      waits.push(waitMs);
+      house.clock.jump(waitMs);
+      domain = await checked(domain);
+    }
+    expect(domain.status).toBe('failed');
+    expect(waits).toEqual([...waits].sort((a, b) => a - b));
+    expect(waits.length).toBeLessThan(50);
+    expect(house.clock.now() - domain.createdAt).toBeGreaterThanOrEqual(72 * HOUR_MS);
+    expect(house.clock.now() - domain.createdAt).toBeLessThan(96 * HOUR_MS);
+    const revived = (await verify(domain)).domain;
+    expect([revived.status, revived.pendingSince]).toEqual(['pending', house.clock.now()]);
+    publish(domain);
+    expect((await verify(domain)).domain.status).toBe('verified');
+  }, 30_000);
+
+  test('a verified domain fails only after three days in a row without a record', async () => {
+    let domain = await add();
+    publish(domain);
+    domain = (await verify(domain)).domain;
+    const day = async (): Promise<string> => {
+      const until = house.clock.now() + 24 * HOUR_MS;
+      while ((domain.nextCheckAt ?? Infinity) <= until) {
+        house.clock.jump((domain.nextCheckAt ?? 0) - house.clock.now());
+        domain = await checked(domain);
+      }
+      house.clock.jump(until - house.clock.now());
+      return domain.status;
+    };
+    publish(domain, ['SPF']);
+    expect([await day(), await day()]).toEqual(['verified', 'verified']);
+    publish(domain);
+    expect([await day(), domain.failingSince]).toEqual(['verified', null]);
+    publish(domain, ['SPF']);
+    expect([await day(), await day(), await day(), await day()]).toEqual([
+      'verified',
+      'verified',
+      'verified',
+      'failed',
+    ]);
+  }, 30_000);
+
+  test('a resolver that fails for a week harms no verified domain', async () => {
+    let domain = await add();
+    publish(domain);
+    domain = (await verify(domain)).domain;
+    const [dkim] = requiredRecords(house.ctx, domain);
+    names.fail(dkim?.name ?? '', 'servfail');
+    while (house.clock.now() < domain.createdAt + 168 * HOUR_MS) {
+      house.clock.jump((domain.nextCheckAt ?? 0) - house.clock.now());
+      domain = await checked(domain);
+    }
+    names.fail(dkim?.name ?? '', null);
+    expect([domain.status, domain.failingSince]).toEqual(['verified', null]);
+  }, 60_000);
+
+  test('a domain whose key can not be opened is put off and told of; the others are checked', async () => {
+    const broken = await house.verified(sender, `broken.${name}`);
+    names.set(`${broken.selector}._domainkey.broken.${name}`, 'TXT', ['v=DKIM1; p=AAAA'], 0);
+    await house.ctx.store.finishDomainCheck({ ...broken, now: 1, nextCheckAt: 1 });
+    const good = await add();
+    publish(good);
+    house.clock.jump(60_000);
+    expect((await checked(good)).status).toBe('verified');
+    const after = await look(broken.id);
+    expect([after.status, after.nextCheckAt]).toEqual(['verified', house.clock.now() + HOUR_MS]);
+    expect(house.logged.filter(({ event }) => event === 'domain check failed')).toHaveLength(1);
+  });
+});
