@@ -9,6 +9,7 @@
 import { connect, isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { isLocalError } from './local-errors.ts';
 import { bodyDeadlineMs } from './smtp-deadlines.ts';
 import type { Deadlines, Stage } from './smtp-deadlines.ts';
 import { formatReply, ReplyFault, ReplyReader } from './smtp-reply.ts';
@@ -34,24 +35,10 @@ export class DialogueEnd extends Error {
   constructor(stage: Stage, cause: string, reply: Reply | null = null, isLocal = false) {
     super(cause);
     this.stage = stage;
-    this.reply = reply;
+    this.reply = reply && { code: reply.code, enhanced: reply.enhanced, text: reply.text };
     this.isLocal = isLocal;
   }
 }
-
-/** Errors that tell of this machine and not of the other one. */
-const LOCAL_ERRORS = new Set([
-  'EMFILE',
-  'ENFILE',
-  'ENOBUFS',
-  'ENOMEM',
-  'EADDRNOTAVAIL',
-  'EADDRINUSE',
-  'EACCES',
-  'EPERM',
-  'EAFNOSUPPORT',
-  'EINVAL',
-]);
 
 /** How much of a body is handed to the socket at once. */
 const BLOCK_BYTES = 65_536;
@@ -219,8 +206,7 @@ export class Dialogue {
     // All at once and before anything can arrive: late listeners lose data on some runtimes.
     socket.on('data', this.#read);
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      const code = error.code ?? error.message;
-      this.#fail(describe(error), LOCAL_ERRORS.has(code));
+      this.#fail(describe(error), isLocalError(error));
     });
     socket.on('end', () => this.#fail('connection closed by the server'));
     socket.on('close', () => this.#fail('connection closed'));
