@@ -1,5 +1,5 @@
 /**
- * Takes over a changed config file while the appliance runs.
+ * Takes over a changed config file and changed certificates while the appliance runs.
  *
  * Promises all or nothing: a file with a problem changes nothing and is logged with its lines. Keys that need a restart
  * keep their old values and are named in the log.
@@ -20,7 +20,8 @@ export function reload(appliance: Appliance, load: () => Config): void {
     const waiting = takeOver(ctx.config, next);
     // Identities carry their plan.
     forgetKeys(ctx);
-    ctx.log.info('reloaded', { needs_restart: waiting });
+    const hasNewCertificate = appliance.http.reload();
+    ctx.log.info('reloaded', { needs_restart: waiting, new_certificate: hasNewCertificate });
   } catch (error) {
     const hint = error instanceof OperatorError ? error.hint : 'The old config stays in force.';
     ctx.log.error('reload refused', { error, hint });

@@ -5,12 +5,11 @@
  * is open, and that `stop` ends within 30 s: requests first, then open sessions and calls, the store last. Fails with
  * `OperatorError` when the data directory or an address is in use.
  */
-import { serveApi } from './api/serve.ts';
-import type { ApiServer } from './api/serve.ts';
+import { createApi } from './api/app.ts';
 import { closeContext, openContext } from './appliance-context.ts';
 import type { ContextOptions } from './appliance-context.ts';
-import type { Config, Listen } from './base/config.ts';
-import { OperatorError } from './base/errors.ts';
+import { HttpListener } from './appliance-http.ts';
+import type { Config } from './base/config.ts';
 import { runOperation } from './control/operations.ts';
 import { ControlServer } from './control/server.ts';
 import { Capture } from './flow/capture.ts';
@@ -34,6 +33,7 @@ export interface Appliance {
   addresses: Addresses;
   queue: Queue;
   dispatcher: WebhookDispatcher;
+  http: HttpListener;
   /** The receiver of capture mode. */
   capture: Capture | null;
   stop(): Promise<void>;
@@ -67,12 +67,18 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
     log,
   );
 
-  const server = await listen(ctx, queue, dispatcher);
+  const api = createApi(ctx, { queue, webhooks: dispatcher });
+  await api.start();
+  const http = new HttpListener(config, api);
+  await http.start();
   started.push(async () => {
     await Promise.all([queue.stop(), dispatcher.stop(), checker.stop()]);
   });
   // Undone first: no request may find a queue that has stopped.
-  started.push(() => server.stop());
+  started.push(async () => {
+    await http.stop();
+    await api.stop();
+  });
   queue.setResting(haltOf(ctx) !== null);
   await queue.start();
   dispatcher.start();
@@ -81,9 +87,9 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   started.push(() => control.stop());
 
   const addresses = {
-    http: server.url,
+    http: http.url(),
     control: `${config.dataDir}/control.sock`,
-    capture: captureAt === null ? null : show(captureAt),
+    capture: captureAt === null ? null : `${captureAt.host}:${captureAt.port}`,
   };
   log.info('ready', { ...addresses });
   return {
@@ -91,6 +97,7 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
     addresses,
     queue,
     dispatcher,
+    http,
     capture,
     async stop() {
       log.info('stopping');
@@ -100,22 +107,6 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   };
 }
 
-async function listen(ctx: Context, queue: Queue, webhooks: WebhookDispatcher): Promise<ApiServer> {
-  try {
-    return await serveApi(ctx, { queue, webhooks });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new OperatorError(
-      `http.listen: ${show(ctx.config.http.listen)} is in use by another program`,
-      'Stop that program, or choose another address in the config file.',
-    );
-  }
-}
-
 async function stopAll(started: (() => Promise<void>)[]): Promise<void> {
   for (let undo = started.pop(); undo !== undefined; undo = started.pop()) await undo();
-}
-
-function show({ host, port }: Listen): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
