@@ -1,0 +1,130 @@
+/**
+ * Delivery status notifications (RFC 3464, RFC 6533): who was and was not reached, and why.
+ *
+ * Promises per-recipient outcomes in the receiver's own words, classified by the same table as replies
+ * in a session. Bounces that follow no standard are read by `plain-bounce.ts`. A message that is no
+ * report gives null, so that an answer from a person's mailbox never counts as a bounce. Never throws.
+ */
+import { classifyReply, enhancedIn, type BounceVerdict } from './bounce-class.ts';
+import { decodeText } from './mime-text.ts';
+import { partsOf, splitMime } from './mime-tree.ts';
+import { readPlainBounce } from './plain-bounce.ts';
+import {
+  fieldGroups,
+  originalIn,
+  readOriginal,
+  returnPathsIn,
+  typedAddress,
+  type FieldGroup,
+  type OriginalMessage,
+} from './report-fields.ts';
+
+/** RFC 3464 section 2.3.3. `delayed` is no bounce: the reporter still tries. */
+export type DsnAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded';
+
+export interface DsnRecipient {
+  action: DsnAction;
+  /** Final-Recipient: the address that was tried last; null when the report names none. */
+  finalRecipient: string | null;
+  /** Original-Recipient: the address as we sent to it. */
+  originalRecipient: string | null;
+  /** RFC 3463 status such as `5.1.1`. */
+  status: string | null;
+  /** The remote server's words, or the reporter's own. */
+  diagnostic: string;
+  remoteMta: string | null;
+  /** Means something for `failed` and `delayed` only. */
+  verdict: BounceVerdict;
+}
+
+export interface DsnReport extends OriginalMessage {
+  isStandard: boolean;
+  recipients: DsnRecipient[];
+  /** Return paths of ours found anywhere in the report. */
+  returnPaths: string[];
+  /** ENVID of RFC 3461, when the reporter gives it back. */
+  envelopeId: string | null;
+}
+
+const ACTIONS: readonly DsnAction[] = ['failed', 'delayed', 'delivered', 'relayed', 'expanded'];
+
+/** Reads a whole message as a delivery report; null when it is none. */
+export function parseDsn(message: Uint8Array): DsnReport | null {
+  const root = splitMime(message);
+  const parts = partsOf(root);
+  const status = parts.find(({ contentType }) =>
+    /^message\/(?:global-)?delivery-status$/.test(contentType),
+  );
+  const text = Buffer.from(message.subarray(0, 1_048_576)).toString('latin1');
+  if (status === undefined) {
+    const plain = readPlainBounce(message, root);
+    if (plain === null) return null;
+    const attached = readOriginal(message, parts);
+    const original =
+      attached.messageId === null ? originalIn(Buffer.from(plain.original)) : attached;
+    return {
+      ...original,
+      isStandard: false,
+      recipients: plain.recipients.map((recipient) => ({
+        ...recipient,
+        originalRecipient: null,
+        remoteMta: null,
+        verdict: classify(recipient.status, recipient.diagnostic),
+      })),
+      returnPaths: returnPathsIn(text),
+      envelopeId: null,
+    };
+  }
+  const groups = fieldGroups(decodeText(message, status));
+  const recipients = groups.filter(isRecipientGroup).map(readRecipient);
+  if (recipients.length === 0) return null;
+  return {
+    ...readOriginal(message, parts),
+    isStandard: true,
+    recipients,
+    returnPaths: returnPathsIn(text),
+    envelopeId: groups[0]?.get('original-envelope-id')?.[0] ?? null,
+  };
+}
+
+function isRecipientGroup(group: FieldGroup): boolean {
+  return group.has('final-recipient') || group.has('action') || group.has('status');
+}
+
+function readRecipient(group: FieldGroup): DsnRecipient {
+  const first = (name: string): string | undefined => group.get(name)?.[0];
+  // RFC 3464 section 2.3.6: a type, a semicolon, then the words of the remote server.
+  const diagnostic = (first('diagnostic-code') ?? '').replace(/^[\w-]{1,20}\s*;\s*/, '');
+  const status = /[245]\.\d{1,3}\.\d{1,3}/.exec(first('status') ?? '')?.[0] ?? null;
+  return {
+    action: actionOf(first('action'), status),
+    finalRecipient: typedAddress(first('final-recipient')),
+    originalRecipient:
+      typedAddress(first('original-recipient')) ?? typedAddress(first('x-actual-recipient')),
+    status,
+    diagnostic,
+    remoteMta: first('remote-mta')?.replace(/^[\w-]{1,20}\s*;\s*/, '') ?? null,
+    verdict: classify(status, diagnostic),
+  };
+}
+
+/** The stated action; where it is missing or unknown, what the status says. */
+function actionOf(value: string | undefined, status: string | null): DsnAction {
+  const word = /[a-z]+/.exec(value?.toLowerCase() ?? '')?.[0];
+  const stated = ACTIONS.find((action) => action === word);
+  if (stated !== undefined) return stated;
+  if (status?.startsWith('2') === true) return 'delivered';
+  return status?.startsWith('4') === true ? 'delayed' : 'failed';
+}
+
+/** The remote server's own enhanced code says more than a reporter's generic status. */
+function classify(status: string | null, diagnostic: string): BounceVerdict {
+  const code = Number(/(?:^|[^\d.])([245]\d\d)(?=[ -]|$)/.exec(diagnostic)?.[1] ?? 0);
+  const isGeneric = status === null || /^\d\.0\.0$/.test(status);
+  return classifyReply({
+    code,
+    enhanced: isGeneric ? (enhancedIn(diagnostic) ?? status) : status,
+    text: diagnostic,
+    stage: 'report',
+  });
+}

@@ -1,0 +1,154 @@
+/**
+ * Bounces that follow no standard: qmail, old Exim, Exchange, Sendmail, Gmail, Yahoo, Domino and others.
+ *
+ * Reads the reporter's own words: the introduction that tells a bounce from an answer, the addresses,
+ * the reason behind each. Promises null for anything without such an introduction, for automatic replies
+ * and for what people write. Work is linear in the text, which is cut. Never throws.
+ */
+import { enhancedIn } from './bounce-class.ts';
+import { decodeWords } from './mime-text.ts';
+import { fieldValue, type MimePart } from './mime-tree.ts';
+import { readableText } from './report-fields.ts';
+
+export interface PlainRecipient {
+  action: 'failed' | 'delayed';
+  finalRecipient: string | null;
+  status: string | null;
+  diagnostic: string;
+}
+
+export interface PlainBounce {
+  recipients: PlainRecipient[];
+  /** The copy of our message at the end of the text, empty when there is none. */
+  original: string;
+}
+
+/** Characters of the text that are read for addresses and reasons. */
+const MAX_TEXT_LENGTH = 32_768;
+const MAX_RECIPIENTS = 50;
+const MAX_REASON_LENGTH = 1_000;
+
+/** Introductions, each with whose it is. */
+const INTRODUCTIONS: readonly RegExp[] = [
+  /This is the qmail-send program/i, // qmail 1.03, qmail-send.c
+  /This message was created automatically by mail delivery software/i, // Exim, GMX
+  /A message that you sent (?:could not be delivered|contained no recipient|has not yet been delivered)/i, // Exim
+  /did not reach (?:some or all of )?the (?:intended|following) recipient/i, // Exchange 5.5 to 2003
+  /The following recipient\(?s?\)? (?:could not|cannot|can not) be reached/i, // Exchange
+  /Delivery has failed to these recipients/i, // Exchange 2007 and later
+  /Your message (?:to .{1,320} )?(?:couldn't|could not|wasn't|was not|can't|cannot) be delivered/i, // Office 365, others
+  /Delivery to the following recipients? (?:has been |was )?(?:failed|delayed|delay)/i, // Gmail until 2016
+  /Your message wasn't delivered to/i, // Gmail
+  /unable to deliver your message to the following address/i, // Yahoo
+  /The (?:following|original) (?:message|addresses?|recipients?).{0,60}(?:permanent fatal errors|transient non-fatal errors|deferred|failed|undeliverable|not delivered|delivery)/i, // Sendmail
+  /This is the (?:mail system|Postfix program) at host/i, // Postfix
+  /(?:Your|The) (?:message|mail|e-?mail).{0,200}(?:was not delivered|could not be delivered|cannot be delivered|undeliverable|delivery failed|has been returned|been rejected)/is, // Domino, Courier, MDaemon
+  /UNDELIVERABLE MAIL|Undelivered Mail Returned/i, // Courier, Postfix
+  /Failed to deliver to/i, // CommuniGate Pro
+  /This (?:report relates to|is an automatically generated) (?:a message|Delivery Status Notification)/i, // Sun, Microsoft SMTP service
+  /(?:Mail )?delivery (?:to the following recipients )?failed|delivery failure/i, // MDaemon, IMail, Lotus
+  /THIS IS A WARNING MESSAGE ONLY/i, // Sendmail, Gmail
+];
+
+/** Where our own message begins in the text. */
+const ORIGINAL =
+  /^(?:-{2,}.{0,20}(?:Below this line|This is a copy|Original message|Returned message|Unsent message|Message header follows|The header of the original|Forwarded message|Your original message).{0,80}|-{3,} ?$|Received: (?:from|by) .{1,200}|Original message headers:?)$/im;
+
+const DELAY =
+  /THIS IS A WARNING MESSAGE ONLY|has not yet been delivered|(?:delivery|message) (?:has been |is |was )?delayed|will (?:be|keep|continue).{0,40}(?:retr|try)|transient non-fatal|delivery to the following recipients? has been delayed|do not need to resend/i;
+
+const ADDRESS = '[^\\s<>()":;,]{1,64}@[A-Za-z0-9.-]{1,253}[A-Za-z0-9]';
+
+/** Reads a message as a bounce in plain words; null when it is none. `root` is its MIME tree. */
+export function readPlainBounce(bytes: Uint8Array, root: MimePart): PlainBounce | null {
+  if (isAutomaticReply(bytes, root) || !isFromMailSystem(bytes, root)) return null;
+  const whole = readableText(bytes, root).replaceAll('\r\n', '\n');
+  const subject = decodeWords(fieldValue(bytes, root, 'subject') ?? '');
+  const cut = ORIGINAL.exec(whole.slice(0, 4 * MAX_TEXT_LENGTH))?.index ?? -1;
+  const text = (cut === -1 ? whole : whole.slice(0, cut)).slice(0, MAX_TEXT_LENGTH);
+  if (!INTRODUCTIONS.some((introduction) => introduction.test(text.slice(0, 8_000)))) return null;
+  const action = DELAY.test(`${subject}\n${text.slice(0, 8_000)}`) ? 'delayed' : 'failed';
+  const failed = (fieldValue(bytes, root, 'x-failed-recipients') ?? '').match(
+    new RegExp(ADDRESS, 'g'),
+  );
+  const found = blocksOf(text);
+  const addresses: (string | null)[] = [...new Set(failed ?? found.keys())];
+  // A bounce that names nobody still came to a return path that does.
+  if (addresses.length === 0) addresses.push(null);
+  return {
+    recipients: addresses.slice(0, MAX_RECIPIENTS).map((address) => {
+      const diagnostic = reasonIn(found.get(address?.toLowerCase() ?? '') ?? text);
+      return { action, finalRecipient: address, status: enhancedIn(diagnostic), diagnostic };
+    }),
+    original: cut === -1 ? '' : originalText(whole.slice(cut)),
+  };
+}
+
+/** RFC 3834: answers of people's mailboxes say so; some only by their subject. */
+function isAutomaticReply(bytes: Uint8Array, root: MimePart): boolean {
+  const submitted = fieldValue(bytes, root, 'auto-submitted')?.toLowerCase() ?? '';
+  if (submitted.startsWith('auto-replied')) {
+    // Some mail systems mark their bounces so too; those come from the mail system itself.
+    return !/mailer-daemon|postmaster|mail delivery/i.test(fieldValue(bytes, root, 'from') ?? '');
+  }
+  const subject = decodeWords(fieldValue(bytes, root, 'subject') ?? '');
+  return (
+    fieldValue(bytes, root, 'x-autoreply') !== null ||
+    /^(?:auto(?:matic)?[ -]?(?:reply|response)|out of (?:the )?office|abwesen|absence|vacation)/i.test(
+      subject,
+    )
+  );
+}
+
+function isFromMailSystem(bytes: Uint8Array, root: MimePart): boolean {
+  const from = decodeWords(fieldValue(bytes, root, 'from') ?? '');
+  const returnPath = fieldValue(bytes, root, 'return-path');
+  return (
+    /mailer-?daemon|postmaster|mail ?delivery|\bMDaemon\b|mail ?system|administrator|mailadmin|noreply-dmarc|bounce|undeliver|non-?delivery/i.test(
+      from,
+    ) ||
+    returnPath === '<>' ||
+    fieldValue(bytes, root, 'x-failed-recipients') !== null
+  );
+}
+
+/** Addresses that stand at the beginning of a line, with the text up to the next one. */
+function blocksOf(text: string): Map<string, string> {
+  const line = new RegExp(
+    `^[ \\t>*'"]*(?:To:|RCPT TO:|Recipient:|Address:)?[ \\t]*[<'"]?(${ADDRESS})[>'"]?(?=$|[\\s:;,.(<])`,
+    'i',
+  );
+  const blocks = new Map<string, string>();
+  let current: string | null = null;
+  for (const row of text.split('\n')) {
+    const address = line.exec(row.slice(0, 400))?.[1]?.toLowerCase();
+    if (address !== undefined && !blocks.has(address) && blocks.size < MAX_RECIPIENTS) {
+      current = address;
+      blocks.set(address, '');
+    }
+    if (current === null) continue;
+    const block = blocks.get(current) ?? '';
+    if (block.length < 4 * MAX_REASON_LENGTH) blocks.set(current, `${block}${row}\n`);
+  }
+  return blocks;
+}
+
+/** The remote server's reply in a block of text; else its first words. */
+function reasonIn(block: string): string {
+  const flat = block.replace(/\s+/g, ' ').trim();
+  const reply = /(?:^|[^\d.@])([45]\d\d[ -](?:#?[45]\.\d{1,3}\.\d{1,3}\b)?.*)$/.exec(flat)?.[1];
+  const status = /#?\b[45]\.\d{1,3}\.\d{1,3}\b.*$/.exec(flat)?.[0];
+  return (reply ?? (flat.length > MAX_REASON_LENGTH ? status : undefined) ?? flat).slice(
+    0,
+    MAX_REASON_LENGTH,
+  );
+}
+
+/** The copy of our message: from the first header field behind the marker. */
+function originalText(text: string): string {
+  const start =
+    /^(?:Return-Path|Received|DKIM-Signature|From|To|Message-ID|Date|Subject|MIME-Version)[ \t]*:/im.exec(
+      text.slice(0, MAX_TEXT_LENGTH),
+    );
+  return start === null ? '' : text.slice(start.index, start.index + MAX_TEXT_LENGTH);
+}
