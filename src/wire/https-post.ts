@@ -186,7 +186,8 @@ function once(
 function readRetryAfter(value: string | undefined): number | null {
   if (value === undefined) return null;
   if (/^\d{1,9}$/.test(value.trim())) return Number(value);
-  const at = Date.parse(value);
+  // Every form of HTTP-date begins with the name of a day; Date.parse alone takes `-5` for a year.
+  const at = /^\s*(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, Math.ceil((at - Date.now()) / 1000));
 }
 
