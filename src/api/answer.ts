@@ -1,0 +1,210 @@
+/**
+ * From a request to its answer: what all routes have in common, in one order.
+ *
+ * Length from the head, key, permission, rate, body, route, error, log. Promises that every answer, on
+ * every path and for every status, is JSON with `X-Request-Id`, that no throw leaves this file, and that
+ * a body is only read for a caller who may send it. Never answers 204 (client libraries fail on it).
+ */
+import { ApiError } from '../base/errors.ts';
+import { newId } from '../base/ids.ts';
+import type { Identity } from '../flow/keys.ts';
+import { checkLength, readBody } from './body.ts';
+import { clientAddress } from './client-address.ts';
+import { errorBody, refusalOf } from './errors.ts';
+import { checkPermission, identify } from './guard.ts';
+import { parseJson } from './json.ts';
+import type { RateWindows, Verdict } from './rate-windows.ts';
+import { logBody } from './redaction.ts';
+import type { Answer, ApiParts, Call, Route } from './route.ts';
+import type { Networks } from '../wire/networks.ts';
+
+/** On every answer: nothing here is a page, and nothing here may be kept by a cache. */
+const COMMON_HEADERS = {
+  'Content-Type': 'application/json',
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+};
+const MINUTE_MS = 60_000;
+const MAX_LOGGED_TEXT = 2_048;
+
+export interface AnswererParts extends ApiParts {
+  rates: RateWindows;
+  trustedProxies: Networks;
+}
+
+/** What is known of a request before a route sees it. */
+export interface Incoming {
+  request: Request;
+  /** Path as the client wrote it, without query. */
+  path: string;
+  /** Address of the socket's other end; null without a socket. */
+  peer: string | null;
+  params: Record<string, string>;
+}
+
+/** The state of one request that the log needs, filled in as it becomes known. */
+interface Progress {
+  requestId: string;
+  startedAt: number;
+  identity: Identity | null;
+  headers: Record<string, string>;
+  rawBody: Uint8Array;
+}
+
+/** Answers `incoming` by `route`. Never rejects. */
+export async function answer(
+  parts: AnswererParts,
+  route: Route,
+  incoming: Incoming,
+): Promise<Response> {
+  const startedAt = parts.ctx.clock.now();
+  const progress: Progress = {
+    requestId: newId(startedAt),
+    startedAt,
+    identity: null,
+    headers: {},
+    rawBody: new Uint8Array(0),
+  };
+  let result: Answer;
+  try {
+    result = await run(parts, route, incoming, progress);
+  } catch (error) {
+    const refusal = refusalOf(error, progress.requestId, parts.ctx.log);
+    result = {
+      status: refusal.status,
+      body: errorBody(refusal, progress.requestId),
+      headers: refusal.headers,
+    };
+  }
+  const text = typeof result.body === 'string' ? result.body : JSON.stringify(result.body);
+  writeLog(parts, route, incoming, progress, result, text);
+  return new Response(text, {
+    status: result.status,
+    headers: {
+      ...COMMON_HEADERS,
+      'X-Request-Id': progress.requestId,
+      ...progress.headers,
+      ...result.headers,
+    },
+  });
+}
+
+async function run(
+  parts: AnswererParts,
+  route: Route,
+  { request, params }: Incoming,
+  progress: Progress,
+): Promise<Answer> {
+  const caller = await identify(parts.ctx, request.headers);
+  if (!(caller instanceof ApiError)) progress.identity = caller;
+  checkLength(request);
+  if (route.access === 'open')
+    return route.handle(await callOf(parts, route, request, params, progress, null));
+  if (caller instanceof ApiError) throw caller;
+  checkPermission(caller, route.access);
+  spendRate(parts, route, caller, progress);
+  return route.handle(await callOf(parts, route, request, params, progress, caller));
+}
+
+async function callOf(
+  parts: AnswererParts,
+  route: Route,
+  request: Request,
+  params: Record<string, string>,
+  progress: Progress,
+  identity: Identity | null,
+): Promise<Call> {
+  let body: unknown;
+  if (route.method === 'POST' || route.method === 'PATCH') {
+    progress.rawBody = await readBody(request);
+    if (route.body !== null) {
+      const value = progress.rawBody.length === 0 ? undefined : parseJson(progress.rawBody);
+      body = route.body.read(value, parts);
+    }
+  }
+  const query =
+    route.query === null ? undefined : route.query.read(new URL(request.url).searchParams, parts);
+  return {
+    api: parts,
+    // Routes without a key never look at it; all others were given one above.
+    identity: identity as Identity,
+    requestId: progress.requestId,
+    headers: request.headers,
+    params,
+    query,
+    body,
+    rawBody: progress.rawBody,
+  };
+}
+
+/** Counts the request and throws `rate_limited` beyond the limit (interface, Limits). */
+function spendRate(
+  { rates }: AnswererParts,
+  route: Route,
+  { key, account, plan }: Identity,
+  progress: Progress,
+): void {
+  if (route.method === 'GET') {
+    const verdict = rates.take(`read ${key.id}`, plan.readsPerMinute, MINUTE_MS);
+    progress.headers = rateHeaders(verdict);
+    if (!verdict.isAllowed) {
+      throw overRate(verdict, `This key may read ${verdict.limit} times a minute.`);
+    }
+  } else if (route.isSend) {
+    // A rate below one a second becomes one in a longer window.
+    const limit = Math.max(1, Math.floor(plan.ratePerSecond));
+    const verdict = rates.take(`send ${account.id}`, limit, (limit / plan.ratePerSecond) * 1_000);
+    progress.headers = rateHeaders(verdict);
+    if (!verdict.isAllowed) {
+      throw overRate(verdict, `This account may send ${plan.ratePerSecond} requests a second.`);
+    }
+  }
+}
+
+function rateHeaders({ limit, remaining, resetSeconds }: Verdict): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(limit),
+    'RateLimit-Remaining': String(remaining),
+    'RateLimit-Reset': String(resetSeconds),
+  };
+}
+
+function overRate({ retrySeconds }: Verdict, message: string): ApiError {
+  return new ApiError('rate_limited', `${message} Try again in ${retrySeconds} s.`, {
+    headers: { 'Retry-After': String(retrySeconds) },
+  });
+}
+
+function writeLog(
+  { ctx, requestLog, trustedProxies }: AnswererParts,
+  route: Route,
+  { request, path, peer }: Incoming,
+  { requestId, startedAt, identity, rawBody }: Progress,
+  result: Answer,
+  text: string,
+): void {
+  if (identity === null || route.access === 'open') return;
+  const { key, account } = identity;
+  const isRead = request.method === 'GET';
+  requestLog.add({
+    id: requestId,
+    accountId: account.id,
+    keyId: key.id,
+    keyName: key.name,
+    keyPermission: key.permission,
+    method: request.method,
+    path: path.slice(0, MAX_LOGGED_TEXT),
+    status: result.status,
+    durationMs: Math.max(0, ctx.clock.now() - startedAt),
+    messageId: result.messageId ?? null,
+    userAgent: request.headers.get('user-agent')?.slice(0, MAX_LOGGED_TEXT) ?? null,
+    ip: clientAddress(peer, request.headers, trustedProxies),
+    requestBody: isRead ? null : logBody(Buffer.from(rawBody).toString('utf8')),
+    // What a read found stands in the store already; a copy of each would be most of the log.
+    responseBody: isRead && result.status < 400 ? null : logBody(text),
+    createdAt: startedAt,
+  });
+}

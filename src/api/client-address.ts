@@ -1,0 +1,24 @@
+/**
+ * The address a request came from, for the log.
+ *
+ * Promises that `X-Forwarded-For` is believed only as far as trusted proxies wrote it: read from the
+ * right, the first address that is not a trusted proxy's. Never fails; null when there is no socket.
+ */
+import { parseAddressLiteral, type Networks } from '../wire/networks.ts';
+
+/** `peer`: the socket's own address, null for a request without one. */
+export function clientAddress(
+  peer: string | null,
+  headers: Headers,
+  trusted: Networks,
+): string | null {
+  if (peer === null) return null;
+  let address = peer;
+  const hops = (headers.get('x-forwarded-for') ?? '').split(',');
+  while (hops.length > 0 && trusted.has(address)) {
+    const hop = hops.pop()?.trim() ?? '';
+    if (parseAddressLiteral(hop) === null) break;
+    address = hop;
+  }
+  return address;
+}

@@ -1,0 +1,127 @@
+/**
+ * Rate limits: at most so many requests in any stretch of time, exactly.
+ *
+ * Promises that no window of the given length ever holds more than its limit, wherever it begins, and
+ * that parallel requests can not beat it: taking is one synchronous step. What it knows outlives a
+ * restart (`save`, `load`). Memory is bounded by the limits and by the keys used in the last minute.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import type { Store } from '../store/store.ts';
+
+export interface Verdict {
+  isAllowed: boolean;
+  limit: number;
+  remaining: number;
+  /** Whole seconds until the whole limit is free again, at least 1. */
+  resetSeconds: number;
+  /** Whole seconds until one more request is allowed, at least 1. */
+  retrySeconds: number;
+}
+
+interface Window {
+  windowMs: number;
+  /** Times of the requests that count, oldest first, from `first` on. */
+  times: number[];
+  first: number;
+}
+
+const SETTING = 'rate_windows';
+const SAVE_EVERY_MS = 5_000;
+/** Longest window in use; older times never matter. */
+const MAX_WINDOW_MS = 60_000;
+
+export class RateWindows {
+  readonly #windows = new Map<string, Window>();
+  readonly #clock: Clock;
+  readonly #store: Pick<Store, 'setting' | 'setSetting'>;
+  readonly #log: Log;
+  #isChanged = false;
+  #cancel: (() => void) | null = null;
+
+  constructor(parts: { clock: Clock; store: Pick<Store, 'setting' | 'setSetting'>; log: Log }) {
+    this.#clock = parts.clock;
+    this.#store = parts.store;
+    this.#log = parts.log;
+  }
+
+  /** Counts one request under `name`, when it is allowed. `limit` per `windowMs` milliseconds. */
+  take(name: string, limit: number, windowMs: number): Verdict {
+    const now = this.#clock.now();
+    let window = this.#windows.get(name);
+    if (window === undefined) {
+      window = { windowMs, times: [], first: 0 };
+      this.#windows.set(name, window);
+    }
+    window.windowMs = windowMs;
+    expire(window, now);
+    const used = window.times.length - window.first;
+    const isAllowed = used < limit;
+    if (isAllowed) window.times.push(now);
+    this.#isChanged ||= isAllowed;
+    this.#cancel ??= this.#clock.at(now + SAVE_EVERY_MS, () => void this.save());
+    const newest = window.times.at(-1) ?? now;
+    // The request that must leave the window before the next one fits.
+    const blocking = window.times.at(-Math.max(1, limit)) ?? now;
+    return {
+      isAllowed,
+      limit,
+      remaining: Math.max(0, limit - used - (isAllowed ? 1 : 0)),
+      resetSeconds: seconds(newest + windowMs - now),
+      retrySeconds: seconds(blocking + windowMs - now),
+    };
+  }
+
+  /** Takes over what the process before knew. Call before the first `take`. */
+  async load(): Promise<void> {
+    const text = await this.#store.setting(SETTING);
+    if (text === null) return;
+    const now = this.#clock.now();
+    for (const [name, windowMs, times] of JSON.parse(text) as [string, number, number[]][]) {
+      // Times from a clock that has since stepped back would block for ever.
+      const window = { windowMs, times: times.filter((time) => time <= now), first: 0 };
+      expire(window, now);
+      if (window.times.length > window.first) this.#windows.set(name, window);
+    }
+  }
+
+  /** Writes what a restart must know. Call when the appliance stops. */
+  async save(): Promise<void> {
+    this.#cancel?.();
+    this.#cancel = null;
+    const now = this.#clock.now();
+    const rows: [string, number, number[]][] = [];
+    for (const [name, window] of this.#windows) {
+      expire(window, now);
+      if (window.times.length === window.first) this.#windows.delete(name);
+      else rows.push([name, window.windowMs, window.times.slice(window.first)]);
+    }
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
+    try {
+      await this.#store.setSetting(SETTING, rows.length === 0 ? null : JSON.stringify(rows));
+    } catch (error) {
+      // Requests go on: a limit that forgets a few seconds harms nobody, a refused read does.
+      this.#log.warn('rate limits not saved', { error });
+    }
+  }
+}
+
+function expire(window: Window, now: number): void {
+  const { times } = window;
+  const since = now - Math.min(window.windowMs, MAX_WINDOW_MS);
+  while (window.first < times.length) {
+    const time = times[window.first] ?? 0;
+    // A clock that stepped back leaves times ahead of it: they would block for as long as it stepped.
+    if (time > since && time <= now + MAX_WINDOW_MS) break;
+    window.first += 1;
+  }
+  if (window.first > 1_000 && window.first * 2 > times.length) {
+    window.times = times.slice(window.first);
+    window.first = 0;
+  }
+}
+
+function seconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1_000));
+}

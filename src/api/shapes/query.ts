@@ -1,0 +1,121 @@
+/**
+ * Query parameters against shapes.
+ *
+ * Promises that a number is digits and in its range, that a parameter given twice is refused, and that
+ * nothing malformed is ignored (decisions, Reading). Parameters a route does not know are left alone.
+ * Fails with `validation_failed` and every issue.
+ */
+import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox';
+import { isId } from '../../base/ids.ts';
+import type { Page } from '../../store/store.ts';
+import type { Reader } from '../route.ts';
+import { must, refusalFor, Shape, type Fault } from './check.ts';
+
+/** Longest text that is searched for, in characters. */
+const MAX_SEARCH_LENGTH = 200;
+
+/** A whole number in a query. */
+export function count(minimum: number, maximum: number, byDefault: number): TSchema {
+  const words = `must be a whole number from ${minimum} to ${maximum}`;
+  return must(Type.Integer({ minimum, maximum, default: byDefault }), words);
+}
+
+/** Text to search for; control characters are refused, empty text finds everything. */
+export function search(description: string): TSchema {
+  return must(
+    Type.String({
+      maxLength: MAX_SEARCH_LENGTH,
+      // oxlint-disable-next-line no-control-regex -- refusing control characters is the point
+      pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$',
+      description,
+    }),
+    `must be at most ${MAX_SEARCH_LENGTH} characters without control characters`,
+  );
+}
+
+/** A cursor of a list whose rows have ids. */
+export const Cursor = Type.String({
+  format: 'uuid',
+  description: 'Id of a row; `next` of a page is the id of its last row.',
+});
+
+const CURSOR_FIELDS = ['after', 'before'] as const;
+
+/** The schema of a list's cursor parameters, beside its own. */
+export const CursorFields = {
+  after: Type.Optional(Cursor),
+  before: Type.Optional(Cursor),
+};
+
+/** A reader for the query of a route. Cursors must be ids, unless `isCursor` says otherwise. */
+export function queryOf<T extends TObject>(
+  schema: T,
+  isCursor: (text: string) => boolean = isId,
+): Reader<Static<T>> {
+  // Formats are for readers of the reference page; cursors are checked below.
+  const shape = new Shape(withoutFormats(schema));
+  return {
+    schema,
+    read(value) {
+      const faults: Fault[] = [];
+      const fields = fieldsOf(schema, value as URLSearchParams, faults);
+      for (const name of CURSOR_FIELDS) {
+        const cursor = fields[name];
+        if (typeof cursor === 'string' && !isCursor(cursor)) {
+          faults.push({
+            path: name,
+            message: `${name} is not a cursor of this list.`,
+            isMissing: false,
+          });
+        }
+      }
+      if (fields['after'] !== undefined && fields['before'] !== undefined) {
+        faults.push({
+          path: 'before',
+          message: 'after and before exclude each other.',
+          isMissing: false,
+        });
+      }
+      faults.push(...shape.faults(fields));
+      if (faults.length > 0) throw refusalFor(faults);
+      return fields;
+    },
+  };
+}
+
+/** The page a checked query asks for. */
+export function pageOfQuery(query: { limit: number; after?: string; before?: string }): Page {
+  return { limit: query.limit, after: query.after ?? null, before: query.before ?? null };
+}
+
+function fieldsOf(
+  schema: TObject,
+  given: URLSearchParams,
+  faults: Fault[],
+): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const values = given.getAll(name);
+    const [text] = values;
+    if (text === undefined) {
+      if (property['default'] !== undefined) fields[name] = property['default'];
+      continue;
+    }
+    if (values.length > 1) {
+      faults.push({ path: name, message: `${name} is given twice.`, isMissing: false });
+    }
+    // Text that is no number stays text, which the shape then refuses.
+    const isNumber = property['type'] === 'integer' && /^\d{1,15}$/.test(text);
+    fields[name] = isNumber ? Number(text) : text;
+  }
+  return fields;
+}
+
+function withoutFormats(schema: TObject): TObject {
+  const properties = Object.entries(schema.properties).map(([name, property]) => {
+    const bare = { ...property };
+    delete bare['format'];
+    return [name, bare];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
