@@ -22,7 +22,7 @@ const TARGETS: Record<string, { target: string; package: string }> = {
 };
 
 /** Files that are started as Workers. */
-const WORKERS = ['src/store/writer.ts'];
+const WORKERS = ['src/store/writer.ts', 'src/store/background.ts'];
 
 function commit(): string {
   const run = Bun.spawnSync(['git', 'rev-parse', '--short=12', 'HEAD'], {

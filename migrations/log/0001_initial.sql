@@ -2,7 +2,7 @@
 -- Lists are read newest first by `seq`, the implicit last column of every index.
 
 CREATE TABLE logs (
-  seq             INTEGER PRIMARY KEY,
+  seq             INTEGER PRIMARY KEY AUTOINCREMENT,
   id              TEXT NOT NULL UNIQUE,
   account_id      TEXT NOT NULL,
   method          TEXT NOT NULL,
@@ -21,4 +21,5 @@ CREATE TABLE logs (
   response_body   TEXT
 ) STRICT;
 CREATE INDEX logs_by_account ON logs (account_id);
-CREATE INDEX logs_by_status ON logs (account_id, status);
+-- Serves both filters, alone and together: an account has few pairs of method and status.
+CREATE INDEX logs_by_outcome ON logs (account_id, method, status);

@@ -1,6 +1,7 @@
 -- Everything a message, its account and its journey need. Times are epoch milliseconds, ids UUIDv7 text.
 -- Lists are read newest first by the implicit last column of every index (rowid, here `seq`), which the
 -- single writer hands out in commit order: a row that commits late can not slip behind a reader's cursor.
+-- `place` counts an account's messages from 1, so that the page of any number is found without counting.
 
 CREATE TABLE accounts (
   id            TEXT PRIMARY KEY,
@@ -52,6 +53,7 @@ CREATE TABLE messages (
   seq            INTEGER PRIMARY KEY,
   id             TEXT NOT NULL UNIQUE,
   account_id     TEXT NOT NULL REFERENCES accounts (id),
+  place          INTEGER NOT NULL,
   status         TEXT NOT NULL,
   created_at     INTEGER NOT NULL,
   updated_at     INTEGER NOT NULL,
@@ -70,7 +72,7 @@ CREATE TABLE messages (
   tags           TEXT NOT NULL,
   failure_reason TEXT
 ) STRICT;
-CREATE INDEX messages_by_account ON messages (account_id);
+CREATE INDEX messages_by_account ON messages (account_id, place);
 CREATE INDEX messages_by_status ON messages (account_id, status);
 
 -- A row of its own, so that lists never read past content; it goes first when retention sweeps.
@@ -198,9 +200,10 @@ CREATE TABLE call_attempts (
   PRIMARY KEY (endpoint_id, id)
 ) STRICT, WITHOUT ROWID;
 
--- A removed row stays, so that a list's cursor (the address) still says where it stood.
+-- A removed row stays, so that a list's cursor (the address) still says where it stood. One that comes
+-- back gets a new `seq`: it is the newest again.
 CREATE TABLE suppressions (
-  seq        INTEGER PRIMARY KEY,
+  seq        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL,
   account_id TEXT NOT NULL REFERENCES accounts (id),
   email      TEXT NOT NULL,
@@ -211,7 +214,8 @@ CREATE TABLE suppressions (
   removed_at INTEGER,
   UNIQUE (account_id, email)
 ) STRICT;
-CREATE INDEX suppressions_by_time ON suppressions (account_id, created_at) WHERE removed_at IS NULL;
+CREATE INDEX suppressions_live ON suppressions (account_id) WHERE removed_at IS NULL;
+CREATE INDEX suppressions_removed ON suppressions (removed_at) WHERE removed_at IS NOT NULL;
 
 CREATE TABLE confirmed_recipients (
   account_id TEXT NOT NULL REFERENCES accounts (id),

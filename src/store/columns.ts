@@ -143,15 +143,20 @@ export const SELECT_SUPPRESSION =
   'SELECT id, account_id AS accountId, email, reason, source, note, created_at AS createdAt' +
   ' FROM suppressions';
 export type SuppressionRow = Suppression;
+/** The same with its place in the list. */
+export const SELECT_LISTED_SUPPRESSION = SELECT_SUPPRESSION.replace('SELECT', 'SELECT seq,');
+export type ListedSuppressionRow = SuppressionRow & { seq: number };
 
-export const LOG_COLUMNS =
+const LOG_COLUMNS =
   'id, account_id AS accountId, key_id AS keyId, key_name AS keyName,' +
   ' key_permission AS keyPermission, method, path, status, duration_ms AS durationMs,' +
   ' message_id AS messageId, user_agent AS userAgent, ip, created_at AS createdAt';
-export const SELECT_LOG_SUMMARY = 'SELECT ' + LOG_COLUMNS + ' FROM logs';
+/** With its place in the list. */
+export const SELECT_LISTED_LOG = 'SELECT seq, ' + LOG_COLUMNS + ' FROM logs';
 export const SELECT_LOG =
   'SELECT ' +
   LOG_COLUMNS +
   ', request_body AS requestBody, response_body AS responseBody FROM logs';
 export type LogRow = LogRecord;
 export type LogSummaryRow = Omit<LogRecord, 'requestBody' | 'responseBody'>;
+export type ListedLogRow = LogSummaryRow & { seq: number };

@@ -8,6 +8,7 @@ import type { Database } from 'bun:sqlite';
 import { createHash } from 'node:crypto';
 import { OperatorError } from '../base/errors.ts';
 import log0001 from '../../migrations/log/0001_initial.sql' with { type: 'text' };
+import search0001 from '../../migrations/search/0001_initial.sql' with { type: 'text' };
 import mail0001 from '../../migrations/mail/0001_initial.sql' with { type: 'text' };
 
 export interface Migration {
@@ -21,6 +22,10 @@ export const MAIL_MIGRATIONS: readonly Migration[] = [
 ];
 
 export const LOG_MIGRATIONS: readonly Migration[] = [{ version: 1, name: 'initial', sql: log0001 }];
+
+export const SEARCH_MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'initial', sql: search0001 },
+];
 
 const HISTORY = `CREATE TABLE IF NOT EXISTS migrations (
   version INTEGER PRIMARY KEY,

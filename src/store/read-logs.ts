@@ -1,67 +1,152 @@
 /**
  * Reads of the request log, from its own file.
  *
- * Promises newest first by cursor; a list never reads the stored bodies.
+ * Promises newest first by cursor, for every filter alone and together; a list never reads the stored
+ * bodies. A cursor holds when retention has taken its row.
  */
 import type { Database } from 'bun:sqlite';
-import { SELECT_LOG, SELECT_LOG_SUMMARY } from './columns.ts';
-import type { LogRow, LogSummaryRow } from './columns.ts';
+import { SELECT_LOG, SELECT_LISTED_LOG } from './columns.ts';
+import type { ListedLogRow, LogRow, LogSummaryRow } from './columns.ts';
+import { fold, markOf } from './grams.ts';
 import { pageOf, rangeOf } from './paging.ts';
-import type { Reads } from './verbs.ts';
+import type { Range } from './paging.ts';
+import { SearchReader } from './search-index.ts';
+import { searchRows } from './search-rows.ts';
+import { statusClass } from './search-sources.ts';
+import type { LogFilter, PageOf, Store } from './store.ts';
 
-type LogQuery = {
-  accountId: string;
-  above: number;
-  below: number;
-  lowest: number;
-  highest: number;
-  method: string | null;
-  q: string | null;
-  limit: number;
-};
+interface Outcome {
+  method: string;
+  status: number;
+}
 
-const WHERE =
-  ' WHERE account_id = $accountId AND seq > $above AND seq < $below' +
-  ' AND status BETWEEN $lowest AND $highest AND ($method IS NULL OR method = $method)' +
-  ' AND ($q IS NULL OR instr(lower(path), $q) > 0)';
+/** Sorts before every method. */
+const BEFORE_ALL: Outcome = { method: '', status: 0 };
 
-/** The verbs over a reading connection to the log file; statements are prepared once, here. */
-export function logReads(db: Database): Pick<Reads, 'logs' | 'log'> {
-  const one = db.prepare<LogRow, [string]>(SELECT_LOG + ' WHERE id = ?');
-  const seqAt = db.prepare<{ seq: number }, [string]>(
-    'SELECT seq FROM logs WHERE id <= ? ORDER BY id DESC LIMIT 1',
-  );
-  const older = db.prepare<LogSummaryRow, [LogQuery]>(
-    SELECT_LOG_SUMMARY + WHERE + ' ORDER BY seq DESC LIMIT $limit',
-  );
-  const newer = db.prepare<LogSummaryRow, [LogQuery]>(
-    SELECT_LOG_SUMMARY + WHERE + ' ORDER BY seq LIMIT $limit',
-  );
-
+/** The verbs over reading connections to the log and the search file. */
+export function logReads(logs: Database, search: Database): Pick<Store, 'logs' | 'log'> {
+  const reader = new LogReader(logs, search);
   return {
-    log(accountId, id) {
-      const row = one.get(id);
-      return row === null || row.accountId !== accountId ? null : row;
-    },
-    logs(accountId, filter) {
-      const { above, below, isForward } = rangeOf(filter, (id) => seqAt.get(id)?.seq ?? 0);
-      const rows = (isForward ? newer : older).all({
-        accountId,
-        above,
-        below,
-        ...statusRange(filter.status),
-        method: filter.method,
-        q: filter.q === null || filter.q === '' ? null : filter.q.toLowerCase(),
-        limit: filter.limit + 1,
-      });
-      return pageOf(rows, filter, (row) => row);
-    },
+    log: async (accountId, id) => reader.one(accountId, id),
+    logs: (accountId, filter) => reader.list(accountId, filter),
   };
 }
 
-/** A class digit stands for its hundred. */
-function statusRange(status: number | null): { lowest: number; highest: number } {
-  if (status === null) return { lowest: 0, highest: 999 };
-  if (status < 10) return { lowest: status * 100, highest: status * 100 + 99 };
-  return { lowest: status, highest: status };
+class LogReader {
+  readonly #index: SearchReader;
+  readonly #one;
+  readonly #seqAt;
+  readonly #older;
+  readonly #newer;
+  readonly #nextOutcome;
+  readonly #olderSeqs;
+  readonly #newerSeqs;
+  readonly #bySeq;
+
+  constructor(logs: Database, search: Database) {
+    this.#index = new SearchReader(search, 'log');
+    this.#one = logs.prepare<LogRow, [string]>(SELECT_LOG + ' WHERE id = ?');
+    this.#seqAt = logs.prepare<{ seq: number }, [string]>(
+      'SELECT seq FROM logs WHERE id <= ? ORDER BY id DESC LIMIT 1',
+    );
+    const ofAccount = SELECT_LISTED_LOG + ' WHERE account_id = ? AND seq > ? AND seq < ?';
+    type ByAccount = [string, number, number, number];
+    this.#older = logs.prepare<ListedLogRow, ByAccount>(ofAccount + ' ORDER BY seq DESC LIMIT ?');
+    this.#newer = logs.prepare<ListedLogRow, ByAccount>(ofAccount + ' ORDER BY seq LIMIT ?');
+    this.#nextOutcome = logs.prepare<Outcome, [string, string, number]>(
+      'SELECT method, status FROM logs WHERE account_id = ? AND (method, status) > (?, ?)' +
+        ' ORDER BY method, status LIMIT 1',
+    );
+    const seqs =
+      'SELECT seq FROM logs WHERE account_id = ? AND method = ? AND status = ? AND seq > ? AND seq < ?';
+    type ByOutcome = [string, string, number, number, number, number];
+    this.#olderSeqs = logs.prepare<{ seq: number }, ByOutcome>(seqs + ' ORDER BY seq DESC LIMIT ?');
+    this.#newerSeqs = logs.prepare<{ seq: number }, ByOutcome>(seqs + ' ORDER BY seq LIMIT ?');
+    this.#bySeq = logs.prepare<ListedLogRow, [number]>(SELECT_LISTED_LOG + ' WHERE seq = ?');
+  }
+
+  one(accountId: string, id: string): LogRow | null {
+    const row = this.#one.get(id);
+    return row === null || row.accountId !== accountId ? null : row;
+  }
+
+  async list(accountId: string, filter: LogFilter): Promise<PageOf<LogSummaryRow>> {
+    const range = rangeOf(filter, (id) => this.#seqAt.get(id)?.seq ?? 0);
+    const wanted = filter.limit + 1;
+    const text = fold(filter.q ?? '');
+    const rows =
+      text === ''
+        ? this.#rows(accountId, filter, range, wanted)
+        : await this.#search(accountId, filter, text, range, wanted);
+    return pageOf(rows, filter, ({ seq: _seq, ...row }) => row);
+  }
+
+  #rows(accountId: string, filter: LogFilter, range: Range, limit: number): ListedLogRow[] {
+    if (filter.method === null && filter.status === null) {
+      return this.#ofAccount(accountId, range, limit);
+    }
+    const list = range.isForward ? this.#newerSeqs : this.#olderSeqs;
+    const direction = range.isForward ? 1 : -1;
+    return this.#outcomes(accountId)
+      .filter((outcome) => isWanted(outcome, filter))
+      .flatMap(({ method, status }) =>
+        list.all(accountId, method, status, range.above, range.below, limit),
+      )
+      .map(({ seq }) => seq)
+      .sort((a, b) => direction * (a - b))
+      .slice(0, limit)
+      .flatMap((seq) => this.#bySeq.get(seq) ?? []);
+  }
+
+  #ofAccount(accountId: string, range: Range, limit: number): ListedLogRow[] {
+    const list = range.isForward ? this.#newer : this.#older;
+    return list.all(accountId, range.above, range.below, limit);
+  }
+
+  /** The pairs of method and status that an account has: some dozens, one step in the index each. */
+  #outcomes(accountId: string): Outcome[] {
+    const found: Outcome[] = [];
+    for (let last: Outcome | null = BEFORE_ALL; ;) {
+      last = this.#nextOutcome.get(accountId, last.method, last.status);
+      if (last === null) return found;
+      found.push(last);
+    }
+  }
+
+  #search(
+    accountId: string,
+    filter: LogFilter,
+    text: string,
+    range: Range,
+    wanted: number,
+  ): Promise<ListedLogRow[]> {
+    return searchRows(
+      {
+        index: this.#index,
+        marks: wantedMarks(accountId, filter),
+        text,
+        scan: (part, limit) => this.#ofAccount(accountId, part, limit),
+        rowsAt: (seqs) => seqs.flatMap((seq) => this.#bySeq.get(seq) ?? []),
+        isMatch: (row) =>
+          row.accountId === accountId && isWanted(row, filter) && fold(row.path).includes(text),
+        seqOf: (row) => row.seq,
+      },
+      range,
+      wanted,
+    );
+  }
+}
+
+/** `filter.status` is a status or the digit of a class. */
+function isWanted({ method, status }: Outcome, filter: LogFilter): boolean {
+  if (filter.method !== null && method !== filter.method) return false;
+  if (filter.status === null) return true;
+  return filter.status < 10 ? statusClass(status) === filter.status : status === filter.status;
+}
+
+function wantedMarks(accountId: string, { method, status }: LogFilter): string[] {
+  const marks = [markOf('account', accountId)];
+  if (method !== null) marks.push(markOf('method', method));
+  if (status !== null) marks.push(markOf(status < 10 ? 'class' : 'status', status));
+  return marks;
 }

@@ -1,8 +1,7 @@
 /**
- * Reads about messages: one, its parts, and the lists.
+ * Reads about one message: itself, its content, recipients, attempts and events.
  *
- * Promises lists newest first in commit order, so that a page read later neither repeats nor skips a row.
- * A cursor is a message's id and holds when the row has gone. Never reads content for a list.
+ * Promises null for what is another account's, as for what is not there. Lists stand in `read-emails.ts`.
  */
 import type { Database } from 'bun:sqlite';
 import {
@@ -13,8 +12,6 @@ import {
   messageOf,
 } from './columns.ts';
 import type { AttemptRow, MessageRow, RecipientRow } from './columns.ts';
-import { pageOf, rangeOf } from './paging.ts';
-import type { Range } from './paging.ts';
 import type { Attachment, Body, Event } from './rows.ts';
 import type { Reads } from './verbs.ts';
 
@@ -29,8 +26,6 @@ type MessageReads = Pick<
   | 'attempts'
   | 'events'
   | 'body'
-  | 'emails'
-  | 'emailsByPage'
 >;
 
 interface BodyRow {
@@ -69,56 +64,11 @@ export function messageReads(db: Database): MessageReads {
       ' recipient_id AS recipientId, type, occurred_at AS occurredAt, payload FROM events' +
       ' JOIN messages ON messages.id = events.message_id WHERE events.message_id = ? ORDER BY events.id',
   );
-  const seqAt = db.prepare<{ seq: number }, [string]>(
-    'SELECT seq FROM messages WHERE id <= ? ORDER BY id DESC LIMIT 1',
-  );
-  const older = db.prepare<MessageRow, [string, number, number, number]>(
-    SELECT_MESSAGE + ' WHERE account_id = ? AND seq > ? AND seq < ? ORDER BY seq DESC LIMIT ?',
-  );
-  const newer = db.prepare<MessageRow, [string, number, number, number]>(
-    SELECT_MESSAGE + ' WHERE account_id = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?',
-  );
-  const WITH_STATUS = ' WHERE account_id = ? AND status = ? AND seq > ? AND seq < ?';
-  const olderOf = db.prepare<MessageRow, [string, string, number, number, number]>(
-    SELECT_MESSAGE + WITH_STATUS + ' ORDER BY seq DESC LIMIT ?',
-  );
-  const newerOf = db.prepare<MessageRow, [string, string, number, number, number]>(
-    SELECT_MESSAGE + WITH_STATUS + ' ORDER BY seq LIMIT ?',
-  );
-  const byPage = db.prepare<MessageRow, [string, number, number]>(
-    SELECT_MESSAGE +
-      ' WHERE seq IN (SELECT seq FROM messages WHERE account_id = ? ORDER BY seq DESC LIMIT ? OFFSET ?)' +
-      ' ORDER BY seq DESC',
-  );
-
   const contentOf = (seq: number): Body | null => {
     const row = bodyOf.get(seq);
     if (row === null) return null;
     const headers = row.headers === null ? [] : (JSON.parse(row.headers) as Body['headers']);
     return { ...row, headers, attachments: attachmentsOf.all(seq) };
-  };
-
-  const rows = (accountId: string, status: string | null, range: Range, limit: number) => {
-    const { above, below, isForward } = range;
-    if (status === null) {
-      return (isForward ? newer : older).all(accountId, above, below, limit);
-    }
-    return (isForward ? newerOf : olderOf).all(accountId, status, above, below, limit);
-  };
-
-  const search = (
-    accountId: string,
-    status: string | null,
-    range: Range,
-    limit: number,
-    q: string,
-  ): MessageRow[] => {
-    const wanted = q.toLowerCase();
-    return rows(accountId, status, range, -1)
-      .filter((row) =>
-        [row.subject, row.sender, row.toList].some((text) => text.toLowerCase().includes(wanted)),
-      )
-      .slice(0, limit);
   };
 
   return {
@@ -144,16 +94,5 @@ export function messageReads(db: Database): MessageReads {
       const row = messageById.get(id);
       return row === null || row.accountId !== accountId ? null : { body: contentOf(row.seq) };
     },
-    emails(accountId, filter) {
-      const range = rangeOf(filter, (id) => seqAt.get(id)?.seq ?? 0);
-      const limit = filter.limit + 1;
-      const found =
-        filter.q === null || filter.q === ''
-          ? rows(accountId, filter.status, range, limit)
-          : search(accountId, filter.status, range, limit, filter.q);
-      return pageOf(found, filter, messageOf);
-    },
-    emailsByPage: (accountId, page, limit) =>
-      byPage.all(accountId, limit, (page - 1) * limit).map(messageOf),
   };
 }

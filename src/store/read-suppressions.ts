@@ -5,52 +5,60 @@
  * removed rows stay. Looks never show a removed row.
  */
 import type { Database } from 'bun:sqlite';
-import { SELECT_SUPPRESSION } from './columns.ts';
-import type { SuppressionRow } from './columns.ts';
-import { pageOf } from './paging.ts';
+import { SELECT_LISTED_SUPPRESSION, SELECT_SUPPRESSION } from './columns.ts';
+import type { ListedSuppressionRow, SuppressionRow } from './columns.ts';
+import { fold, markOf } from './grams.ts';
+import { pageOf, rangeOf } from './paging.ts';
+import type { Range } from './paging.ts';
 import type { Suppression } from './rows.ts';
-import type { Page } from './store.ts';
-import type { Reads } from './verbs.ts';
+import { SearchReader } from './search-index.ts';
+import { searchRows } from './search-rows.ts';
+import type { Store } from './store.ts';
 
-interface Place {
-  createdAt: number;
-  seq: number;
-}
-
-const NEWEST: Place = { createdAt: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER };
-
-/** The verbs over a reading connection; statements are prepared once, here. */
+/** The verbs over reading connections to the mail and the search file. */
 export function suppressionReads(
-  db: Database,
-): Pick<Reads, 'suppression' | 'suppressed' | 'suppressions'> {
-  const live = db.prepare<SuppressionRow, [string, string]>(
+  mail: Database,
+  search: Database,
+): Pick<Store, 'suppression' | 'suppressed' | 'suppressions'> {
+  const index = new SearchReader(search, 'suppression');
+  const live = mail.prepare<SuppressionRow, [string, string]>(
     SELECT_SUPPRESSION + ' WHERE account_id = ? AND email = ? AND removed_at IS NULL',
   );
-  const placeOf = db.prepare<Place, [string, string]>(
-    'SELECT created_at AS createdAt, seq FROM suppressions WHERE account_id = ? AND email = ?',
+  const seqOf = mail.prepare<{ seq: number }, [string, string]>(
+    'SELECT seq FROM suppressions WHERE account_id = ? AND email = ?',
   );
-  const older = db.prepare<SuppressionRow, [string, number, number, number]>(
-    SELECT_SUPPRESSION +
-      ' WHERE account_id = ? AND removed_at IS NULL AND (created_at, seq) < (?, ?)' +
-      ' ORDER BY created_at DESC, seq DESC LIMIT ?',
+  const LIVE = SELECT_LISTED_SUPPRESSION + ' WHERE account_id = ? AND removed_at IS NULL';
+  const older = mail.prepare<ListedSuppressionRow, [string, number, number, number]>(
+    LIVE + ' AND seq > ? AND seq < ? ORDER BY seq DESC LIMIT ?',
   );
-  const newer = db.prepare<SuppressionRow, [string, number, number, number]>(
-    SELECT_SUPPRESSION +
-      ' WHERE account_id = ? AND removed_at IS NULL AND (created_at, seq) > (?, ?)' +
-      ' ORDER BY created_at, seq LIMIT ?',
+  const newer = mail.prepare<ListedSuppressionRow, [string, number, number, number]>(
+    LIVE + ' AND seq > ? AND seq < ? ORDER BY seq LIMIT ?',
+  );
+  const bySeq = mail.prepare<ListedSuppressionRow, [number]>(
+    SELECT_LISTED_SUPPRESSION + ' WHERE seq = ? AND removed_at IS NULL',
   );
 
-  const rows = (accountId: string, page: Page, limit: number): SuppressionRow[] => {
-    const cursor = page.before ?? page.after;
-    const place = cursor === null ? NEWEST : placeOf.get(accountId, cursor);
-    // An address that never was in the list says nothing about where to go on.
-    if (place === null) return [];
-    return (page.before === null ? older : newer).all(accountId, place.createdAt, place.seq, limit);
-  };
+  const rows = (accountId: string, range: Range, limit: number): ListedSuppressionRow[] =>
+    (range.isForward ? newer : older).all(accountId, range.above, range.below, limit);
+
+  const findText = (accountId: string, text: string, range: Range, wanted: number) =>
+    searchRows<ListedSuppressionRow>(
+      {
+        index,
+        marks: [markOf('account', accountId)],
+        text,
+        scan: (part, limit) => rows(accountId, part, limit),
+        rowsAt: (seqs) => seqs.flatMap((seq) => bySeq.get(seq) ?? []),
+        isMatch: (row) => row.accountId === accountId && fold(row.email).includes(text),
+        seqOf: (row) => row.seq,
+      },
+      range,
+      wanted,
+    );
 
   return {
-    suppression: (accountId, email) => live.get(accountId, email),
-    suppressed(accountId, emails) {
+    suppression: async (accountId, email) => live.get(accountId, email),
+    async suppressed(accountId, emails) {
       const found = new Map<string, Suppression>();
       for (const email of emails) {
         const row = live.get(accountId, email);
@@ -58,13 +66,18 @@ export function suppressionReads(
       }
       return found;
     },
-    suppressions(accountId, q, page) {
-      if (q === null || q === '') {
-        return pageOf(rows(accountId, page, page.limit + 1), page, (row) => row);
-      }
-      const wanted = q.toLowerCase();
-      const matches = rows(accountId, page, -1).filter((row) => row.email.includes(wanted));
-      return pageOf(matches.slice(0, page.limit + 1), page, (row) => row);
+    async suppressions(accountId, q, page) {
+      // An address that never was in the list says nothing about where to go on: the list ends there.
+      const range = rangeOf(page, (email) => seqOf.get(accountId, email)?.seq ?? 0);
+      const text = fold(q ?? '');
+      const wanted = page.limit + 1;
+      const found =
+        text === ''
+          ? rows(accountId, range, wanted)
+          : await findText(accountId, text, range, wanted);
+      return pageOf(found, page, withoutSeq);
     },
   };
 }
+
+const withoutSeq = ({ seq: _seq, ...row }: ListedSuppressionRow): Suppression => row;

@@ -8,10 +8,13 @@ import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
+import { BackgroundClient } from './background-client.ts';
 import { openForReading } from './database.ts';
+import { SEARCH_FILE } from './indexer.ts';
 import { makeDataDir } from './key-file.ts';
 import { lockDirectory } from './lock.ts';
 import { accountReads } from './read-accounts.ts';
+import { emailLists } from './read-emails.ts';
 import { logReads } from './read-logs.ts';
 import { messageReads } from './read-messages.ts';
 import { queueReads } from './read-queue.ts';
@@ -42,19 +45,36 @@ export async function openStore({ dataDir, clock, log }: StoreOptions): Promise<
     lock.release();
     throw error;
   }
+  const background = new BackgroundClient(log);
+  await background.open(dataDir, clock.now());
   const mail = openForReading(join(dataDir, 'mail.db'));
   const logs = openForReading(join(dataDir, 'log.db'));
-  const reads: Reads = {
-    ...accountReads(mail),
-    ...messageReads(mail),
-    ...queueReads(mail),
-    ...suppressionReads(mail),
-    ...logReads(logs),
-  };
+  const search = openForReading(join(dataDir, SEARCH_FILE));
+  const reads: Reads = { ...accountReads(mail), ...messageReads(mail), ...queueReads(mail) };
+  const writes = writing(writer);
 
   return {
     ...promised(reads),
-    ...writing(writer),
+    ...writes,
+    ...emailLists(mail, search),
+    ...suppressionReads(mail, search),
+    ...logReads(logs, search),
+    async accept(batch) {
+      const result = await writes.accept(batch);
+      background.noteRows();
+      return result;
+    },
+    async addSuppression(row) {
+      const kept = await writes.addSuppression(row);
+      background.noteRows();
+      return kept;
+    },
+    async finish(result) {
+      const finished = await writes.finish(result);
+      if (result.suppress !== null) background.noteRows();
+      return finished;
+    },
+    backUpTo: (file) => background.backUp(dataDir, file),
     begin: (attempts) => writer.write('begin', attempts, clock.now()),
     beginCalls: (calls) => writer.write('beginCalls', calls, clock.now()),
     async addSuppressions(rows) {
@@ -62,6 +82,7 @@ export async function openStore({ dataDir, clock, log }: StoreOptions): Promise<
       for (let at = 0; at < rows.length; at += ROWS_PER_STEP) {
         added += await writer.write('addSuppressions', rows.slice(at, at + ROWS_PER_STEP));
       }
+      background.noteRows();
       return added;
     },
     async retryNow(target, now) {
@@ -72,11 +93,14 @@ export async function openStore({ dataDir, clock, log }: StoreOptions): Promise<
         if (changed < ROWS_PER_STEP) return total;
       }
     },
-    appendLogs: (records) => writer.appendLogs(records),
+    async appendLogs(records) {
+      await writer.appendLogs(records);
+      background.noteRows();
+    },
     async close() {
       // Readers first: an open reader keeps the last checkpoint from emptying the WAL.
-      mail.close();
-      logs.close();
+      for (const db of [mail, logs, search]) db.close();
+      await background.close();
       await writer.close();
       lock.release();
     },

@@ -13,6 +13,7 @@ import type {
   MessageStatus,
   RecordStatus,
 } from '../base/status.ts';
+import type { BackupReport } from './backup.ts';
 import type {
   Account,
   Attempt,
@@ -320,6 +321,12 @@ export interface Store {
     filter: LogFilter,
   ): Promise<PageOf<Omit<LogRecord, 'requestBody' | 'responseBody'>>>;
   log(accountId: string, id: string): Promise<LogRecord | null>;
+
+  /**
+   * Copies everything but the request log to `file` (which must not exist), checks the copy, and returns its
+   * size and row counts. It holds every write that resolved before the call. Throws `OperatorError`.
+   */
+  backUpTo(file: string): Promise<BackupReport>;
 
   /** Ends the writer after what it has begun; checkpoints; closes both files. */
   close(): Promise<void>;

@@ -38,8 +38,22 @@ export const WRITE_NAMES = [
 ] as const satisfies readonly (keyof Store)[];
 
 export type WriteName = (typeof WRITE_NAMES)[number];
-/** Verbs that `sqlite.ts` makes of steps or sends to the log file. */
-type Composed = 'begin' | 'beginCalls' | 'addSuppressions' | 'retryNow' | 'appendLogs' | 'close';
+/** Verbs that are asynchronous by themselves: made of steps, or searches that give way to other work. */
+type Composed =
+  | 'begin'
+  | 'beginCalls'
+  | 'addSuppressions'
+  | 'retryNow'
+  | 'appendLogs'
+  | 'emails'
+  | 'emailsByPage'
+  | 'suppression'
+  | 'suppressed'
+  | 'suppressions'
+  | 'logs'
+  | 'log'
+  | 'backUpTo'
+  | 'close';
 export type ReadName = Exclude<keyof Store, WriteName | Composed>;
 
 export type Reads = { [K in ReadName]: Sync<Store[K]> };

@@ -45,9 +45,9 @@ export function acceptWrites(
       ' ON CONFLICT DO UPDATE SET count = count + excluded.count',
   );
   const addMessage = db.prepare(
-    'INSERT INTO messages (id, account_id, status, created_at, updated_at, key_id, log_id, domain_id,' +
+    'INSERT INTO messages (id, account_id, place, status, created_at, updated_at, key_id, log_id, domain_id,' +
       ' is_sandbox, message_id, sender, to_list, cc_list, bcc_list, reply_to_list, subject, tags,' +
-      ' failure_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      ' failure_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
   const addBody = db.prepare(
     'INSERT INTO bodies (message_seq, html, text, headers, raw) VALUES (?, ?, ?, ?, ?)',
@@ -61,6 +61,11 @@ export function acceptWrites(
       ' next_attempt_at, expires_at, last_reason, delayed_at, updated_at)' +
       ' VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
+
+  const lastPlace = db.prepare<{ place: number | null }, [string]>(
+    'SELECT max(place) AS place FROM messages WHERE account_id = ?',
+  );
+  const nextPlace = (accountId: string): number => (lastPlace.get(accountId)?.place ?? 0) + 1;
 
   /** What the account may not spend, or null when it may. */
   const refusal = (accountId: string, claim: UsageClaim): AcceptResult | null => {
@@ -94,6 +99,7 @@ export function acceptWrites(
     const { lastInsertRowid: seq } = addMessage.run(
       message.id,
       message.accountId,
+      nextPlace(message.accountId),
       message.status,
       message.createdAt,
       message.updatedAt,

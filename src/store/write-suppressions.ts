@@ -13,6 +13,7 @@ import type { Writes } from './verbs.ts';
 
 export class SuppressionWriter {
   readonly #add;
+  readonly #dropRemoved;
   readonly #remove;
   readonly #get;
 
@@ -20,9 +21,11 @@ export class SuppressionWriter {
     this.#add = db.prepare(
       'INSERT INTO suppressions (id, account_id, email, reason, source, note, created_at)' +
         ' VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, email) DO UPDATE SET' +
-        ' id = excluded.id, reason = excluded.reason, source = excluded.source, note = excluded.note,' +
-        ' created_at = iif(removed_at IS NULL, created_at, excluded.created_at), removed_at = NULL' +
-        " WHERE removed_at IS NOT NULL OR (reason = 'manual' AND excluded.reason <> 'manual')",
+        ' id = excluded.id, reason = excluded.reason, source = excluded.source, note = excluded.note' +
+        " WHERE reason = 'manual' AND excluded.reason <> 'manual'",
+    );
+    this.#dropRemoved = db.prepare(
+      'DELETE FROM suppressions WHERE account_id = ? AND email = ? AND removed_at IS NOT NULL',
     );
     this.#remove = db.prepare(
       'UPDATE suppressions SET removed_at = ? WHERE account_id = ? AND email = ? AND removed_at IS NULL',
@@ -34,6 +37,8 @@ export class SuppressionWriter {
 
   /** Whether something changed. */
   add(row: Suppression): boolean {
+    // What comes back after a removal is new: it stands at the head of the list again.
+    this.#dropRemoved.run(row.accountId, row.email);
     const { changes } = this.#add.run(
       row.id,
       row.accountId,

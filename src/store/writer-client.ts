@@ -5,22 +5,16 @@
  * writer can not go on, the process ends with exit code 1 at once: nothing unanswered may look done,
  * and restart is the recovery path.
  */
-import { OperatorError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { LogRecord } from './rows.ts';
-import { StoreFullError } from './store.ts';
+import { errorOf, threadAddress } from './threads.ts';
+import type { ErrorText } from './threads.ts';
 import type { Request, Writes } from './verbs.ts';
-import type { ErrorText, FromWriter, ToWriter } from './writer-messages.ts';
+import type { FromWriter, ToWriter } from './writer-messages.ts';
 
 interface Asked {
   resolve(value: unknown): void;
   reject(error: Error): void;
-}
-
-/** In the compiled program the writer is an entry point of its own, below the root where this code lies. */
-function writerAddress(): string {
-  const isCompiled = import.meta.url.startsWith('file:///$bunfs/');
-  return new URL(isCompiled ? './store/writer.ts' : './writer.ts', import.meta.url).href;
 }
 
 export class WriterClient {
@@ -34,7 +28,7 @@ export class WriterClient {
 
   constructor(log: Log) {
     this.#log = log;
-    this.#worker = new Worker(writerAddress());
+    this.#worker = new Worker(threadAddress('writer.ts'));
     this.#worker.addEventListener('message', ({ data }: MessageEvent<FromWriter>) => {
       this.#receive(data);
     });
@@ -138,12 +132,4 @@ export class WriterClient {
     });
     process.exit(1);
   }
-}
-
-function errorOf(text: ErrorText): Error {
-  if (text.name === 'StoreFullError') return new StoreFullError(text.message);
-  if (text.hint !== undefined) return new OperatorError(text.message, text.hint, text.exitCode);
-  const error = new Error(text.message);
-  if (text.stack !== undefined) error.stack = text.stack;
-  return error;
 }

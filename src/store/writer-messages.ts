@@ -5,6 +5,7 @@
  * unless the writer says `fatal`.
  */
 import type { LogRecord } from './rows.ts';
+import type { ErrorText } from './threads.ts';
 import type { Request } from './verbs.ts';
 
 export type ToWriter =
@@ -12,16 +13,6 @@ export type ToWriter =
   | { kind: 'write'; ticket: number; request: Request }
   | { kind: 'log'; ticket: number; records: LogRecord[] }
   | { kind: 'close' };
-
-/** An error as it crosses threads. */
-export interface ErrorText {
-  name: string;
-  message: string;
-  stack?: string;
-  /** Set for an `OperatorError`. */
-  hint?: string;
-  exitCode?: number;
-}
 
 export type Answer = { ticket: number; value: unknown } | { ticket: number; error: ErrorText };
 

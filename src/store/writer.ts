@@ -7,13 +7,13 @@
  */
 import { join } from 'node:path';
 import type { Database } from 'bun:sqlite';
-import { OperatorError } from '../base/errors.ts';
 import { openForWriting } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { GroupHooks, ItemResult } from './group-commit.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from './migrations.ts';
 import type { LogRecord } from './rows.ts';
 import { StatusCounts } from './status-counts.ts';
+import { textOf } from './threads.ts';
 import type { Request, Writes } from './verbs.ts';
 import { acceptWrites } from './write-accept.ts';
 import { accountWrites } from './write-accounts.ts';
@@ -22,7 +22,7 @@ import { callWrites } from './write-calls.ts';
 import { EventWriter } from './write-events.ts';
 import { logWriter } from './write-logs.ts';
 import { SuppressionWriter, suppressionWrites } from './write-suppressions.ts';
-import type { ErrorText, FromWriter, ToWriter } from './writer-messages.ts';
+import type { FromWriter, ToWriter } from './writer-messages.ts';
 
 declare const self: Worker;
 
@@ -171,16 +171,6 @@ function answer(group: readonly { ticket: number }[], results: readonly ItemResu
         : { ticket, value: result.value };
     }),
   });
-}
-
-function textOf(error: Error): ErrorText {
-  const text: ErrorText = { name: error.name, message: error.message };
-  if (error.stack !== undefined) text.stack = error.stack;
-  if (error instanceof OperatorError) {
-    text.hint = error.hint;
-    text.exitCode = error.exitCode;
-  }
-  return text;
 }
 
 function send(message: FromWriter): void {

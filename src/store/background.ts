@@ -1,0 +1,51 @@
+/**
+ * The background thread: indexing for search, and backups. Nothing here is on a message's way.
+ *
+ * Promises one answer to every request. Indexing goes in steps, so that other requests get their turn;
+ * it is answered when the index has caught up. What fails is answered as an error and tried again with
+ * the next request.
+ */
+import { join } from 'node:path';
+import type { FromBackground, ToBackground } from './background-messages.ts';
+import { backUp } from './backup.ts';
+import type { BackupReport } from './backup.ts';
+import { Indexer } from './indexer.ts';
+import { textOf } from './threads.ts';
+
+declare const self: Worker;
+
+let indexer: Indexer | null = null;
+
+/** Steps until the index has caught up, letting other messages in between. */
+async function index(): Promise<null> {
+  while (indexer?.step() === true) await new Promise((resolve) => setImmediate(resolve));
+  return null;
+}
+
+async function perform(message: ToBackground): Promise<BackupReport | null> {
+  switch (message.kind) {
+    case 'open':
+      indexer = new Indexer(message.dataDir, message.now);
+      return null;
+    case 'index':
+      return index();
+    case 'backup':
+      return backUp(join(message.dataDir, 'mail.db'), message.file);
+    case 'close':
+      indexer?.close();
+      indexer = null;
+      return null;
+  }
+}
+
+function send(answer: FromBackground): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
+  self.postMessage(answer);
+}
+
+self.addEventListener('message', ({ data }: MessageEvent<ToBackground>) => {
+  perform(data).then(
+    (value) => send({ ticket: data.ticket, value }),
+    (error: Error) => send({ ticket: data.ticket, error: textOf(error) }),
+  );
+});

@@ -1,0 +1,130 @@
+/**
+ * The indexer: brings the substring index up to its sources, in the background.
+ *
+ * Promises that rows and the note of how far they reach commit together. A file that is damaged, of a
+ * newer schema, or ahead of its sources (they were restored from a backup) is made anew: nothing in it
+ * is the only copy. Reads the sources; never writes them.
+ */
+import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import type { Database } from 'bun:sqlite';
+import { openForReading, openForWriting } from './database.ts';
+import { SEARCH_MIGRATIONS, migrate } from './migrations.ts';
+import { SearchWriter } from './search-index.ts';
+import { SEARCH_SOURCES } from './search-sources.ts';
+import type { IndexedRow, SearchSource } from './search-sources.ts';
+
+export const SEARCH_FILE = 'search.db';
+
+/** Rows of one transaction: some tens of milliseconds of work on the indexer's own thread. */
+const ROWS_PER_COMMIT = 1000;
+
+interface Indexed {
+  definition: SearchSource;
+  rows: (after: number) => IndexedRow[];
+  writer: SearchWriter;
+  at: number;
+}
+
+export class Indexer {
+  readonly #search: Database;
+  readonly #readers: readonly Database[];
+  readonly #sources: readonly Indexed[];
+
+  /** Opens what is in `dataDir`; both source files must exist. `now` in epoch milliseconds. */
+  constructor(dataDir: string, now: number) {
+    const mail = openForReading(join(dataDir, 'mail.db'));
+    const log = openForReading(join(dataDir, 'log.db'));
+    this.#readers = [mail, log];
+    const sourceOf = { mail, log };
+    this.#search = openSearch(join(dataDir, SEARCH_FILE), now, (search) =>
+      SEARCH_SOURCES.every((definition) => isInStep(search, sourceOf[definition.file], definition)),
+    );
+    this.#sources = SEARCH_SOURCES.map((definition) => ({
+      definition,
+      rows: rowsOf(sourceOf[definition.file], definition),
+      writer: new SearchWriter(this.#search, definition.source),
+      at: progressOf(this.#search, definition.source)?.seq ?? 0,
+    }));
+  }
+
+  /** Indexes some rows of every source; returns whether there may be more. Throws what SQLite throws. */
+  step(): boolean {
+    let hasMore = false;
+    for (const source of this.#sources) {
+      const rows = source.rows(source.at);
+      const last = rows.at(-1);
+      if (last === undefined) continue;
+      this.#search.run('BEGIN IMMEDIATE');
+      try {
+        for (const { seq, marks, text } of rows) source.writer.add(seq, marks, text);
+        source.writer.note(last.seq, last.id);
+        this.#search.run('COMMIT');
+      } catch (error) {
+        if (this.#search.inTransaction) this.#search.run('ROLLBACK');
+        throw error;
+      }
+      source.at = last.seq;
+      hasMore ||= rows.length === ROWS_PER_COMMIT;
+    }
+    return hasMore;
+  }
+
+  close(): void {
+    for (const reader of this.#readers) reader.close();
+    this.#search.run('PRAGMA wal_checkpoint(TRUNCATE)');
+    this.#search.close();
+  }
+}
+
+function openSearch(path: string, now: number, isUsable: (db: Database) => boolean): Database {
+  const existing = tryOpen(path, now);
+  if (existing !== null && isUsable(existing)) return existing;
+  existing?.close();
+  for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
+  const made = openForWriting(path, 'normal');
+  migrate(made, SEARCH_MIGRATIONS, now);
+  return made;
+}
+
+/** Null when the file can not be used as it is, whatever the reason. */
+function tryOpen(path: string, now: number): Database | null {
+  try {
+    const db = openForWriting(path, 'normal');
+    migrate(db, SEARCH_MIGRATIONS, now);
+    return db;
+  } catch {
+    return null;
+  }
+}
+
+interface Progress {
+  seq: number;
+  rowId: string;
+}
+
+function progressOf(search: Database, source: string): Progress | null {
+  return search
+    .prepare<Progress, [string]>('SELECT seq, row_id AS rowId FROM progress WHERE source = ?')
+    .get(source);
+}
+
+/** Whether the source still holds what was last indexed of it, or has only lost it to retention. */
+function isInStep(search: Database, file: Database, definition: SearchSource): boolean {
+  const progress = progressOf(search, definition.source);
+  if (progress === null) return true;
+  const row = file.prepare<{ id: string }, [number]>(definition.selectId).get(progress.seq);
+  if (row !== null) return row.id === progress.rowId;
+  const last = file.prepare<{ seq: number | null }, []>(definition.selectLast).get()?.seq ?? null;
+  return definition.source !== 'email' && (last === null || last > progress.seq);
+}
+
+function rowsOf(file: Database, definition: SearchSource): (after: number) => IndexedRow[] {
+  const select = file.prepare<{ seq: number; id: string }, [number, number]>(definition.select);
+  return (after) =>
+    select.all(after, ROWS_PER_COMMIT).map((row) => ({
+      seq: row.seq,
+      id: row.id,
+      ...definition.shape(row as never),
+    }));
+}

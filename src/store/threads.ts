@@ -1,0 +1,42 @@
+/**
+ * What the store's threads share: where a thread's program lies, and how an error crosses over.
+ *
+ * Promises that an `OperatorError` and a `StoreFullError` arrive as themselves; others as plain errors.
+ */
+import { OperatorError } from '../base/errors.ts';
+import { StoreFullError } from './store.ts';
+
+/** An error as it crosses threads. */
+export interface ErrorText {
+  name: string;
+  message: string;
+  stack?: string;
+  /** Set for an `OperatorError`. */
+  hint?: string;
+  exitCode?: number;
+}
+
+/** The address of a thread's entry file in this folder, for `new Worker`. */
+export function threadAddress(file: 'writer.ts' | 'background.ts'): string {
+  // In the compiled program each is an entry point of its own, below the root where this code lies.
+  const isCompiled = import.meta.url.startsWith('file:///$bunfs/');
+  return new URL(isCompiled ? `./store/${file}` : `./${file}`, import.meta.url).href;
+}
+
+export function textOf(error: Error): ErrorText {
+  const text: ErrorText = { name: error.name, message: error.message };
+  if (error.stack !== undefined) text.stack = error.stack;
+  if (error instanceof OperatorError) {
+    text.hint = error.hint;
+    text.exitCode = error.exitCode;
+  }
+  return text;
+}
+
+export function errorOf(text: ErrorText): Error {
+  if (text.name === 'StoreFullError') return new StoreFullError(text.message);
+  if (text.hint !== undefined) return new OperatorError(text.message, text.hint, text.exitCode);
+  const error = new Error(text.message);
+  if (text.stack !== undefined) error.stack = text.stack;
+  return error;
+}
