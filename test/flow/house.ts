@@ -10,6 +10,7 @@ import { ApiError } from '../../src/base/errors.ts';
 import { newId } from '../../src/base/ids.ts';
 import { createLog } from '../../src/base/log.ts';
 import { SecretBox } from '../../src/base/secret-box.ts';
+import type { SuppressionReason } from '../../src/base/status.ts';
 import {
   acceptEmails,
   type Acceptance,
@@ -162,6 +163,13 @@ export async function openHouse(
     },
   };
 }
+
+export const SUPPRESSION_REASONS: readonly SuppressionReason[] = [
+  'hard_bounce',
+  'complaint',
+  'unsubscribe',
+  'manual',
+];
 
 /** A resolver that fails every question. */
 export function silentResolver(): Resolver {
