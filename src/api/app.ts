@@ -44,7 +44,7 @@ export function createApi(ctx: Context, doors: Doors): Api {
     trustedProxies: parseNetworks(ctx.config.http.trustedProxies),
   };
   const peers = new WeakMap<Request, Pick<Incoming, 'path' | 'peer'>>();
-  const handle = (route: Route) => (context: { request: Request; params: object }) =>
+  const handle = (route: Route) => (context: { request: Request; params?: object }) =>
     answer(parts, route, {
       request: context.request,
       path: peers.get(context.request)?.path ?? '',
@@ -69,7 +69,7 @@ export function createApi(ctx: Context, doors: Doors): Api {
   };
 }
 
-type Handler = (context: { request: Request; params: object }) => Promise<Response>;
+type Handler = (context: { request: Request; params?: object }) => Promise<Response>;
 
 function mount(
   routes: readonly Route[],
@@ -77,6 +77,7 @@ function mount(
 ): { handle(request: Request): Promise<Response> } {
   // `standardHostname: false`: a Host of up to three characters must not shift the path.
   const app = new Elysia({ handler: { standardHostname: false } });
+  app.onError((context) => handle(missingRoute)({ request: context.request, params: {} }));
   const paths = new Map<string, string[]>();
   for (const route of routes) {
     for (const prefix of ['', '/v1']) {
@@ -91,7 +92,6 @@ function mount(
     }
   }
   app.all('*', handle(missingRoute), { parse: 'none' });
-  app.onError((context) => handle(missingRoute)({ request: context.request, params: {} }));
   return app;
 }
 
@@ -122,8 +122,8 @@ async function headOf(response: Response): Promise<Response> {
 }
 
 /** Path parameters with their percent signs undone; one that can not be read matches nothing. */
-function decoded(params: object): Record<string, string> {
+function decoded(params: object | undefined): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(params).map(([name, value]) => [name, typeof value === 'string' ? value : '']),
+    Object.entries(params ?? {}).map(([name, value]) => [name, typeof value === 'string' ? value : '']),
   );
 }
