@@ -20,6 +20,8 @@ export const EXIT_CONFIG = 78;
 
 const REGIONS = ['us-east-1', 'eu-west-1', 'sa-east-1', 'ap-northeast-1'] as const;
 const TLS_LEVELS = ['required', 'opportunistic', 'none'] as const;
+/** The certificate authority asked by default. */
+const LETS_ENCRYPT = 'https://acme-v02.api.letsencrypt.org/directory';
 const HOURS_48_MS = 48 * 3_600_000;
 const DAYS_30_MS = 30 * 86_400_000;
 const MANY = 1_000_000_000;
@@ -93,13 +95,17 @@ function lineOfSyntaxError(toml: string): number {
 /** The tables with one or two keys. */
 function readSmallTables(
   top: ConfigTable,
-): Pick<Config, 'dnsServers' | 'extraCaFile' | 'api' | 'limits' | 'webhooks' | 'retention'> {
+): Pick<
+  Config,
+  'dnsServers' | 'extraCaFile' | 'acme' | 'api' | 'limits' | 'webhooks' | 'retention'
+> {
   const [dns, tls, api] = [top.table('dns'), top.table('tls'), top.table('api')];
   const [limits, webhooks] = [top.table('limits'), top.table('webhooks')];
   const retention = top.table('retention');
   const keys = {
     dnsServers: dns.read('servers', value.listOf(value.listenAddress), []),
     extraCaFile: readFilePath(tls, 'extra_ca_file'),
+    acme: readAcme(top.table('acme')),
     api: {
       singleSend: api.read('single_send', value.oneOf('basic', 'full'), 'basic'),
       region: api.read<string>('region', value.oneOf(...REGIONS), 'us-east-1'),
@@ -110,6 +116,23 @@ function readSmallTables(
   };
   for (const table of [dns, tls, api, limits, webhooks, retention]) table.refuseOthers();
   return keys;
+}
+
+/** Off while `listen` is empty. */
+function readAcme(table: ConfigTable): Config['acme'] {
+  const listen = table.read('listen', value.orEmpty(value.listenAddress), null);
+  const email = table.read('email', value.text, '');
+  const directoryUrl = table.read('directory_url', value.baseUrl, LETS_ENCRYPT);
+  const isAccepted = table.read('accept_terms', value.flag, false);
+  table.refuseOthers();
+  if (listen === null) return null;
+  if (!isAccepted) {
+    table.refuse(
+      'accept_terms',
+      "must be true: it accepts the terms of the certificate authority's service",
+    );
+  }
+  return { email, directoryUrl, listen };
 }
 
 function readHttp(table: ConfigTable): Config['http'] {

@@ -82,6 +82,17 @@ servers = []
 # PEM file with a private CA for on-premises receivers and webhook endpoints. Default: "" = none. (restart)
 extra_ca_file = ""
 
+# Certificates for the host names of public_url and hostname, fetched and renewed by itself (RFC 8555, HTTP-01).
+[acme]
+# Where the authority's question is answered; it asks on port 80, so usually "0.0.0.0:80". Default: "" = off. (restart)
+listen = ""
+# Where the authority may write to; it is told to no one else. Default: "" = none.
+email = ""
+# Must be true once listen is set: it accepts the authority's terms of service. Default: false.
+accept_terms = false
+# Default: that of Let's Encrypt. (restart)
+directory_url = "https://acme-v02.api.letsencrypt.org/directory"
+
 [api]
 # "full" lets cc, bcc, attachments and headers through on POST /emails; "basic" refuses them. Default: "basic".
 single_send = "basic"

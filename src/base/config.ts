@@ -25,6 +25,18 @@ export interface Route {
   target: Smarthost;
 }
 
+/** What the operator knows of a provider's limits; in front of the built-in table. */
+export interface Provider {
+  name: string;
+  /** Ends of MX host names, lower case. */
+  mx: string[];
+  /** Sessions at once. */
+  connections: number;
+  messagesPerConnection: number;
+  /** Null: as fast as the sessions go. */
+  messagesPerMinute: number | null;
+}
+
 export interface Plan {
   id: string;
   includedEmails: number | null;
@@ -68,10 +80,14 @@ export interface Config {
     allowNetworks: string[];
     smarthost: Smarthost | null;
     routes: Route[];
+    /** Recognised by MX host, in front of the built-in table; absent: none. */
+    providers?: Provider[];
   };
   /** `host:port` of resolvers; empty: those of /etc/resolv.conf. */
   dnsServers: Listen[];
   extraCaFile: string;
+  /** Certificates fetched by the appliance itself (RFC 8555); null: off. */
+  acme: { email: string; directoryUrl: string; listen: Listen } | null;
   api: { singleSend: 'basic' | 'full'; region: string };
   limits: { recipients: number };
   webhooks: { allowNetworks: string[] };

@@ -18,11 +18,13 @@ print(s.recv(4096).decode(), flush=True)
 
 async function hear(path: string, state: string): Promise<{ isSent: boolean; heard: string }> {
   const listener = Bun.spawn(['/usr/bin/python3', '-c', LISTENER, path], { stdout: 'pipe' });
-  const reader = listener.stdout.getReader();
-  await reader.read();
+  const reader = listener.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let printed = '';
+  while (!printed.startsWith('bound\n')) printed += (await reader.read()).value ?? '';
   const isSent = createNotifier({ NOTIFY_SOCKET: path }, process.pid).notify(state);
-  const { value } = await reader.read();
-  return { isSent, heard: new TextDecoder().decode(value) };
+  for (let part = await reader.read(); !part.done; part = await reader.read())
+    printed += part.value;
+  return { isSent, heard: printed.slice('bound\n'.length) };
 }
 
 test('a state arrives at a socket with a path', async () => {

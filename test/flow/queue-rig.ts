@@ -227,6 +227,7 @@ function rigConfig(dataDir: string, options: QueueRigOptions): Config {
     },
     dnsServers: [],
     extraCaFile: options.extraCaFile ?? '',
+    acme: null,
     api: { singleSend: 'basic', region: 'us-east-1' },
     limits: { recipients: 50 },
     webhooks: { allowNetworks: [] },

@@ -11,6 +11,7 @@ import { describe, test } from 'bun:test';
 /** Each with the file that shows it is there. */
 export const PROGRAMS = {
   openssl: { file: '/usr/bin/openssl', package: 'openssl' },
+  pebble: { file: '/usr/bin/pebble', package: 'pebble' },
   postfix: { file: '/usr/sbin/postfix', package: 'postfix' },
   'python3-dkim': { file: '/usr/bin/dkimverify', package: 'python3-dkim' },
   strace: { file: '/usr/bin/strace', package: 'strace' },
