@@ -10,7 +10,7 @@ import { sendingDomain } from './domain-lookup.ts';
 import { suppressionAddress } from './suppressions.ts';
 
 /** Confirms an address for an account; false when it was confirmed already. Throws `validation_failed`. */
-export function confirmRecipient(
+export async function confirmRecipient(
   ctx: Pick<Context, 'store' | 'clock'>,
   accountId: string,
   email: string,

@@ -48,10 +48,11 @@ export function newSuppression(
 }
 
 /**
- * Suppresses an address. One that is suppressed already stays as it is and is returned.
+ * Suppresses an address. One that is suppressed already stays as it is and is returned, except that a
+ * stronger reason replaces `manual`.
  * Throws ApiError `validation_failed`.
  */
-export function addSuppression(
+export async function addSuppression(
   ctx: SuppressionContext,
   accountId: string,
   input: { email: string; reason?: SuppressionReason; source?: string; note?: string },

@@ -130,7 +130,8 @@ describe('CSV', () => {
     expect(text.split('\r\n')[0]).toBe('email,reason,source,note,created_at');
     accountId = (await createAccount(house.ctx, { name: 'second' })).id;
     await importText(text);
-    expect((await exported()).replaceAll(',import,', ',,')).toBe(text);
+    const lines = (of: string): string[] => of.replaceAll(',import,', ',,').split('\r\n').sort();
+    expect(lines(await exported())).toEqual(lines(text));
   });
 
   test('a hundred thousand rows, twice: the second time adds nothing; progress is told', async () => {
