@@ -1,0 +1,76 @@
+/**
+ * The bytes of webhook bodies: the interface's fields, what the decisions add, and nothing for events that have
+ * no webhook.
+ */
+import { describe, expect, test } from 'bun:test';
+
+import { isId } from '../../src/base/ids.ts';
+import { type EventInput, newEvent } from '../../src/flow/events.ts';
+import { TestClock } from '../rig/clock.ts';
+
+const clock = new TestClock(Date.UTC(2026, 10, 21, 3, 0, 0));
+const input: EventInput = {
+  message: {
+    id: '01890000-0000-7000-8000-00000000000a',
+    accountId: '01890000-0000-7000-8000-00000000000b',
+    from: 'Büro <a@sender.example>',
+    to: ['b@receiver.example', 'c@receiver.example'],
+    subject: 'Line\u2028separator "quoted"',
+    tags: [
+      { name: 'kind', value: 'invoice' },
+      { name: '__proto__', value: 'x' },
+    ],
+    messageId: '<m@mail.rig.test>',
+    createdAt: Date.UTC(2026, 10, 21, 2, 59, 0),
+  },
+  recipient: { id: '01890000-0000-7000-8000-00000000000c', address: 'b@receiver.example' },
+  type: 'email.delivered',
+  occurredAt: Date.UTC(2026, 10, 21, 2, 59, 30, 5),
+  payload: { reply: '250 ok' },
+  extra: null,
+};
+
+function bodyOf(change: Partial<EventInput>): Record<string, unknown> {
+  return JSON.parse(newEvent({ clock }, { ...input, ...change }).webhookBody ?? 'null');
+}
+
+describe('events', () => {
+  test('the body has the fields of the interface and of the decisions, tags as an object', () => {
+    const event = newEvent({ clock }, input);
+    expect(isId(event.id)).toBe(true);
+    expect(event.webhookBody).toBe(
+      '{"type":"email.delivered","created_at":"2026-11-21T02:59:30.005Z","data":{' +
+        '"email_id":"01890000-0000-7000-8000-00000000000a","created_at":"2026-11-21T02:59:00.000Z",' +
+        '"from":"Büro <a@sender.example>","to":["b@receiver.example","c@receiver.example"],' +
+        '"subject":"Line\u2028separator \\"quoted\\"","message_id":"<m@mail.rig.test>",' +
+        '"tags":{"kind":"invoice","__proto__":"x"},"recipient":"b@receiver.example"}}',
+    );
+    expect(event.payload).toBe('{"recipient":"b@receiver.example","reply":"250 ok"}');
+    expect(event.recipientId).toBe('01890000-0000-7000-8000-00000000000c');
+  });
+
+  test.each([
+    [
+      'email.bounced',
+      { bounce: { type: 'Permanent', subType: 'NoEmail', message: '550 5.1.1 no' } },
+    ],
+    [
+      'email.delivery_delayed',
+      { delay: { message: '451', attempt: 1, next_attempt_at: '2026-11-21T03:00:00.000Z' } },
+    ],
+    ['email.failed', { failed: { reason: 'no route' } }],
+    ['email.complained', { complaint: { feedback_type: 'abuse' } }],
+  ] as const)('%s says what it is about', (type, extra) => {
+    expect(bodyOf({ type, extra })).toMatchObject({ type, data: extra });
+  });
+
+  test.each(['email.queued', 'email.suppressed'] as const)('%s has no webhook', (type) => {
+    expect(newEvent({ clock }, { ...input, type }).webhookBody).toBeNull();
+  });
+
+  test('an event of the whole message names no recipient and may have no payload', () => {
+    const event = newEvent({ clock }, { ...input, recipient: null, payload: null });
+    expect([event.recipientId, event.payload]).toEqual([null, null]);
+    expect(bodyOf({ recipient: null })).toMatchObject({ data: { recipient: null } });
+  });
+});
