@@ -5,9 +5,8 @@
  * public internet and `delivery.allow_networks`, those named by the operator are his decision. Never
  * throws; a domain without a place to go is an outcome.
  */
-import { isIP } from 'node:net';
-import type { Smarthost } from '../base/config.ts';
-import type { Listen } from '../base/config.ts';
+import { isIP, isIPv6 } from 'node:net';
+import type { Listen, Provider, Smarthost } from '../base/config.ts';
 import { findHosts } from '../wire/mx.ts';
 import { isAllowed, parseNetworks } from '../wire/public-address.ts';
 import type { Networks } from '../wire/public-address.ts';
@@ -15,11 +14,23 @@ import type { DnsAnswer } from '../wire/resolver.ts';
 import type { Context } from './context.ts';
 import { outcomeWithoutSession } from './outcome-kinds.ts';
 import type { Outcome } from './outcome-kinds.ts';
+import { OTHERS, limitsFor } from './shaping-providers.ts';
+import type { Fallback } from './smarthost.ts';
+import type { Sources } from './sources.ts';
+import { NO_TLS, OPPORTUNISTIC, policyOf } from './tls-policy.ts';
+import type { TlsPolicy } from './tls-policy.ts';
+
+/** Where to dial, and from where; `from` null: the system's choice. */
+export interface Target {
+  address: string;
+  from: string | null;
+}
 
 export interface SiteHost {
   name: string;
   preference: number;
-  addresses: string[];
+  targets: Target[];
+  tls: TlsPolicy;
 }
 
 export interface Site {
@@ -27,24 +38,33 @@ export interface Site {
   key: string;
   hosts: SiteHost[];
   port: number;
-  tls: 'required' | 'opportunistic' | 'none' | 'implicit';
+  limits: Provider;
   auth: { username: string; password: string } | null;
   /** A smarthost takes mail for others: its 250 is `sent`, not `delivered`. */
   isRelay: boolean;
+  /** The recipient's own hosts, found by DNS: a smarthost may stand in for them. */
+  isDirect: boolean;
+}
+
+export interface SitesOptions {
+  ctx: Context;
+  /** Where the capture receiver listens; null outside capture mode. */
+  captureAt: Listen | null;
+  sources: Sources;
+  fallback: Fallback;
 }
 
 export type SiteResult = { kind: 'site'; site: Site } | { kind: 'none'; outcome: Outcome };
 
 export class Sites {
+  readonly #options: SitesOptions;
   readonly #ctx: Context;
-  readonly #captureAt: Listen | null;
   readonly #admitted: Networks;
 
-  /** `captureAt`: where the capture receiver listens; null outside capture mode. */
-  constructor(ctx: Context, captureAt: Listen | null) {
-    this.#ctx = ctx;
-    this.#captureAt = captureAt;
-    this.#admitted = parseNetworks(ctx.config.delivery.allowNetworks);
+  constructor(options: SitesOptions) {
+    this.#options = options;
+    this.#ctx = options.ctx;
+    this.#admitted = parseNetworks(options.ctx.config.delivery.allowNetworks);
   }
 
   /** The site for mail to `domain` (lower-case A-labels). */
@@ -52,13 +72,26 @@ export class Sites {
     const { delivery } = this.#ctx.config;
     const route = delivery.routes.find((r) => r.domains.some((d) => isMatch(d, domain)));
     if (route !== undefined) return this.#configured(route.target);
-    if (delivery.mode === 'capture' && this.#captureAt !== null) return capture(this.#captureAt);
+    const { captureAt } = this.#options;
+    if (delivery.mode === 'capture') {
+      return captureAt === null
+        ? none('unreached', 'route', 'the capture receiver is not running')
+        : capture(captureAt);
+    }
     if (delivery.mode === 'smarthost') {
       return delivery.smarthost === null
         ? none('impossible', 'route', 'no smarthost is configured')
         : this.#configured(delivery.smarthost);
     }
-    return this.#direct(domain);
+    const direct = await this.#direct(domain);
+    if (direct.kind === 'none' || !this.#options.fallback.isRelayed(direct.site.key)) return direct;
+    return (await this.standIn()) ?? direct;
+  }
+
+  /** The smarthost in place of hosts that can not be reached directly; null when none is configured. */
+  async standIn(): Promise<SiteResult | null> {
+    const { smarthost } = this.#ctx.config.delivery;
+    return smarthost === null ? null : this.#configured(smarthost);
   }
 
   async #direct(domain: string): Promise<SiteResult> {
@@ -75,28 +108,53 @@ export class Sites {
       case 'hosts':
         break;
     }
-    const hosts: SiteHost[] = [];
-    for (const host of found.hosts) {
-      const addresses = host.addresses.filter((ip) => isAllowed(ip, this.#admitted));
-      if (addresses.length > 0) {
-        hosts.push({ name: host.name, preference: host.preference, addresses });
-      }
-    }
-    const best = hosts[0];
+    const admitted = found.hosts
+      .map((host) => ({
+        ...host,
+        addresses: host.addresses.filter((ip) => isAllowed(ip, this.#admitted)),
+      }))
+      .filter((host) => host.addresses.length > 0);
+    const best = admitted[0];
     if (best === undefined) {
       const cause = `the mail hosts of ${domain} are not on the public internet`;
       return none('impossible', 'dns', `${cause} (delivery.allow_networks admits none of them)`);
     }
-    const names = hosts.filter((h) => h.preference === best.preference).map((h) => h.name);
+    const names = admitted.filter((h) => h.preference === best.preference).map((h) => h.name);
+    const limits = limitsFor(best.name, this.#ctx.config.delivery.providers ?? []);
+    const key = limits.name === '' ? `mx:${names.toSorted().join(',')}` : `provider:${limits.name}`;
+    const { hosts, problem } = await this.#reachable(key, admitted);
+    if (hosts.length === 0) return none('unreached', 'route', problem);
     const site: Site = {
-      key: `mx:${names.toSorted().join(',')}`,
-      hosts,
+      key,
+      hosts: hosts.map((host) => ({ ...host, tls: OPPORTUNISTIC })),
       port: this.#ctx.config.delivery.port,
-      tls: 'opportunistic',
+      limits,
       auth: null,
       isRelay: false,
+      isDirect: true,
     };
     return { kind: 'site', site };
+  }
+
+  /** The hosts with the addresses that can be dialled from here, and why others can not. */
+  async #reachable<T extends { addresses: string[] }>(
+    key: string,
+    hosts: T[],
+  ): Promise<{ hosts: (T & { targets: Target[] })[]; problem: string }> {
+    const { sources } = this.#options;
+    if (hosts.some((host) => host.addresses.some(isIPv6))) await sources.refresh();
+    let problem = 'no host has an address';
+    const reachable: (T & { targets: Target[] })[] = [];
+    for (const host of hosts) {
+      const targets: Target[] = [];
+      for (const address of host.addresses) {
+        const source = sources.sourceFor(address, key);
+        if (source.kind === 'usable') targets.push({ address, from: source.from });
+        else problem = `${address} can not be reached from here: ${source.reason}`;
+      }
+      if (targets.length > 0) reachable.push({ ...host, targets });
+    }
+    return { hosts: reachable, problem };
   }
 
   async #configured(target: Smarthost): Promise<SiteResult> {
@@ -105,16 +163,20 @@ export class Sites {
       const reason = addresses.kind === 'failed' ? addresses.reason : 'it has no address';
       return none('unreached', 'dns', `the host ${target.host} of the route: ${reason}`);
     }
+    const key = `host:${target.host}:${target.port}`;
+    const host = { name: target.host, preference: 0, addresses: addresses.records };
+    const { hosts, problem } = await this.#reachable(key, [host]);
+    if (hosts.length === 0) return none('unreached', 'route', problem);
     const hasAuth = target.username !== '';
     const site: Site = {
-      key: `host:${target.host}:${target.port}`,
-      hosts: [{ name: target.host, preference: 0, addresses: addresses.records }],
+      key,
+      hosts: hosts.map((h) => ({ ...h, tls: policyOf(target) })),
       port: target.port,
-      // RFC 8314 section 3.3: 465 is TLS from the first byte.
-      tls: target.port === 465 && target.tls !== 'none' ? 'implicit' : target.tls,
+      limits: limitsFor(target.host, this.#ctx.config.delivery.providers ?? []),
       auth: hasAuth ? { username: target.username, password: target.password } : null,
       // A host that wants a login takes mail for others; one that does not is the domain's own.
       isRelay: hasAuth || target === this.#ctx.config.delivery.smarthost,
+      isDirect: false,
     };
     return { kind: 'site', site };
   }
@@ -136,11 +198,19 @@ export class Sites {
 function capture(at: Listen): SiteResult {
   const site: Site = {
     key: 'capture',
-    hosts: [{ name: 'capture.localhost', preference: 0, addresses: [at.host] }],
+    hosts: [
+      {
+        name: 'capture.localhost',
+        preference: 0,
+        targets: [{ address: at.host, from: null }],
+        tls: NO_TLS,
+      },
+    ],
     port: at.port,
-    tls: 'none',
+    limits: OTHERS,
     auth: null,
     isRelay: false,
+    isDirect: false,
   };
   return { kind: 'site', site };
 }

@@ -16,6 +16,15 @@ export interface TlsFacts {
   policy: string;
 }
 
+/** Stages before there is a signed message on its way. */
+export const EARLY_STAGES = ['held', 'route', 'dns', 'policy', 'sign'] as const;
+export type EarlyStage = (typeof EARLY_STAGES)[number];
+
+/** Whether the message had its signature when the attempt ended at `stage`, and so counts as sent. */
+export function isSentStage(stage: string): boolean {
+  return !EARLY_STAGES.some((early) => early === stage);
+}
+
 export interface Outcome {
   kind:
     | 'accepted' /** The recipient's server answered 250 to the data. */
@@ -24,9 +33,10 @@ export interface Outcome {
     | 'unreached' /** No answer for this recipient: deferred. */
     | 'impossible' /** Can never be delivered, and no server said so. */
     | 'null_mx' /** The domain says that it takes no mail (RFC 7505). */
-    | 'unsigned' /** Ours: the message could not be made or signed. */;
-  /** Where it ended: before any session `route`, `dns`, `sign`; else the stage of the session. */
-  stage: Stage | 'route' | 'dns' | 'policy' | 'sign';
+    | 'unsigned' /** Ours: the message could not be made or signed. */
+    | 'held' /** Not tried: the place rests, see `hold`. */;
+  /** Where it ended: an early stage, else the stage of the session. */
+  stage: Stage | EarlyStage;
   host: string | null;
   address: string | null;
   tls: TlsFacts | null;
@@ -35,6 +45,8 @@ export interface Outcome {
   cause: string | null;
   /** Lost after the final dot: it may have been taken (RFC 1047). */
   mayBeDuplicate: boolean;
+  /** Why the place rests and until when; only of `held`. */
+  hold: { untilMs: number; class: 'rate' | 'reputation' | 'network'; hint: string | null } | null;
 }
 
 /** An outcome of `kind` without a session. */
@@ -52,5 +64,6 @@ export function outcomeWithoutSession(
     reply: null,
     cause,
     mayBeDuplicate: false,
+    hold: null,
   };
 }

@@ -11,6 +11,7 @@ const MAX_CHARACTERS = 1000;
 
 /** What the stages are called in front of a person. */
 const STAGE_WORDS: Record<Outcome['stage'], string> = {
+  held: 'waiting for the place to recover',
   route: 'choosing the route',
   dns: 'looking up the domain',
   policy: 'checking the TLS policy',

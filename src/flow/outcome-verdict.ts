@@ -43,6 +43,13 @@ export function judge(outcome: Outcome): Verdict {
       return unreached(outcome);
     case 'unsigned':
       return { ...PLAIN, kind: 'deferred', class: 'ours' };
+    case 'held':
+      return {
+        ...PLAIN,
+        kind: 'deferred',
+        class: outcome.hold?.class ?? 'network',
+        hint: outcome.hold?.hint ?? null,
+      };
     case 'impossible':
       return { ...PLAIN, kind: 'failed', class: 'network' };
     case 'null_mx':
@@ -81,4 +88,17 @@ function refused({ reply, stage }: Outcome): Verdict {
     reply,
     hint: said.hint,
   };
+}
+
+/**
+ * Whether the reply asks us for less, or refuses our address as a sender: the class of the request, or
+ * null. What it says of one mailbox (X.2.x: that user gets too much) asks nothing of us.
+ */
+export function asksForLess(outcome: Outcome, verdict: Verdict): 'rate' | 'reputation' | null {
+  const { reply } = outcome;
+  if (reply === null || /^[45]\.2\./.test(reply.enhanced ?? '')) return null;
+  if (verdict.class === 'reputation') return 'reputation';
+  if (reply.code >= 500) return null;
+  if (verdict.class === 'rate') return 'rate';
+  return reply.code === 421 && (reply.enhanced ?? '').startsWith('4.7.') ? 'rate' : null;
 }

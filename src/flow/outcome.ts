@@ -14,11 +14,15 @@ import { formatReply } from '../wire/smtp-reply.ts';
 import type { Context } from './context.ts';
 import { newEvent } from './events.ts';
 import type { Bounce, EventExtra } from './events.ts';
+import { isSentStage } from './outcome-kinds.ts';
 import type { Outcome } from './outcome-kinds.ts';
 import { describeOutcome, whereOf } from './outcome-text.ts';
 import { judge } from './outcome-verdict.ts';
 import type { Verdict } from './outcome-verdict.ts';
 import { DELAYED_EVENT_EVERY_MS, nextAttemptAt } from './schedule.ts';
+
+/** Share of a rest by which what waited for its end is spread. */
+const HOLD_SPREAD = 0.5;
 
 /** An attempt row's `reply` holds the server's reply, or our words for the cause: a reply has its code. */
 const SERVER_REPLY = /^[2-5]\d\d(?: |$)/;
@@ -42,21 +46,20 @@ export async function settle(
   const { message, recipient, outcome, endedAt } = ended;
   const verdict = judge(outcome);
   const reason = describeOutcome(outcome, verdict);
-  const next =
-    verdict.kind === 'deferred'
-      ? nextAttemptAt(recipient.attempts, endedAt, recipient.expiresAt, random)
-      : null;
+  const next = verdict.kind === 'deferred' ? nextTime(ended, random) : null;
   const end = verdict.kind === 'deferred' && next === null ? await expire(ctx, ended) : verdict;
   const isDelayEvent =
     end.kind === 'deferred' &&
-    wasSigned(outcome) &&
+    outcome.kind !== 'unsigned' &&
     (recipient.delayedAt === null || endedAt - recipient.delayedAt >= DELAYED_EVENT_EVERY_MS);
   const events: NewEvent[] = [];
   const raise = (type: NewEvent['type'], occurredAt: number, extra: EventExtra | null): void => {
     const payload = type === 'email.sent' ? { attempt: recipient.attempts } : factsOf(ended, end);
     events.push(newEvent(ctx, { message, recipient, type, occurredAt, payload, extra }));
   };
-  if (recipient.status === 'queued' && wasSigned(outcome)) raise('email.sent', ended.beganAt, null);
+  if (isSentStage(outcome.stage) && (await isFirstSent(ctx, recipient))) {
+    raise('email.sent', ended.beganAt, null);
+  }
   if (end.kind === 'delivered') raise('email.delivered', endedAt, null);
   if (end.kind === 'bounced') raise('email.bounced', endedAt, { bounce: bounceOf(end, reason) });
   if (end.kind === 'failed') raise('email.failed', endedAt, { failed: { reason } });
@@ -73,7 +76,7 @@ export async function settle(
     messageId: message.id,
     accountId: message.accountId,
     now: endedAt,
-    status: statusAfter(recipient, end, wasSigned(outcome)),
+    status: statusAfter(recipient, end, outcome),
     nextAttemptAt: end.kind === 'deferred' ? next : null,
     lastReason: reason,
     delayedAt: isDelayEvent ? endedAt : recipient.delayedAt,
@@ -83,9 +86,20 @@ export async function settle(
   };
 }
 
-/** Whether the message had its signature, and so counts as sent (decisions, Status and last_event). */
-function wasSigned(outcome: Outcome): boolean {
-  return outcome.stage !== 'sign';
+/** By the schedule, but not while the place is known to rest, and then not all at once. */
+function nextTime({ recipient, endedAt, outcome }: EndedAttempt, random: number): number | null {
+  const next = nextAttemptAt(recipient.attempts, endedAt, recipient.expiresAt, random);
+  if (next === null || outcome.hold === null) return next;
+  const { untilMs } = outcome.hold;
+  const rested = untilMs + Math.round(random * HOLD_SPREAD * Math.max(0, untilMs - endedAt));
+  return Math.min(Math.max(next, rested), recipient.expiresAt);
+}
+
+/** Whether `email.sent` was not raised yet: no earlier attempt had got as far as a signature. */
+async function isFirstSent(ctx: Context, recipient: Recipient): Promise<boolean> {
+  if (recipient.attempts === 1) return true;
+  const earlier = await ctx.store.attempts(recipient.messageId);
+  return !earlier.some((a) => a.recipientId === recipient.id && isSentStage(a.stage));
 }
 
 /** Decisions: bounced, Transient, after temporary refusals; failed when nobody ever answered. */
@@ -104,9 +118,10 @@ async function expire(ctx: Context, ended: EndedAttempt): Promise<Verdict> {
   };
 }
 
-function statusAfter(recipient: Recipient, end: Verdict, signed: boolean): MessageStatus {
+function statusAfter(recipient: Recipient, end: Verdict, outcome: Outcome): MessageStatus {
   if (end.kind !== 'deferred') return end.kind;
-  return signed ? 'delivery_delayed' : recipient.status;
+  // A fault of ours is no delay at the receiver's; the operator reads of it in the log.
+  return outcome.kind === 'unsigned' ? recipient.status : 'delivery_delayed';
 }
 
 /** The `bounce` object of the event: the server's own words where there are any. */

@@ -5,11 +5,13 @@
  * only tried when it is known where its mail goes (looked up anew once a minute, a bounded number at
  * once). Never claims anything itself.
  */
+import type { Provider } from '../base/config.ts';
 import type { RecipientRef } from '../store/store.ts';
 import type { Context } from './context.ts';
 import type { SiteResult, Sites } from './deliver-site.ts';
 import { outcomeWithoutSession } from './outcome-kinds.ts';
 import type { Destination, Waiting } from './queue-waiting.ts';
+import { OTHERS } from './shaping-providers.ts';
 import { Lane } from './shaping.ts';
 
 /** How long hosts once found are used; the resolver below keeps to the records' own times. */
@@ -18,6 +20,9 @@ const PLACE_MS = 60_000;
 const FINDING_MAX = 100;
 /** Lanes without work kept for their next message. */
 const LANES_MAX = 10_000;
+
+/** The lane of domains that have no place to go: their outcome is known already. */
+const NOWHERE = { key: 'nowhere', limits: OTHERS };
 
 export interface TurnsOptions {
   ctx: Context;
@@ -62,7 +67,7 @@ export class Turns {
       this.#findNext();
       return;
     }
-    const track = this.#track(place.lane.key);
+    const track = this.#trackOf(place.lane);
     destination.isInLane = true;
     track.rotation.push(destination);
     this.#hungry.add(track);
@@ -74,7 +79,7 @@ export class Turns {
     for (const track of this.#hungry) {
       // To the end of the round, or out of it.
       this.#hungry.delete(track);
-      if (track.lane.room <= 0) {
+      if (!track.lane.hasRoom()) {
         track.lane.onRoom(() => {
           this.#hungry.add(track);
           this.#options.wake();
@@ -129,9 +134,9 @@ export class Turns {
       const cause = error instanceof Error ? error.message : String(error);
       found = { kind: 'none', outcome: outcomeWithoutSession('unreached', 'dns', cause) };
     }
-    const key = found.kind === 'site' ? found.site.key : 'nowhere';
+    const { key, limits } = found.kind === 'site' ? found.site : NOWHERE;
     destination.place = {
-      lane: this.#track(key).lane,
+      lane: this.#laneFor(key, limits),
       found,
       until: ctx.clock.now() + PLACE_MS,
     };
@@ -141,12 +146,26 @@ export class Turns {
     this.#findNext();
   }
 
-  #track(key: string): Track {
-    let track = this.#tracks.get(key);
+  /** Goes on at once with what rests: the operator asked for another try. */
+  liftHolds(): void {
+    for (const { lane } of this.#tracks.values()) lane.liftHold();
+  }
+
+  #laneFor(key: string, limits: Provider): Lane {
+    const known = this.#tracks.get(key);
+    if (known !== undefined) return known.lane;
+    if (this.#tracks.size >= LANES_MAX) this.#forgetIdle();
+    const lane = new Lane(key, limits, this.#options.ctx.clock);
+    this.#tracks.set(key, { lane, rotation: [] });
+    return lane;
+  }
+
+  /** The track of a lane, anew when it was forgotten meanwhile. */
+  #trackOf(lane: Lane): Track {
+    let track = this.#tracks.get(lane.key);
     if (track === undefined) {
-      if (this.#tracks.size >= LANES_MAX) this.#forgetIdle();
-      track = { lane: new Lane(key), rotation: [] };
-      this.#tracks.set(key, track);
+      track = { lane, rotation: [] };
+      this.#tracks.set(lane.key, track);
     }
     return track;
   }

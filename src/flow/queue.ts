@@ -28,6 +28,9 @@ import type { Destination } from './queue-waiting.ts';
 import { dueAfterCrash } from './schedule.ts';
 import { Sessions } from './sessions.ts';
 import type { Lane } from './shaping.ts';
+import { Fallback } from './smarthost.ts';
+import { Sources } from './sources.ts';
+import { BrokenTls, readExtraCa } from './tls-policy.ts';
 
 /** Where the queue hands the webhook calls that a commit has made. */
 export interface CallSink {
@@ -48,6 +51,8 @@ const IN_FLIGHT_MAX = 1_000;
 const LEASE_MS = 60 * 60_000;
 /** How long open sessions get at the end. */
 const DRAIN_MS = 20_000;
+/** How long the turn of a recipient that was put off is kept, in real time. */
+const HELD_PACE_MS = 50;
 /** Wait after the store refused (disk full) before the next claim. */
 const STORE_REST_MS = 2_000;
 
@@ -79,16 +84,10 @@ export class Queue {
     this.#calls = calls;
     this.#random = options.random ?? Math.random;
     this.#owner = newId(ctx.clock.now());
-    this.#tools = {
-      ctx,
-      messages: new SignedMessages(ctx),
-      sessions: new Sessions(ctx.clock),
-      deadlines: options.deadlines ?? PRODUCTION_DEADLINES,
-      signal: this.#abort.signal,
-    };
+    this.#tools = makeTools(ctx, options, this.#abort.signal);
     const wake = (): void => this.#wake();
     const fill = (destination: Destination): void => this.#feed.fill(destination);
-    const sites = new Sites(ctx, options.captureAt);
+    const { sites } = this.#tools;
     this.#turns = new Turns({ ctx, sites, waiting: this.#waiting, wake, fill });
     this.#feed = new QueueFeed({
       ctx,
@@ -148,6 +147,7 @@ export class Queue {
   async retry(target: { id: string | null; domain: string | null }): Promise<number> {
     const count = await this.#ctx.store.retryNow(target, this.#ctx.clock.now());
     this.#tools.sessions.forgetRests();
+    this.#turns.liftHolds();
     this.#waiting.forgetPlaces();
     this.#feed.again();
     return count;
@@ -223,8 +223,9 @@ export class Queue {
       };
       const { found, lane } = claim;
       const { outcome, signed } = await deliver(this.#tools, recipient, found, lane, mayBegin);
-      lane.unclaim();
-      this.#wake();
+      // A place that rests gives its turn back late: putting off a long line must not crowd out the rest.
+      if (outcome?.kind === 'held') setTimeout(() => this.#leave(lane), HELD_PACE_MS);
+      else this.#leave(lane);
       if (outcome === null) {
         await this.#finish(giveBack(recipient, this.#ctx.clock.now()));
       } else {
@@ -271,6 +272,11 @@ export class Queue {
     this.#ctx.clock.at(this.#storeRestsUntil, () => this.#feed.again());
   }
 
+  #leave(lane: Lane): void {
+    lane.unclaim();
+    this.#wake();
+  }
+
   /** A claim that never became an attempt. */
   #end(claim: Claim): void {
     claim.lane.unclaim();
@@ -283,6 +289,29 @@ export class Queue {
     if (this.#inFlight === 0) this.#drained?.();
     this.#wake();
   }
+}
+
+/** What all attempts share. */
+function makeTools(ctx: Context, options: QueueOptions, signal: AbortSignal): DeliverTools {
+  const { clock, log, resolver, config } = ctx;
+  const { mode, smarthost, sourceAddresses } = config.delivery;
+  const fallback = new Fallback({
+    clock,
+    log,
+    hasSmarthost: mode === 'direct' && smarthost !== null,
+  });
+  const sources = new Sources({ clock, resolver, addresses: sourceAddresses });
+  return {
+    ctx,
+    signal,
+    fallback,
+    messages: new SignedMessages(ctx),
+    sessions: new Sessions(clock),
+    sites: new Sites({ ctx, captureAt: options.captureAt, sources, fallback }),
+    brokenTls: new BrokenTls(clock),
+    deadlines: options.deadlines ?? PRODUCTION_DEADLINES,
+    extraCa: readExtraCa(config),
+  };
 }
 
 /** Claimed, but not begun because the process ends: due at once for the next one. */

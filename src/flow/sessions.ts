@@ -1,16 +1,13 @@
 /**
  * Open SMTP sessions, kept for the next message to the same address, whatever its domain.
  *
- * Promises that a session carries one message at a time and at most `MESSAGES_PER_SESSION`, and is
- * closed soon after its last one. An address that could not be reached is not dialled again for a
+ * Promises that a session carries one message at a time and only so many, and is closed soon after its last one. An address that could not be reached is not dialled again for a
  * while; who asks meanwhile gets the same answer at once. Our own trouble is never held against it.
  */
 import type { Clock } from '../base/clock.ts';
 import { openSession } from '../wire/smtp-client.ts';
 import type { SessionOptions, SessionResult, SmtpSession } from '../wire/smtp-client.ts';
 
-/** Some large receivers count messages per connection; more than this saves nothing. */
-const MESSAGES_PER_SESSION = 100;
 /** Receivers dislike idle connections; Postfix keeps them 2 s. */
 const IDLE_MS = 2_000;
 /** How long an unreachable address is not dialled again: doubles with each failure in a row. */
@@ -61,13 +58,13 @@ export class Sessions {
     }
     const place = `${options.address} ${options.port}`;
     const rest = this.#rests.get(place);
-    if (rest !== undefined && this.#clock.now() < rest.untilMs) {
-      const cause = `${rest.failure.cause ?? 'not reached'} (not dialled again so soon)`;
-      return { ...rest.failure, cause };
-    }
+    if (rest !== undefined && this.#clock.now() < rest.untilMs) return rest.failure;
     const result = await openSession(options);
     if (result.kind === 'failed') {
-      if (result.stage === 'connect' && !result.isLocal) this.#remember(place, result, rest);
+      const isSilent = result.stage === 'connect' && !result.isLocal;
+      // Of dials at once that all failed, one counts.
+      const isNews = isSilent && this.#rests.get(place) === rest;
+      if (isNews && !this.#isServing(place)) this.#remember(place, result, rest);
       return result;
     }
     this.#rests.delete(place);
@@ -75,14 +72,14 @@ export class Sessions {
     return { ...result, isReused: false };
   }
 
-  /** Takes a session back: keeps it for a moment when it may carry more, else closes it. */
-  release(session: SmtpSession): void {
+  /** Takes a session back: keeps it for a moment when it may carry more (of `messagesMax`), else closes it. */
+  release(session: SmtpSession, messagesMax: number): void {
     const key = this.#keys.get(session);
     if (key === undefined || !session.isUsable) {
       this.#drop(session);
       return;
     }
-    if (this.#isStopped || session.sent >= MESSAGES_PER_SESSION) {
+    if (this.#isStopped || session.sent >= messagesMax) {
       this.#keys.delete(session);
       void session.quit();
       return;
@@ -102,6 +99,12 @@ export class Sessions {
     else list.push({ session, cancel });
   }
 
+  /** The failure for which the address is not dialled now, and until when; null when it may be. */
+  restOf({ address, port }: SessionOptions): { untilMs: number; failure: Failure } | null {
+    const rest = this.#rests.get(`${address} ${port}`);
+    return rest !== undefined && this.#clock.now() < rest.untilMs ? rest : null;
+  }
+
   /** Forgets which addresses were unreachable: the operator asked for another try. */
   forgetRests(): void {
     this.#rests.clear();
@@ -119,6 +122,12 @@ export class Sessions {
         return session.quit();
       }),
     );
+  }
+
+  /** A host that refuses one connection while it serves another is busy, not dead. */
+  #isServing(place: string): boolean {
+    for (const key of this.#keys.values()) if (key.startsWith(`${place} `)) return true;
+    return false;
   }
 
   #takeIdle(key: string): SmtpSession | null {

@@ -1,0 +1,72 @@
+/**
+ * Which TLS a mail host must be met with, and what is remembered of hosts whose TLS is broken.
+ *
+ * Promises that only opportunistic TLS ever gives way to plaintext, always on a new connection, and that
+ * a host whose handshake failed is met in the clear for an hour instead of failing each time anew.
+ */
+import type { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Clock } from '../base/clock.ts';
+import type { Config, Smarthost } from '../base/config.ts';
+
+export interface TlsPolicy {
+  /** As it stands in events. */
+  name: 'none' | 'opportunistic' | 'required' | 'mta-sts' | 'dane';
+  mode: 'none' | 'opportunistic' | 'required' | 'implicit';
+  /** The certificate must be trusted and name the host. */
+  verify: boolean;
+  /** DANE: leaf first; a string says why the chain is refused. */
+  checkPeer: ((chain: readonly X509Certificate[]) => string | null) | null;
+}
+
+/** RFC 7435: encryption where it can be had, whatever the certificate. */
+export const OPPORTUNISTIC: TlsPolicy = {
+  name: 'opportunistic',
+  mode: 'opportunistic',
+  verify: false,
+  checkPeer: null,
+};
+
+export const NO_TLS: TlsPolicy = { name: 'none', mode: 'none', verify: false, checkPeer: null };
+
+/** What a route or smarthost asks for. RFC 8314 section 3.3: 465 is TLS from the first byte. */
+export function policyOf({ tls, port }: Smarthost): TlsPolicy {
+  if (tls === 'none') return NO_TLS;
+  const verify = tls === 'required';
+  if (port === 465) return { name: tls, mode: 'implicit', verify, checkPeer: null };
+  return verify ? { ...OPPORTUNISTIC, name: 'required', mode: 'required', verify } : OPPORTUNISTIC;
+}
+
+/**
+ * Certificates trusted beside the system's; undefined when there are none. Read once: the same array each
+ * time, by which the contexts made of it are found again. Throws when the file can not be read.
+ */
+export function readExtraCa(config: Config): string[] | undefined {
+  return config.extraCaFile === '' ? undefined : [readFileSync(config.extraCaFile, 'utf8')];
+}
+
+const BROKEN_MS = 60 * 60_000;
+const KEPT_HOSTS = 10_000;
+
+/** Hosts whose opportunistic handshake failed. */
+export class BrokenTls {
+  readonly #clock: Clock;
+  readonly #until = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  note(host: string): void {
+    if (this.#until.size >= KEPT_HOSTS) this.#until.clear();
+    this.#until.set(host, this.#clock.now() + BROKEN_MS);
+  }
+
+  has(host: string): boolean {
+    const until = this.#until.get(host);
+    if (until === undefined) return false;
+    if (until > this.#clock.now()) return true;
+    this.#until.delete(host);
+    return false;
+  }
+}
