@@ -13,6 +13,7 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { newId } from '../../src/base/ids.ts';
 import { createLog } from '../../src/base/log.ts';
+import { Metrics } from '../../src/base/metrics.ts';
 import { SecretBox } from '../../src/base/secret-box.ts';
 import type { EventType } from '../../src/base/status.ts';
 import type { Context } from '../../src/flow/context.ts';
@@ -85,6 +86,7 @@ export async function startWebhookRig(options: WebhookRigOptions = {}): Promise<
     log,
     resolver: answering(options.a ?? (() => found('127.0.0.1'))),
     secrets: new SecretBox(MASTER_KEY),
+    metrics: new Metrics(),
     store: {
       ...store,
       async finishCall(end) {

@@ -21,7 +21,10 @@ afterEach(async () => {
 async function start(clock?: TestClock): Promise<{ rig: WebhookRig; hook: Hook }> {
   const rig = await startWebhookRig(clock === undefined ? {} : { clock });
   const hook = await startHook();
-  ends.push(rig.stop, hook.stop);
+  ends.push(
+    () => rig.stop(),
+    () => hook.stop(),
+  );
   return { rig, hook };
 }
 
