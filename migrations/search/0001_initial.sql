@@ -24,9 +24,11 @@ CREATE VIRTUAL TABLE log_pairs USING fts5 (
 );
 
 -- How far each source is indexed, and the id of the row there: another id in the source under the same
--- `seq` means that the source was restored from a backup and the index must be made anew.
+-- `seq` means that the source was restored from a backup and the index must be made anew. `merged_to`:
+-- how far it went when its segments were last merged into one.
 CREATE TABLE progress (
-  source TEXT PRIMARY KEY,
-  seq    INTEGER NOT NULL,
-  row_id TEXT NOT NULL
+  source    TEXT PRIMARY KEY,
+  seq       INTEGER NOT NULL,
+  row_id    TEXT NOT NULL,
+  merged_to INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -2,7 +2,7 @@
  * The background thread: indexing for search, and backups. Nothing here is on a message's way.
  *
  * Promises one answer to every request. Indexing goes in steps, so that other requests get their turn;
- * it is answered when the index has caught up. What fails is answered as an error and tried again with
+ * it is answered when the index has caught up. In quiet times its segments are merged. What fails is answered as an error and tried again with
  * the next request.
  */
 import { join } from 'node:path';
@@ -14,12 +14,25 @@ import { textOf } from './threads.ts';
 
 declare const self: Worker;
 
-let indexer: Indexer | null = null;
+/** Quiet for this long, the index is merged: not while mail is busy. */
+const QUIET_MS = 5000;
 
-/** Steps until the index has caught up, letting other messages in between. */
+let indexer: Indexer | null = null;
+let quiet: ReturnType<typeof setTimeout> | undefined;
+
+/** Lets messages in that have arrived meanwhile. */
+const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Steps until the index has caught up. */
 async function index(): Promise<null> {
-  while (indexer?.step() === true) await new Promise((resolve) => setImmediate(resolve));
+  clearTimeout(quiet);
+  while (indexer?.step() === true) await pause();
+  quiet = setTimeout(merge, QUIET_MS);
   return null;
+}
+
+function merge(): void {
+  if (indexer?.mergeStep() === true) quiet = setTimeout(merge, 0);
 }
 
 async function perform(message: ToBackground): Promise<BackupReport | null> {
@@ -32,6 +45,7 @@ async function perform(message: ToBackground): Promise<BackupReport | null> {
     case 'backup':
       return backUp(join(message.dataDir, 'mail.db'), message.file);
     case 'close':
+      clearTimeout(quiet);
       indexer?.close();
       indexer = null;
       return null;

@@ -19,11 +19,18 @@ export const SEARCH_FILE = 'search.db';
 /** Rows of one transaction: some tens of milliseconds of work on the indexer's own thread. */
 const ROWS_PER_COMMIT = 1000;
 
+/** The index is merged when it has grown by half since the last time, and by this many rows. */
+const GROWTH = 1.5;
+const LEAST_GROWTH = 2000;
+
 interface Indexed {
   definition: SearchSource;
   rows: (after: number) => IndexedRow[];
   writer: SearchWriter;
   at: number;
+  mergedTo: number;
+  /** How far the index went when the merge that is under way began. */
+  mergingTo: number | null;
 }
 
 export class Indexer {
@@ -40,12 +47,17 @@ export class Indexer {
     this.#search = openSearch(join(dataDir, SEARCH_FILE), now, (search) =>
       SEARCH_SOURCES.every((definition) => isInStep(search, sourceOf[definition.file], definition)),
     );
-    this.#sources = SEARCH_SOURCES.map((definition) => ({
-      definition,
-      rows: rowsOf(sourceOf[definition.file], definition),
-      writer: new SearchWriter(this.#search, definition.source),
-      at: progressOf(this.#search, definition.source)?.seq ?? 0,
-    }));
+    this.#sources = SEARCH_SOURCES.map((definition) => {
+      const progress = progressOf(this.#search, definition.source);
+      return {
+        definition,
+        rows: rowsOf(sourceOf[definition.file], definition),
+        writer: new SearchWriter(this.#search, definition.source),
+        at: progress?.seq ?? 0,
+        mergedTo: progress?.mergedTo ?? 0,
+        mergingTo: null,
+      };
+    });
   }
 
   /** Indexes some rows of every source; returns whether there may be more. Throws what SQLite throws. */
@@ -68,6 +80,23 @@ export class Indexer {
       hasMore ||= rows.length === ROWS_PER_COMMIT;
     }
     return hasMore;
+  }
+
+  /** A step of merging, for when nothing else is to do; returns whether there is more. */
+  mergeStep(): boolean {
+    for (const source of this.#sources) {
+      const isGrown = source.at > Math.max(source.mergedTo * GROWTH, LEAST_GROWTH);
+      if (source.mergingTo === null && !isGrown) continue;
+      const isStart = source.mergingTo === null;
+      source.mergingTo ??= source.at;
+      if (!source.writer.merge(isStart)) {
+        source.mergedTo = source.mergingTo;
+        source.mergingTo = null;
+        source.writer.noteMerged(source.mergedTo);
+      }
+      return true;
+    }
+    return false;
   }
 
   close(): void {
@@ -101,11 +130,14 @@ function tryOpen(path: string, now: number): Database | null {
 interface Progress {
   seq: number;
   rowId: string;
+  mergedTo: number;
 }
 
 function progressOf(search: Database, source: string): Progress | null {
   return search
-    .prepare<Progress, [string]>('SELECT seq, row_id AS rowId FROM progress WHERE source = ?')
+    .prepare<Progress, [string]>(
+      'SELECT seq, row_id AS rowId, merged_to AS mergedTo FROM progress WHERE source = ?',
+    )
     .get(source);
 }
 

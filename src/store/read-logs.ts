@@ -38,7 +38,8 @@ class LogReader {
   readonly #seqAt;
   readonly #older;
   readonly #newer;
-  readonly #nextOutcome;
+  readonly #nextStatus;
+  readonly #nextMethod;
   readonly #olderSeqs;
   readonly #newerSeqs;
   readonly #bySeq;
@@ -53,9 +54,12 @@ class LogReader {
     type ByAccount = [string, number, number, number];
     this.#older = logs.prepare<ListedLogRow, ByAccount>(ofAccount + ' ORDER BY seq DESC LIMIT ?');
     this.#newer = logs.prepare<ListedLogRow, ByAccount>(ofAccount + ' ORDER BY seq LIMIT ?');
-    this.#nextOutcome = logs.prepare<Outcome, [string, string, number]>(
-      'SELECT method, status FROM logs WHERE account_id = ? AND (method, status) > (?, ?)' +
-        ' ORDER BY method, status LIMIT 1',
+    const outcomes = 'SELECT method, status FROM logs WHERE account_id = ?';
+    this.#nextStatus = logs.prepare<Outcome, [string, string, number]>(
+      outcomes + ' AND method = ? AND status > ? ORDER BY status LIMIT 1',
+    );
+    this.#nextMethod = logs.prepare<Outcome, [string, string]>(
+      outcomes + ' AND method > ? ORDER BY method, status LIMIT 1',
     );
     const seqs =
       'SELECT seq FROM logs WHERE account_id = ? AND method = ? AND status = ? AND seq > ? AND seq < ?';
@@ -103,11 +107,17 @@ class LogReader {
     return list.all(accountId, range.above, range.below, limit);
   }
 
-  /** The pairs of method and status that an account has: some dozens, one step in the index each. */
+  /**
+   * The pairs of method and status that an account has: some dozens, one step in the index each. Two
+   * statements, because SQLite walks past every row of a method when the pair is compared as one.
+   */
   #outcomes(accountId: string): Outcome[] {
     const found: Outcome[] = [];
-    for (let last: Outcome | null = BEFORE_ALL; ;) {
-      last = this.#nextOutcome.get(accountId, last.method, last.status);
+    let last: Outcome | null = BEFORE_ALL;
+    for (;;) {
+      last =
+        this.#nextStatus.get(accountId, last.method, last.status) ??
+        this.#nextMethod.get(accountId, last.method);
       if (last === null) return found;
       found.push(last);
     }

@@ -31,15 +31,20 @@ const TABLES = {
 const TERMS_ASKED = 4;
 /** Few enough candidates to stop adding terms. */
 const FEW = 64;
+/** Terms whose rarity is guessed, spread over a longer query. */
+const TERMS_SAMPLED = 12;
 /** How many of a term's newest rows are looked at to guess how rare it is. */
 const SAMPLE = 64;
+
+/** Pages written in one step of a merge: some milliseconds of work. */
+const MERGE_PAGES = 200;
 
 type Rows = Statement<{ seq: number }, [string, number, number]>;
 
 interface TableStatements {
   descending: Rows;
   ascending: Rows;
-  sample: Statement<{ seq: number }, [string, number, number, number]>;
+  sample: Statement<{ seq: number }, [string, number]>;
 }
 
 function statements(db: Database, table: string): TableStatements {
@@ -47,9 +52,7 @@ function statements(db: Database, table: string): TableStatements {
   return {
     descending: db.prepare(select + ' AND rowid > ? AND rowid < ? ORDER BY rowid DESC'),
     ascending: db.prepare(select + ' AND rowid > ? AND rowid < ? ORDER BY rowid'),
-    sample: db.prepare(
-      select + ' AND rowid > ? AND rowid < ? ORDER BY rowid DESC LIMIT 1 OFFSET ?',
-    ),
+    sample: db.prepare(select + ' ORDER BY rowid DESC LIMIT 1 OFFSET ?'),
   };
 }
 
@@ -78,29 +81,28 @@ export class SearchReader {
   *candidates(query: CandidateQuery): Generator<number, void> {
     const { table, terms } = gramQuery(query.marks, query.text);
     const { descending, ascending, sample } = this.#tables[table];
-    const match = rarest(terms, sample, query).join(' AND ');
+    const match = rarest(terms, sample, this.indexedTo()).join(' AND ');
     const rows = query.isForward ? ascending : descending;
     for (const { seq } of rows.iterate(match, query.above, query.below)) yield seq;
   }
 }
 
-/** The few terms that together leave the fewest rows, guessed from how dense each one is among the newest. */
+/** The few terms that together leave the fewest rows, guessed from how dense each is among the newest. */
 function rarest(
   terms: readonly string[],
   sample: TableStatements['sample'],
-  { above, below }: CandidateQuery,
+  end: number,
 ): string[] {
-  const newest = terms.map((term) => sample.get(term, above, below, 0)?.seq ?? 0);
-  const end = Math.max(...newest);
-  const span = Math.max(end - above, 1);
-  const weighed = terms
+  const step = Math.max(terms.length / TERMS_SAMPLED, 1);
+  const sampled = terms.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
+  const weighed = sampled
     .map((term) => {
-      const reached = sample.get(term, above, below, SAMPLE)?.seq;
+      const reached = sample.get(term, SAMPLE)?.seq;
       return { term, share: reached === undefined ? 0 : SAMPLE / Math.max(end - reached, SAMPLE) };
     })
     .sort((a, b) => a.share - b.share);
   const chosen: string[] = [];
-  let expected = span;
+  let expected = end;
   for (const { term, share } of weighed.slice(0, TERMS_ASKED)) {
     chosen.push(term);
     expected *= share;
@@ -109,11 +111,14 @@ function rarest(
   return chosen;
 }
 
-/** Adds rows and notes how far the index has come. Every call belongs inside one transaction of `db`. */
+/** Adds rows and notes how far the index has come. Every `add` belongs inside a transaction of `db`. */
 export class SearchWriter {
   readonly #addTriples;
   readonly #addPairs;
+  readonly #merges;
+  readonly #changes;
   readonly #note;
+  readonly #noteMerged;
   readonly #source: Source;
 
   constructor(db: Database, source: Source) {
@@ -121,9 +126,15 @@ export class SearchWriter {
     this.#source = source;
     this.#addTriples = db.prepare('INSERT INTO ' + triples + ' (rowid, text) VALUES (?, ?)');
     this.#addPairs = db.prepare('INSERT INTO ' + pairs + ' (rowid, text) VALUES (?, ?)');
-    this.#note = db.prepare(
-      'INSERT OR REPLACE INTO progress (source, seq, row_id) VALUES (?, ?, ?)',
+    this.#merges = [triples, pairs].map((table) =>
+      db.prepare('INSERT INTO ' + table + ' (' + table + ", rank) VALUES ('merge', ?)"),
     );
+    this.#changes = db.prepare<{ count: number }, []>('SELECT total_changes() AS count');
+    this.#note = db.prepare(
+      'INSERT INTO progress (source, seq, row_id, merged_to) VALUES (?, ?, ?, 0)' +
+        ' ON CONFLICT (source) DO UPDATE SET seq = excluded.seq, row_id = excluded.row_id',
+    );
+    this.#noteMerged = db.prepare('UPDATE progress SET merged_to = ? WHERE source = ?');
   }
 
   add(seq: number, marks: readonly string[], folded: string): void {
@@ -133,5 +144,25 @@ export class SearchWriter {
 
   note(seq: number, rowId: string): void {
     this.#note.run(this.#source, seq, rowId);
+  }
+
+  /**
+   * Goes on merging the segments of the index into one, which makes look-ups many times faster; with
+   * `isStart` it begins with all there are now. Returns whether there is more to do.
+   */
+  merge(isStart: boolean): boolean {
+    // FTS5 documentation, "The 'merge' Command": a negative number of pages starts a merge of everything;
+    // fewer than two changes mean that nothing was left to do.
+    return this.#merges
+      .map((merge) => {
+        const before = this.#changes.get()?.count ?? 0;
+        merge.run(isStart ? -MERGE_PAGES : MERGE_PAGES);
+        return (this.#changes.get()?.count ?? 0) - before >= 2;
+      })
+      .includes(true);
+  }
+
+  noteMerged(seq: number): void {
+    this.#noteMerged.run(seq, this.#source);
   }
 }
