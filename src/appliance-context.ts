@@ -7,6 +7,7 @@
 import type { Clock } from './base/clock.ts';
 import type { Config } from './base/config.ts';
 import type { Log } from './base/log.ts';
+import { Metrics } from './base/metrics.ts';
 import { SecretBox } from './base/secret-box.ts';
 import type { Context } from './flow/context.ts';
 import { loadHalt } from './flow/halt.ts';
@@ -35,6 +36,7 @@ export async function openContext(config: Config, options: ContextOptions): Prom
       store,
       resolver: options.resolver ?? createResolver({ servers: config.dnsServers, clock }),
       secrets: new SecretBox(masterKey(config.dataDir)),
+      metrics: new Metrics(),
     };
     await loadHalt(ctx);
     return ctx;

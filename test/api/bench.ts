@@ -11,6 +11,7 @@ import { createApi, type Api } from '../../src/api/app.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { UNLIMITED, type Config, type Plan } from '../../src/base/config.ts';
 import { createLog } from '../../src/base/log.ts';
+import { Metrics } from '../../src/base/metrics.ts';
 import { SecretBox } from '../../src/base/secret-box.ts';
 import type { Permission } from '../../src/base/status.ts';
 import { createAccount } from '../../src/flow/accounts.ts';
@@ -78,6 +79,7 @@ export async function openBench(options: BenchOptions = {}): Promise<Bench> {
     store,
     resolver: { ...silentResolver, ...options.resolver },
     secrets: new SecretBox(Buffer.alloc(32, 7)),
+    metrics: new Metrics(),
   };
   const accepted: NewMessage[] = [];
   const api = createApi(ctx, {
@@ -185,6 +187,7 @@ function benchConfig(dataDir: string): Config {
     },
     dnsServers: [],
     extraCaFile: '',
+    acme: null,
     api: { singleSend: 'basic', region: 'us-east-1' },
     limits: { recipients: 50 },
     webhooks: { allowNetworks: [] },

@@ -9,6 +9,7 @@ import { parseConfig } from '../../src/base/config-file.ts';
 import { ApiError } from '../../src/base/errors.ts';
 import { newId } from '../../src/base/ids.ts';
 import { createLog } from '../../src/base/log.ts';
+import { Metrics } from '../../src/base/metrics.ts';
 import { SecretBox } from '../../src/base/secret-box.ts';
 import type { SuppressionReason } from '../../src/base/status.ts';
 import {
@@ -99,6 +100,7 @@ export async function openHouse(
     store,
     resolver: options.resolver ?? silentResolver(),
     secrets: new SecretBox(Buffer.alloc(32, 7)),
+    metrics: new Metrics(),
   };
   const sink: House['sink'] = {
     messages: [],

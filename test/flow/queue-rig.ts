@@ -12,6 +12,7 @@ import type { Config } from '../../src/base/config.ts';
 import { UNLIMITED } from '../../src/base/config.ts';
 import { newId } from '../../src/base/ids.ts';
 import { createLog } from '../../src/base/log.ts';
+import { Metrics } from '../../src/base/metrics.ts';
 import { SecretBox } from '../../src/base/secret-box.ts';
 import type { Context } from '../../src/flow/context.ts';
 import { Queue } from '../../src/flow/queue.ts';
@@ -80,7 +81,7 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
   const resolver = createResolver({ servers: [names.listen], clock });
   const secrets = new SecretBox(Buffer.alloc(32, 7));
   const config = rigConfig(dataDir, options);
-  const ctx: Context = { config, clock, log, store, resolver, secrets };
+  const ctx: Context = { config, clock, log, store, resolver, secrets, metrics: new Metrics() };
   const finished = new Arrivals<string>('ended attempts');
   const watched: Context = {
     ...ctx,
