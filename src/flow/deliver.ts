@@ -58,7 +58,10 @@ export async function deliver(
   try {
     if (!mayBegin()) return { outcome: null, signed };
     // The place may have begun to rest while this one waited for its turn.
-    const outcome = heldBy(lane) ?? (await talk(tools, { recipient, signed, site }, lane));
+    const outcome =
+      heldBy(lane) ??
+      restOfSite(tools, site) ??
+      (await talk(tools, { recipient, signed, site }, lane));
     return { outcome, signed };
   } finally {
     lane.leave();

@@ -1,0 +1,146 @@
+/** Lanes: sessions, rate, slow-down; and who is recognised by an MX host's name. */
+import { describe, expect, test } from 'bun:test';
+
+import { Lane } from '../../src/flow/shaping.ts';
+import { OTHERS, limitsFor } from '../../src/flow/shaping-providers.ts';
+import { TestClock } from '../rig/clock.ts';
+
+const LIMITS = { ...OTHERS, name: 'Rig', connections: 8 };
+const ASKED = { cause: '421 4.7.28 slow down', class: 'rate' as const, hint: 'see there' };
+
+/** Claims until there is no room; returns how many. */
+function claimAll(lane: Lane): number {
+  let claimed = 0;
+  for (; lane.hasRoom(); claimed += 1) lane.claim();
+  return claimed;
+}
+
+/** How many of `count` callers get a session at once. */
+async function entered(lane: Lane, count: number): Promise<number> {
+  let inside = 0;
+  for (let caller = 0; caller < count; caller += 1) void lane.enter().then(() => (inside += 1));
+  await new Promise((resolve) => setImmediate(resolve));
+  return inside;
+}
+
+describe('sessions', () => {
+  test('begin few and grow with each answer, up to the limit', async () => {
+    const lane = new Lane('mx:a', LIMITS, new TestClock());
+    expect(await entered(lane, 20)).toBe(5);
+    const wide = new Lane('mx:a', LIMITS, new TestClock());
+    for (let answer = 0; answer < 100; answer += 1) wide.noteAnswer();
+    expect(await entered(wide, 20)).toBe(LIMITS.connections);
+  });
+
+  test('are handed on in the order of asking', async () => {
+    const lane = new Lane('mx:a', { ...LIMITS, connections: 1 }, new TestClock());
+    const order: number[] = [];
+    for (const caller of [1, 2, 3]) void lane.enter().then(() => order.push(caller));
+    await entered(lane, 0);
+    expect(order).toEqual([1]);
+    lane.leave();
+    await entered(lane, 0);
+    expect(order).toEqual([1, 2]);
+  });
+
+  test('halve when the place can not be reached, but never to none', async () => {
+    const lane = new Lane('mx:a', LIMITS, new TestClock());
+    for (let failure = 0; failure < 9; failure += 1) lane.noteUnreached();
+    expect(await entered(lane, 20)).toBe(1);
+  });
+});
+
+test('claims run ahead of sessions by as much again, and tell when there is room', () => {
+  const lane = new Lane('mx:a', LIMITS, new TestClock());
+  expect(claimAll(lane)).toBe(10);
+  let offers = 0;
+  lane.onRoom(() => (offers += 1));
+  lane.unclaim();
+  lane.unclaim();
+  expect(offers).toBe(1);
+  expect(lane.hasRoom()).toBe(true);
+});
+
+test('a rate holds over any minute, and room comes back by time alone', async () => {
+  const clock = new TestClock();
+  const lane = new Lane('mx:a', { ...LIMITS, messagesPerMinute: 120 }, clock);
+  let sent = 0;
+  const send = (): void => {
+    for (; lane.hasRoom(); sent += 1) {
+      lane.claim();
+      lane.unclaim();
+    }
+    lane.onRoom(send);
+  };
+  send();
+  const burst = sent;
+  expect(burst).toBeLessThanOrEqual(12);
+  await clock.advance(60_000);
+  expect(sent - burst).toBeGreaterThanOrEqual(118);
+  expect(sent - burst).toBeLessThanOrEqual(121);
+});
+
+describe('a place that asks for less', () => {
+  test('rests a minute, twice as long each further time, and begins with one session', async () => {
+    const clock = new TestClock();
+    const lane = new Lane('provider:Rig', LIMITS, clock);
+    const rests: number[] = [];
+    for (let time = 0; time < 9; time += 1) {
+      const hold = lane.slowDown(ASKED);
+      rests.push((hold.untilMs - clock.now()) / 60_000);
+      expect(lane.holdNow()).toMatchObject(ASKED);
+      await clock.advance(hold.untilMs - clock.now());
+      expect(lane.holdNow()).toBeNull();
+    }
+    expect(rests).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    expect(await entered(lane, 20)).toBe(1);
+  });
+
+  test('is not slowed further by sessions that were open when it asked', async () => {
+    const clock = new TestClock();
+    const lane = new Lane('provider:Rig', LIMITS, clock);
+    const { untilMs } = lane.slowDown(ASKED);
+    await clock.advance(10_000);
+    lane.noteAnswer();
+    expect(lane.slowDown(ASKED).untilMs).toBe(untilMs);
+  });
+
+  test('is quick again after it took mail, and at once when the operator says so', async () => {
+    const clock = new TestClock();
+    const lane = new Lane('provider:Rig', LIMITS, clock);
+    for (let time = 0; time < 3; time += 1) {
+      await clock.advance(lane.slowDown(ASKED).untilMs - clock.now());
+    }
+    lane.noteAnswer();
+    expect(lane.slowDown(ASKED).untilMs - clock.now()).toBe(60_000);
+    lane.liftHold();
+    expect(lane.holdNow()).toBeNull();
+  });
+});
+
+describe('providers', () => {
+  const known: [host: string, name: string][] = [
+    ['gmail-smtp-in.l.google.com', 'Gmail'],
+    ['aspmx.l.google.com', 'Gmail'],
+    ['alt1.aspmx.l.google.com', 'Gmail'],
+    ['outlook-com.olc.protection.outlook.com', 'Outlook'],
+    ['example-com.mail.protection.outlook.com', 'Office 365'],
+    ['example-com.b-v1.mx.microsoft', 'Office 365'],
+    ['mta5.am0.yahoodns.net', 'Yahoo'],
+    ['mx01.mail.icloud.com', 'Apple'],
+    ['mx.example.com', ''],
+    ['notgoogle.com', ''],
+    ['google.com.evil.example', ''],
+  ];
+  for (const [host, name] of known) {
+    test(`${host} is ${name || 'nobody known'}`, () => {
+      expect(limitsFor(host, []).name).toBe(name);
+    });
+  }
+
+  test('the operator comes first', () => {
+    const mine = { ...LIMITS, name: 'Mine', mx: ['l.google.com'] };
+    expect(limitsFor('aspmx.l.google.com', [mine]).name).toBe('Mine');
+    expect(limitsFor('mx.l.google.com.example', [mine]).name).toBe('');
+  });
+});
