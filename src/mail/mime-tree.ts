@@ -36,6 +36,8 @@ export interface MimePart {
   contentType: string;
   /** Parameters of the content type, names in lower case. */
   parameters: Map<string, string>;
+  /** Offset of the header. */
+  start: number;
   /** Offsets of the body. */
   bodyStart: number;
   bodyEnd: number;
@@ -138,6 +140,7 @@ function newPart(start: number): MimePart {
     fields: [],
     contentType: 'text/plain',
     parameters: new Map(),
+    start,
     bodyStart: start,
     bodyEnd: start,
     children: [],

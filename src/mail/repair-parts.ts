@@ -1,0 +1,123 @@
+/**
+ * The body of a submitted message: kept byte for byte, but for parts that no server would carry.
+ *
+ * A leaf part with a line over 998 bytes or a NUL (RFC 5321 sections 4.5.3.1.6 and 4.5.2) is encoded
+ * anew, as quoted-printable when it is text and as base64 otherwise, and says so; what stands outside
+ * of parts is cut into lines. Everything else is untouched. Never throws.
+ */
+import { MAX_LINE_BYTES, longestLine } from './lines.ts';
+import { decodeBody } from './mime-text.ts';
+import { fieldValue, partsOf, type MimePart } from './mime-tree.ts';
+
+const CODED_LINE = 76;
+
+export interface RepairedBody {
+  /** Ends in CRLF. */
+  body: Buffer;
+  /** The Content-Transfer-Encoding of the message itself, where it had to change; null elsewhere. */
+  encoding: string | null;
+}
+
+/** The body of the message whose tree `root` is. `bytes` is CRLF-clean. */
+export function repairParts(bytes: Buffer, root: MimePart): RepairedBody {
+  const body = bytes.subarray(root.bodyStart);
+  if (isFit(body)) return { body: endLine(body), encoding: null };
+  if (root.children.length === 0 && mayRecode(root)) {
+    const { encoding, text } = recode(bytes, root);
+    return { body: endLine(Buffer.from(text, 'latin1')), encoding };
+  }
+  const out: Buffer[] = [];
+  let at = root.bodyStart;
+  for (const part of partsOf(root)) {
+    if (part === root || part.children.length > 0 || !mayRecode(part)) continue;
+    if (isFit(bytes.subarray(part.start, part.bodyEnd))) continue;
+    out.push(bytes.subarray(at, part.start), Buffer.from(recodePart(bytes, part), 'latin1'));
+    at = part.bodyEnd;
+  }
+  out.push(bytes.subarray(at));
+  return { body: endLine(cutLines(Buffer.concat(out))), encoding: null };
+}
+
+function isFit(body: Buffer): boolean {
+  return longestLine(body) <= MAX_LINE_BYTES && !body.includes(0);
+}
+
+/** Composite types may not be encoded (RFC 2045 section 6.4). */
+function mayRecode(part: MimePart): boolean {
+  return !/^(?:multipart|message)\//.test(part.contentType);
+}
+
+/** A leaf part's body, encoded for lines of 76 characters. */
+function recode(bytes: Buffer, part: MimePart): { encoding: string; text: string } {
+  const content = decodeBody(bytes, part, part.bodyEnd - part.bodyStart);
+  const isBase64 = /base64/i.test(fieldValue(bytes, part, 'content-transfer-encoding') ?? '');
+  return part.contentType.startsWith('text/') && !isBase64
+    ? { encoding: 'quoted-printable', text: quotedPrintable(content) }
+    : { encoding: 'base64', text: wrap(content.toString('base64')) };
+}
+
+/** A leaf part with its header, encoded anew. */
+function recodePart(bytes: Buffer, part: MimePart): string {
+  const { encoding, text } = recode(bytes, part);
+  const fields = part.fields
+    .filter(({ name }) => name !== 'content-transfer-encoding')
+    .map((field) => bytes.toString('latin1', field.start, field.end))
+    .join('');
+  return `${fields}Content-Transfer-Encoding: ${encoding}\r\n\r\n${text}`;
+}
+
+/** Quoted-printable of RFC 2045 section 6.7; CRLF stays a line end. */
+export function quotedPrintable(content: Buffer): string {
+  return content
+    .toString('latin1')
+    .split('\r\n')
+    .map((line) => softBreaks(codeLine(line)))
+    .join('\r\n');
+}
+
+function codeLine(line: string): string {
+  const coded = line.replace(/[^\t\x20-\x3c\x3e-\x7e]/g, hex);
+  // White space at the end of a line would be lost on the way.
+  return coded.replace(/[\t ]$/, hex);
+}
+
+function hex(character: string): string {
+  return `=${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
+}
+
+function softBreaks(line: string): string {
+  if (line.length <= CODED_LINE) return line;
+  const pieces: string[] = [];
+  for (let at = 0; at < line.length;) {
+    if (line.length - at <= CODED_LINE) {
+      pieces.push(line.slice(at));
+      break;
+    }
+    let end = at + CODED_LINE - 1;
+    // An escape of three characters stays whole.
+    if (line[end - 1] === '=') end -= 1;
+    else if (line[end - 2] === '=') end -= 2;
+    pieces.push(`${line.slice(at, end)}=`);
+    at = end;
+  }
+  return pieces.join('\r\n');
+}
+
+function wrap(text: string): string {
+  return text.replace(/.{76}(?=.)/g, '$&\r\n');
+}
+
+/** Preambles, epilogues and single bodies: too long a line becomes several, a NUL a space. */
+function cutLines(body: Buffer): Buffer {
+  if (isFit(body)) return body;
+  const text = body
+    .toString('latin1')
+    .replaceAll('\0', ' ')
+    .replace(/[^\r\n]{998}(?=[^\r\n])/g, '$&\r\n');
+  return Buffer.from(text, 'latin1');
+}
+
+function endLine(body: Buffer): Buffer {
+  const isEnded = body.length === 0 || body.subarray(-2).equals(Buffer.from('\r\n'));
+  return isEnded ? body : Buffer.concat([body, Buffer.from('\r\n')]);
+}
