@@ -1,0 +1,29 @@
+/**
+ * Our own return paths, as they come back: which recipient a report speaks of.
+ *
+ * Promises that only what carries our HMAC names a recipient. Reads no store and never fails.
+ */
+import { decodeReturnPath } from '../mail/return-path.ts';
+import type { Context } from './context.ts';
+
+/** The recipient's id in an address whose local part is a return path of ours; else null. The domain is not looked at. */
+export function recipientOfReturnPath(
+  ctx: Pick<Context, 'secrets'>,
+  address: string,
+): string | null {
+  const at = address.lastIndexOf('@');
+  const local = at === -1 ? address : address.slice(0, at);
+  return decodeReturnPath(local, (text) => ctx.secrets.mac('return-path', text));
+}
+
+/** The first recipient that any of the addresses names. */
+export function recipientOfAny(
+  ctx: Pick<Context, 'secrets'>,
+  addresses: readonly (string | null)[],
+): string | null {
+  for (const address of addresses) {
+    const id = address === null ? null : recipientOfReturnPath(ctx, address);
+    if (id !== null) return id;
+  }
+  return null;
+}
