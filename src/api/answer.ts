@@ -9,12 +9,11 @@ import { ApiError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import type { Identity } from '../flow/keys.ts';
 import { checkLength, readBody } from './body.ts';
-import { clientAddress } from './client-address.ts';
 import { errorBody, refusalOf } from './errors.ts';
 import { checkPermission, identify } from './guard.ts';
 import { parseJson } from './json.ts';
 import type { RateWindows, Verdict } from './rate-windows.ts';
-import { logBody } from './redaction.ts';
+import { logRow } from './log-row.ts';
 import type { Answer, ApiParts, Call, Route } from './route.ts';
 import type { Networks } from '../wire/networks.ts';
 
@@ -28,7 +27,6 @@ const COMMON_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 const MINUTE_MS = 60_000;
-const MAX_LOGGED_TEXT = 2_048;
 
 export interface AnswererParts extends ApiParts {
   rates: RateWindows;
@@ -38,6 +36,8 @@ export interface AnswererParts extends ApiParts {
 /** What is known of a request before a route sees it. */
 export interface Incoming {
   request: Request;
+  /** As the client sent it: a HEAD is routed as GET. */
+  method: string;
   /** Path as the client wrote it, without query. */
   path: string;
   /** Address of the socket's other end; null without a socket. */
@@ -79,9 +79,13 @@ export async function answer(
       headers: refusal.headers,
     };
   }
-  const text = typeof result.body === 'string' ? result.body : JSON.stringify(result.body);
-  writeLog(parts, route, incoming, progress, result, text);
-  return new Response(text, {
+  const payload = payloadOf(result.body);
+  if (progress.identity !== null) {
+    parts.requestLog.add(
+      logRow(parts, incoming, { ...progress, identity: progress.identity }, result, payload),
+    );
+  }
+  return new Response(payload, {
     status: result.status,
     headers: {
       ...COMMON_HEADERS,
@@ -90,6 +94,11 @@ export async function answer(
       ...result.headers,
     },
   });
+}
+
+function payloadOf(body: Answer['body']): string | Uint8Array<ArrayBuffer> {
+  if (typeof body === 'string') return body;
+  return body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body);
 }
 
 async function run(
@@ -175,36 +184,5 @@ function rateHeaders({ limit, remaining, resetSeconds }: Verdict): Record<string
 function overRate({ retrySeconds }: Verdict, message: string): ApiError {
   return new ApiError('rate_limited', `${message} Try again in ${retrySeconds} s.`, {
     headers: { 'Retry-After': String(retrySeconds) },
-  });
-}
-
-function writeLog(
-  { ctx, requestLog, trustedProxies }: AnswererParts,
-  route: Route,
-  { request, path, peer }: Incoming,
-  { requestId, startedAt, identity, rawBody }: Progress,
-  result: Answer,
-  text: string,
-): void {
-  if (identity === null || route.access === 'open') return;
-  const { key, account } = identity;
-  const isRead = request.method === 'GET';
-  requestLog.add({
-    id: requestId,
-    accountId: account.id,
-    keyId: key.id,
-    keyName: key.name,
-    keyPermission: key.permission,
-    method: request.method,
-    path: path.slice(0, MAX_LOGGED_TEXT),
-    status: result.status,
-    durationMs: Math.max(0, ctx.clock.now() - startedAt),
-    messageId: result.messageId ?? null,
-    userAgent: request.headers.get('user-agent')?.slice(0, MAX_LOGGED_TEXT) ?? null,
-    ip: clientAddress(peer, request.headers, trustedProxies),
-    requestBody: isRead ? null : logBody(Buffer.from(rawBody).toString('utf8')),
-    // What a read found stands in the store already; a copy of each would be most of the log.
-    responseBody: isRead && result.status < 400 ? null : logBody(text),
-    createdAt: startedAt,
   });
 }

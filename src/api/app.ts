@@ -15,7 +15,7 @@ import { methodsOf, missingRoute, wrongMethod } from './fallback.ts';
 import { RateWindows } from './rate-windows.ts';
 import { RequestLog } from './request-log.ts';
 import type { Doors, Route } from './route.ts';
-import { ROUTES } from './routes.ts';
+import { OTHER_ROUTES, ROUTES } from './routes.ts';
 
 export interface Api {
   /** Answers a request. `peer`: address of the socket's other end, null without one. Never rejects. */
@@ -43,20 +43,21 @@ export function createApi(ctx: Context, doors: Doors): Api {
     rates,
     trustedProxies: parseNetworks(ctx.config.http.trustedProxies),
   };
-  const peers = new WeakMap<Request, Pick<Incoming, 'path' | 'peer'>>();
+  const peers = new WeakMap<Request, Pick<Incoming, 'method' | 'path' | 'peer'>>();
   const handle = (route: Route) => (context: { request: Request; params?: object }) =>
     answer(parts, route, {
       request: context.request,
+      method: peers.get(context.request)?.method ?? context.request.method,
       path: peers.get(context.request)?.path ?? '',
       peer: peers.get(context.request)?.peer ?? null,
       params: decoded(context.params),
     });
-  const app = mount(ROUTES, handle);
+  const app = mount([...ROUTES, ...OTHER_ROUTES], handle);
   return {
     async handle(request, peer = null) {
       const path = pathOf(request.url);
       const routed = routable(request, path);
-      peers.set(routed, { path, peer });
+      peers.set(routed, { method: request.method, path, peer });
       const response = await app.handle(routed);
       return request.method === 'HEAD' ? headOf(response) : response;
     },
@@ -124,6 +125,9 @@ async function headOf(response: Response): Promise<Response> {
 /** Path parameters with their percent signs undone; one that can not be read matches nothing. */
 function decoded(params: object | undefined): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(params ?? {}).map(([name, value]) => [name, typeof value === 'string' ? value : '']),
+    Object.entries(params ?? {}).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value : '',
+    ]),
   );
 }

@@ -21,16 +21,12 @@ export function logBody(text: string | null): string | null {
   }
 }
 
-function hide(this: unknown, key: string, value: unknown): unknown {
+/** In bodies of ours only an attachment has `content`. */
+function hide(key: string, value: unknown): unknown {
   if (SECRET_FIELDS.has(key) && value !== null) return HIDDEN;
   if (key === 'download_url') return HIDDEN;
-  if (key === 'content' && value !== null && isAttachment(this)) return sizeOf(value);
+  if (key === 'content' && value !== null) return sizeOf(value);
   return value;
-}
-
-/** Every object with `content` in a body of ours is an attachment; the name of its list does not matter. */
-function isAttachment(holder: unknown): boolean {
-  return typeof holder === 'object' && holder !== null && !Array.isArray(holder);
 }
 
 function sizeOf(value: unknown): string {

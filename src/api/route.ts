@@ -43,8 +43,8 @@ export interface Call<Body = unknown, Query = unknown> {
 
 export interface Answer {
   status: number;
-  /** JSON text that is sent as it is, or a value that becomes JSON. */
-  body: string | object;
+  /** JSON text that is sent as it is, a value that becomes JSON, or bytes (with their own type in `headers`). */
+  body: string | object | Uint8Array;
   headers?: Record<string, string>;
   /** Id of the first message this request made, for the log. */
   messageId?: string;

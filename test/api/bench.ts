@@ -69,7 +69,10 @@ export async function openBench(options: BenchOptions = {}): Promise<Bench> {
   const dataDir = mkdtempSync(join(tmpdir(), 'postrider-api-'));
   const clock = options.clock ?? systemClock;
   const logLines: string[] = [];
-  const log = createLog((line) => logLines.push(line), () => clock.now());
+  const log = createLog(
+    (line) => logLines.push(line),
+    () => clock.now(),
+  );
   const store = await openStore({ dataDir, clock, log });
   const config = (options.config ?? ((same) => same))(benchConfig(dataDir));
   const ctx: Context = {
@@ -196,7 +199,7 @@ function benchConfig(dataDir: string): Config {
       [UNLIMITED.id, UNLIMITED],
       [starter.id, starter],
     ]),
-  } as Config;
+  };
 }
 
 const nothing = <T>(): Promise<DnsAnswer<T>> =>
@@ -204,7 +207,13 @@ const nothing = <T>(): Promise<DnsAnswer<T>> =>
 
 const silentResolver: Resolver = {
   mx: nothing,
-  a: () => Promise.resolve({ kind: 'found', records: ['192.0.9.1'], ttlSeconds: 60, isAuthenticated: false }),
+  a: () =>
+    Promise.resolve({
+      kind: 'found',
+      records: ['192.0.9.1'],
+      ttlSeconds: 60,
+      isAuthenticated: false,
+    }),
   aaaa: nothing,
   txt: nothing,
   cname: nothing,

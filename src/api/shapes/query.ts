@@ -5,7 +5,7 @@
  * nothing malformed is ignored (decisions, Reading). Parameters a route does not know are left alone.
  * Fails with `validation_failed` and every issue.
  */
-import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox';
+import { Type, type Static, type TInteger, type TObject, type TString } from '@sinclair/typebox';
 import { isId } from '../../base/ids.ts';
 import type { Page } from '../../store/store.ts';
 import type { Reader } from '../route.ts';
@@ -15,13 +15,13 @@ import { must, refusalFor, Shape, type Fault } from './check.ts';
 const MAX_SEARCH_LENGTH = 200;
 
 /** A whole number in a query. */
-export function count(minimum: number, maximum: number, byDefault: number): TSchema {
+export function count(minimum: number, maximum: number, byDefault: number): TInteger {
   const words = `must be a whole number from ${minimum} to ${maximum}`;
   return must(Type.Integer({ minimum, maximum, default: byDefault }), words);
 }
 
 /** Text to search for; control characters are refused, empty text finds everything. */
-export function search(description: string): TSchema {
+export function search(description: string): TString {
   return must(
     Type.String({
       maxLength: MAX_SEARCH_LENGTH,

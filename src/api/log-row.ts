@@ -1,0 +1,48 @@
+/**
+ * The row of the request log for one answered request.
+ *
+ * Promises what `redaction.ts` promises about bodies. Request bodies are kept for writes only; answers
+ * for writes and refusals, since what a read found stands in the store already.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Identity } from '../flow/keys.ts';
+import type { LogRecord } from '../store/rows.ts';
+import type { Networks } from '../wire/networks.ts';
+import type { Incoming } from './answer.ts';
+import { clientAddress } from './client-address.ts';
+import { logBody } from './redaction.ts';
+import type { Answer } from './route.ts';
+
+/** Longest path or user agent that is kept, in characters. */
+const MAX_TEXT_LENGTH = 2_048;
+
+/** Makes the row. `payload`: what was sent; bytes are never kept. */
+export function logRow(
+  { ctx, trustedProxies }: { ctx: { clock: Clock }; trustedProxies: Networks },
+  { request, method, path, peer }: Incoming,
+  known: { requestId: string; startedAt: number; identity: Identity; rawBody: Uint8Array },
+  answer: Answer,
+  payload: string | Uint8Array,
+): LogRecord {
+  const { key, account } = known.identity;
+  const isRead = request.method === 'GET';
+  const isPlainRead = isRead && answer.status < 400;
+  const { buffer, byteOffset, byteLength } = known.rawBody;
+  return {
+    id: known.requestId,
+    accountId: account.id,
+    keyId: key.id,
+    keyName: key.name,
+    keyPermission: key.permission,
+    method,
+    path: path.slice(0, MAX_TEXT_LENGTH),
+    status: answer.status,
+    durationMs: Math.max(0, ctx.clock.now() - known.startedAt),
+    messageId: answer.messageId ?? null,
+    userAgent: request.headers.get('user-agent')?.slice(0, MAX_TEXT_LENGTH) ?? null,
+    ip: clientAddress(peer, request.headers, trustedProxies),
+    requestBody: isRead ? null : logBody(Buffer.from(buffer, byteOffset, byteLength).toString()),
+    responseBody: isPlainRead || typeof payload !== 'string' ? null : logBody(payload),
+    createdAt: known.startedAt,
+  };
+}
