@@ -1,0 +1,220 @@
+/** Accepting: everything of a message at once, idempotency, quota; also when many do it in parallel. */
+import { describe, expect, test } from 'bun:test';
+
+import type { AcceptBatch, NewIdempotencyRecord } from '../../src/store/store.ts';
+import {
+  accepted,
+  batchOf,
+  newAccount,
+  newEndpoint,
+  newEvent,
+  newMessage,
+  openIn,
+  withDir,
+  withStore,
+} from './samples.ts';
+
+const DAY = '2026-01-15';
+
+function record(change: Partial<NewIdempotencyRecord> = {}): NewIdempotencyRecord {
+  const createdAt = Date.now();
+  return {
+    key: 'k1',
+    route: 'POST /emails',
+    bodyHash: 'h1',
+    status: 200,
+    response: '{"id":"first"}',
+    createdAt,
+    expiresAt: createdAt + 60_000,
+    ...change,
+  };
+}
+
+const withRecord = (batch: AcceptBatch, idempotency: NewIdempotencyRecord): AcceptBatch => ({
+  ...batch,
+  idempotency,
+});
+
+describe('accept', () => {
+  test('what was accepted reads back as it was given, from a new process too', () =>
+    withDir(async (dir) => {
+      const account = newAccount('default');
+      const sent = newMessage(account.id, {}, ['ann@example.org', 'bob@example.net']);
+      const store = await openIn(dir);
+      await store.createAccount(account);
+      await accepted(store, sent);
+      await store.close();
+
+      const again = await openIn(dir);
+      const { id } = sent.message;
+      expect(await again.message(account.id, id)).toEqual(sent.message);
+      expect(await again.messageForDelivery(id)).toEqual({
+        message: sent.message,
+        body: { ...sent.body, attachments: expect.anything() },
+      });
+      const content = await again.body(account.id, id);
+      expect(content?.body?.attachments[0]?.content).toEqual(new Uint8Array([97, 98, 99]));
+      expect(await again.recipients(id)).toEqual(sent.recipients);
+      const { webhookBody: _, ...event } =
+        sent.events[0] ?? newEvent(sent.message, null, 'email.queued');
+      expect(await again.events(id)).toEqual([event]);
+      await again.close();
+    }));
+
+  test('another account does not see it', () =>
+    withStore(async (store, account) => {
+      const other = newAccount('other');
+      await store.createAccount(other);
+      const { message } = await accepted(store, newMessage(account.id));
+      expect(await store.message(other.id, message.id)).toBeNull();
+      expect(await store.body(other.id, message.id)).toBeNull();
+      const page = { limit: 10, after: null, before: null, q: null, status: null };
+      expect((await store.emails(other.id, page)).rows).toEqual([]);
+    }));
+
+  test('a batch with one impossible message leaves nothing, and does not harm its neighbours', () =>
+    withStore(async (store, account) => {
+      const good = newMessage(account.id);
+      const before = newMessage(account.id);
+      const after = newMessage(account.id);
+      const results = await Promise.allSettled([
+        store.accept(batchOf(account.id, before)),
+        // The same id twice breaks in the middle of the batch.
+        store.accept(batchOf(account.id, good, good)),
+        store.accept(batchOf(account.id, after)),
+      ]);
+      expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+      expect(await store.messageById(good.message.id)).toBeNull();
+      expect(await store.recipients(good.message.id)).toEqual([]);
+      expect(await store.messageById(before.message.id)).not.toBeNull();
+      expect(await store.messageById(after.message.id)).not.toBeNull();
+      expect((await store.countsByStatus(account.id, 0)).queued).toBe(2);
+    }));
+
+  test('events of an accepted message become calls of the endpoints that want them', () =>
+    withStore(async (store, account) => {
+      const all = newEndpoint(account.id);
+      const bounces = newEndpoint(account.id, { events: ['email.bounced'] });
+      await store.createEndpoint(all, 10);
+      await store.createEndpoint(bounces, 10);
+      const sent = newMessage(account.id);
+      sent.events.push(newEvent(sent.message, null, 'email.sent'));
+      const result = await store.accept(batchOf(account.id, sent));
+      if (result.kind !== 'accepted') throw new Error(result.kind);
+      expect(result.calls.map(({ endpointId }) => endpointId)).toEqual([all.id]);
+      const [call] = await store.beginCalls(
+        result.calls.map(({ id }) => ({ id, owner: 'me', leaseUntil: 0, nextAttemptAt: 0 })),
+      );
+      expect(call?.body).toBe(sent.events[1]?.webhookBody ?? 'none');
+      expect(call?.eventId).toBe(sent.events[1]?.id ?? 'none');
+    }));
+});
+
+describe('idempotency', () => {
+  test('the same request is answered from the record, another body is a conflict', () =>
+    withStore(async (store, account) => {
+      const first = batchOf(account.id, newMessage(account.id));
+      expect((await store.accept(withRecord(first, record()))).kind).toBe('accepted');
+      const again = batchOf(account.id, newMessage(account.id));
+      expect(await store.accept(withRecord(again, record({ response: 'second' })))).toEqual({
+        kind: 'replay',
+        status: 200,
+        response: '{"id":"first"}',
+      });
+      for (const change of [{ bodyHash: 'h2' }, { route: 'POST /emails/batch' }]) {
+        expect(await store.accept(withRecord(again, record(change)))).toEqual({
+          kind: 'idempotency_conflict',
+        });
+      }
+      expect((await store.countsByStatus(account.id, 0)).queued).toBe(1);
+    }));
+
+  test('a record that has expired makes room for a new one', () =>
+    withStore(async (store, account) => {
+      const old = batchOf(account.id, newMessage(account.id));
+      await store.accept(withRecord(old, record({ expiresAt: old.now + 5 })));
+      const later = { ...batchOf(account.id, newMessage(account.id)), now: old.now + 5 };
+      const fresh = record({ bodyHash: 'h2', response: 'second' });
+      expect((await store.accept(withRecord(later, fresh))).kind).toBe('accepted');
+      expect(await store.idempotencyRecord(account.id, 'k1', later.now)).toEqual(fresh);
+      expect(await store.idempotencyRecord(account.id, 'k1', fresh.expiresAt)).toBeNull();
+    }));
+
+  test('of 50 parallel requests with one key one is accepted and 49 are replays of it', () =>
+    withStore(async (store, account) => {
+      const results = await Promise.all(
+        Array.from({ length: 50 }, (_, place) =>
+          store.accept(
+            withRecord(
+              batchOf(account.id, newMessage(account.id)),
+              record({ response: `answer ${place}` }),
+            ),
+          ),
+        ),
+      );
+      expect(results.filter(({ kind }) => kind === 'accepted')).toHaveLength(1);
+      const replays = results.filter((result) => result.kind === 'replay');
+      expect(replays).toHaveLength(49);
+      expect(new Set(replays.map(({ response }) => response)).size).toBe(1);
+      const winner = results.findIndex(({ kind }) => kind === 'accepted');
+      expect(replays[0]?.response).toBe(`answer ${winner}`);
+    }));
+
+  test('two accounts may use one key', () =>
+    withStore(async (store, account) => {
+      const other = newAccount('other');
+      await store.createAccount(other);
+      for (const { id } of [account, other]) {
+        const result = await store.accept(withRecord(batchOf(id, newMessage(id)), record()));
+        expect(result.kind).toBe('accepted');
+      }
+    }));
+});
+
+describe('quota', () => {
+  const claim = (count: number, dailyLimit: number | null, monthlyLimit: number | null) => ({
+    count,
+    day: DAY,
+    dailyLimit,
+    monthlyLimit,
+  });
+
+  test('parallel requests can not pass the daily limit', () =>
+    withStore(async (store, account) => {
+      const results = await Promise.all(
+        Array.from({ length: 30 }, () =>
+          store.accept({
+            ...batchOf(account.id, newMessage(account.id)),
+            usage: claim(1, 7, null),
+          }),
+        ),
+      );
+      expect(results.filter(({ kind }) => kind === 'accepted')).toHaveLength(7);
+      const refused = results.find(({ kind }) => kind === 'over_quota');
+      expect(refused).toEqual({ kind: 'over_quota', which: 'daily', limit: 7, used: 7 });
+      expect(await store.usedOnDay(account.id, DAY)).toBe(7);
+      expect((await store.countsByStatus(account.id, 0)).queued).toBe(7);
+    }));
+
+  test('a batch that does not fit spends nothing', () =>
+    withStore(async (store, account) => {
+      const batch = batchOf(account.id, newMessage(account.id), newMessage(account.id));
+      const result = await store.accept({ ...batch, usage: claim(2, 1, null) });
+      expect(result.kind).toBe('over_quota');
+      expect(await store.usedOnDay(account.id, DAY)).toBe(0);
+    }));
+
+  test('the month is the sum of its days and no other month', () =>
+    withStore(async (store, account) => {
+      for (const day of ['2025-12-31', '2026-01-01', '2026-01-31', '2026-02-01']) {
+        const usage = { ...claim(3, null, null), day };
+        await store.accept({ ...batchOf(account.id, newMessage(account.id)), usage });
+      }
+      expect(await store.usedInMonth(account.id, '2026-01')).toBe(6);
+      const over = await store.accept({
+        ...batchOf(account.id, newMessage(account.id)),
+        usage: claim(2, null, 7),
+      });
+      expect(over).toEqual({ kind: 'over_quota', which: 'monthly', limit: 7, used: 6 });
+    }));
+});

@@ -1,0 +1,250 @@
+/** Attempts: leases, the state of message and recipients, what a finished recipient still may become. */
+import { describe, expect, test } from 'bun:test';
+
+import type { MessageStatus } from '../../src/base/status.ts';
+import type { Recipient } from '../../src/store/rows.ts';
+import type { NewMessage, Store } from '../../src/store/store.ts';
+import {
+  accepted,
+  finishOf,
+  newAttempt,
+  newEvent,
+  newMessage,
+  newSuppression,
+  withStore,
+} from './samples.ts';
+
+function recipientOf(message: NewMessage, place = 0): Recipient {
+  const recipient = message.recipients[place];
+  if (recipient === undefined) throw new Error('no such recipient');
+  return recipient;
+}
+
+function begin(store: Store, recipient: Recipient, owner: string, leaseMs = 60_000) {
+  const now = Date.now();
+  return store.begin([
+    {
+      recipientId: recipient.id,
+      owner,
+      leaseUntil: now + leaseMs,
+      nextAttemptAt: now + 300_000,
+    },
+  ]);
+}
+
+describe('begin', () => {
+  test('counts the attempt and sets when it is due again if this process dies', () =>
+    withStore(async (store, account) => {
+      const recipient = recipientOf(await accepted(store, newMessage(account.id)));
+      const [begun] = await begin(store, recipient, 'me');
+      expect(begun).toMatchObject({ id: recipient.id, attempts: 1, status: 'queued' });
+      expect(begun?.nextAttemptAt).toBeGreaterThan(Date.now() + 200_000);
+      expect(await store.recipientsDue(Date.now(), Date.now() + 1e6, 10, null)).toEqual([]);
+    }));
+
+  test('of many who begin at once, one does', () =>
+    withStore(async (store, account) => {
+      const recipient = recipientOf(await accepted(store, newMessage(account.id)));
+      const begun = await Promise.all(
+        Array.from({ length: 10 }, (_, place) => begin(store, recipient, `owner ${place}`)),
+      );
+      expect(begun.flat()).toHaveLength(1);
+    }));
+
+  test('a lease that has ended, or was given back, can be taken over', () =>
+    withStore(async (store, account) => {
+      const recipient = recipientOf(await accepted(store, newMessage(account.id)));
+      expect(await begin(store, recipient, 'dead', -1)).toHaveLength(1);
+      expect(await begin(store, recipient, 'next')).toHaveLength(1);
+      expect(await begin(store, recipient, 'third')).toHaveLength(0);
+      await store.releaseLeases('another', Date.now());
+      expect(await begin(store, recipient, 'third')).toHaveLength(0);
+      await store.releaseLeases('next', Date.now());
+      expect(await begin(store, recipient, 'third')).toHaveLength(1);
+      await store.releaseLeases(null, Date.now());
+      expect(await begin(store, recipient, 'fourth')).toHaveLength(1);
+    }));
+
+  test('a recipient that is finished is not begun', () =>
+    withStore(async (store, account) => {
+      const sent = await accepted(store, newMessage(account.id));
+      await store.finish(finishOf(sent, recipientOf(sent)));
+      expect(await begin(store, recipientOf(sent), 'me')).toEqual([]);
+    }));
+});
+
+describe('finish', () => {
+  test('writes recipient, attempt, events, suppression and message in one go', () =>
+    withStore(async (store, account) => {
+      const sent = await accepted(store, newMessage(account.id));
+      const recipient = recipientOf(sent);
+      const attempt = newAttempt(recipient, { outcome: 'failed', reply: '550 5.1.1 who?' });
+      const event = newEvent(sent.message, recipient.id, 'email.bounced');
+      const result = await store.finish(
+        finishOf(sent, recipient, {
+          status: 'bounced',
+          lastReason: '550 5.1.1 who?',
+          attempt,
+          events: [event],
+          suppress: newSuppression(account.id, recipient.address, { reason: 'hard_bounce' }),
+        }),
+      );
+      expect(result).toEqual({ calls: [], messageStatus: 'bounced' });
+      expect(await store.recipientById(recipient.id)).toMatchObject({
+        status: 'bounced',
+        nextAttemptAt: null,
+        lastReason: '550 5.1.1 who?',
+      });
+      expect(await store.attempts(sent.message.id)).toEqual([attempt]);
+      expect((await store.events(sent.message.id)).map(({ id }) => id)).toContain(event.id);
+      expect((await store.suppression(account.id, recipient.address))?.reason).toBe('hard_bounce');
+      expect(await store.message(account.id, sent.message.id)).toMatchObject({
+        status: 'bounced',
+        failureReason: '550 5.1.1 who?',
+      });
+      const counts = await store.countsByStatus(account.id, 0);
+      expect([counts.queued, counts.bounced]).toEqual([0, 1]);
+    }));
+
+  test('while one recipient waits the message shows its newest event, then the worst of all', () =>
+    withStore(async (store, account) => {
+      const to = ['a@example.org', 'b@example.org', 'c@example.org'];
+      const sent = await accepted(store, newMessage(account.id, {}, to));
+      const steps: [place: number, status: MessageStatus, shown: MessageStatus][] = [
+        [0, 'bounced', 'bounced'],
+        [1, 'delivered', 'delivered'],
+        [2, 'delivered', 'bounced'],
+      ];
+      for (const [place, status, shown] of steps) {
+        const recipient = recipientOf(sent, place);
+        const attempt = newAttempt(recipient);
+        const { messageStatus } = await store.finish(
+          finishOf(sent, recipient, { status, attempt }),
+        );
+        expect(messageStatus).toBe(shown);
+      }
+      expect((await store.message(account.id, sent.message.id))?.status).toBe('bounced');
+    }));
+
+  test('a deferred recipient is due again when it says', () =>
+    withStore(async (store, account) => {
+      const sent = await accepted(store, newMessage(account.id));
+      const recipient = recipientOf(sent);
+      await begin(store, recipient, 'me');
+      const nextAttemptAt = Date.now() + 1000;
+      const { messageStatus } = await store.finish(
+        finishOf(sent, recipient, { status: 'delivery_delayed', nextAttemptAt, delayedAt: 5 }),
+      );
+      expect(messageStatus).toBe('delivery_delayed');
+      const due = await store.recipientsDue(Date.now(), nextAttemptAt, 10, null);
+      const { id, messageId, domain } = recipient;
+      expect(due).toEqual([{ id, messageId, domain, dueAt: nextAttemptAt }]);
+      expect(await store.nextRecipientDue(0)).toBe(nextAttemptAt);
+      expect(await store.nextRecipientDue(nextAttemptAt)).toBeNull();
+    }));
+
+  test('a finished recipient stays as it is, but the attempt is on record', () =>
+    withStore(async (store, account) => {
+      const sent = await accepted(store, newMessage(account.id));
+      const recipient = recipientOf(sent);
+      await store.finish(finishOf(sent, recipient));
+      const late = newAttempt(recipient, { number: 2, outcome: 'failed' });
+      const result = await store.finish(
+        finishOf(sent, recipient, {
+          status: 'failed',
+          attempt: late,
+          events: [newEvent(sent.message, recipient.id, 'email.failed')],
+        }),
+      );
+      expect(result).toEqual({ calls: [], messageStatus: 'delivered' });
+      expect((await store.recipientById(recipient.id))?.status).toBe('delivered');
+      expect(await store.attempts(sent.message.id)).toHaveLength(2);
+      const types = (await store.events(sent.message.id)).map(({ type }) => type);
+      expect(types).toEqual(['email.queued', 'email.delivered']);
+    }));
+
+  test('a report may say worse of a finished recipient', () =>
+    withStore(async (store, account) => {
+      const sent = await accepted(store, newMessage(account.id));
+      const recipient = recipientOf(sent);
+      const shown: MessageStatus[] = [];
+      for (const status of ['delivered', 'bounced', 'complained', 'delivered'] as const) {
+        const attempt = null;
+        const event = newEvent(sent.message, recipient.id, 'email.delivered');
+        const change = { status, attempt, events: [event] };
+        shown.push((await store.finish(finishOf(sent, recipient, change))).messageStatus);
+      }
+      expect(shown).toEqual(['delivered', 'bounced', 'complained', 'complained']);
+    }));
+});
+
+describe('the queue', () => {
+  test('is read soonest first in pages, without gaps or repeats', () =>
+    withStore(async (store, account) => {
+      const now = Date.now();
+      for (let place = 0; place < 20; place += 1) {
+        const message = newMessage(account.id);
+        // Pairs share a time, so that a page can end between equals.
+        for (const recipient of message.recipients)
+          recipient.nextAttemptAt = now - Math.floor(place / 2);
+        await accepted(store, message);
+      }
+      const all = await store.recipientsDue(now, now, 100, null);
+      expect(all).toHaveLength(20);
+      expect(all.map(({ dueAt }) => dueAt)).toEqual(
+        all.map(({ dueAt }) => dueAt).toSorted((a, b) => a - b),
+      );
+      const paged = [];
+      for (;;) {
+        const page = await store.recipientsDue(now, now, 3, paged.at(-1) ?? null);
+        if (page.length === 0) break;
+        paged.push(...page);
+      }
+      expect(paged).toEqual(all);
+    }));
+
+  test('shows the operator what waits by destination, and makes it due', () =>
+    withStore(async (store, account) => {
+      const messages = [];
+      for (const domain of ['b.example', 'a.example', 'b.example']) {
+        messages.push(await accepted(store, newMessage(account.id, {}, [`x@${domain}`])));
+      }
+      const later = Date.now() + 1e6;
+      for (const message of messages) {
+        const change = { status: 'delivery_delayed', nextAttemptAt: later } as const;
+        await store.finish(
+          finishOf(message, recipientOf(message), { ...change, lastReason: 'full' }),
+        );
+      }
+      const counts = await store.queueCounts(Date.now());
+      expect(counts.map(({ domain, waiting, reason }) => [domain, waiting, reason])).toEqual([
+        ['b.example', 2, 'full'],
+        ['a.example', 1, 'full'],
+      ]);
+      const listed: string[] = [];
+      for (let after: string | null = null; ;) {
+        const page: Recipient[] = await store.queue({ domain: null, limit: 1, after });
+        const last = page.at(-1);
+        if (last === undefined) break;
+        listed.push(last.domain);
+        after = last.id;
+      }
+      expect(listed).toEqual(['a.example', 'b.example', 'b.example']);
+      expect(await store.queue({ domain: 'b.example', limit: 9, after: null })).toHaveLength(2);
+
+      const now = Date.now();
+      const target = { id: null, domain: 'b.example' };
+      expect(await store.retryNow(target, now)).toBe(2);
+      expect(await store.retryNow(target, now)).toBe(0);
+      expect(await store.recipientsDue(now, now, 9, null)).toHaveLength(2);
+      const id = messages[1]?.message.id ?? '';
+      expect(await store.retryNow({ id, domain: null }, now)).toBe(1);
+    }));
+
+  test('what is being attempted is not made due', () =>
+    withStore(async (store, account) => {
+      const recipient = recipientOf(await accepted(store, newMessage(account.id)));
+      await begin(store, recipient, 'me');
+      expect(await store.retryNow({ id: null, domain: null }, Date.now())).toBe(0);
+    }));
+});

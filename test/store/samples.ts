@@ -1,0 +1,262 @@
+/**
+ * Rows and stores for the tests of the store: complete, valid, and different from each other.
+ *
+ * `withStore` promises a store in a new directory of its own, closed and removed afterwards.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { newId } from '../../src/base/ids.ts';
+import type { Log } from '../../src/base/log.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type {
+  Account,
+  Attempt,
+  Endpoint,
+  Event,
+  LogRecord,
+  Message,
+  NewEvent,
+  Recipient,
+  Suppression,
+} from '../../src/store/rows.ts';
+import { openStore } from '../../src/store/sqlite.ts';
+import type { AcceptBatch, FinishAttempt, NewMessage, Store } from '../../src/store/store.ts';
+
+export const QUIET: Log = { info() {}, warn() {}, error() {} };
+
+/** Runs `body` with a new directory, removed afterwards. */
+export async function withDir<T>(body: (dir: string) => Promise<T> | T): Promise<T> {
+  const dir = mkdtempSync(join(tmpdir(), 'postrider-store-'));
+  try {
+    return await body(dir);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+export function openIn(dataDir: string): Promise<Store> {
+  return openStore({ dataDir, clock: systemClock, log: QUIET });
+}
+
+/** Runs `body` with a new store and an account in it. */
+export function withStore(body: (store: Store, account: Account, dir: string) => Promise<void>) {
+  return withDir(async (dir) => {
+    const store = await openIn(dir);
+    try {
+      const account = newAccount('default');
+      await store.createAccount(account);
+      await body(store, account, dir);
+    } finally {
+      await store.close();
+    }
+  });
+}
+
+export function newAccount(name: string): Account {
+  const createdAt = Date.now();
+  const id = newId(createdAt);
+  return { id, name, plan: 'unlimited', status: 'active', statusReason: null, createdAt };
+}
+
+export function newMessage(
+  accountId: string,
+  change: Partial<Message> = {},
+  to: string[] = ['ann@example.org'],
+): NewMessage {
+  const now = Date.now();
+  const id = change.id ?? newId(now);
+  const message: Message = {
+    id,
+    accountId,
+    keyId: null,
+    logId: newId(now),
+    domainId: null,
+    isSandbox: false,
+    from: 'Shop <shop@example.com>',
+    to,
+    cc: [],
+    bcc: [],
+    replyTo: ['help@example.com'],
+    subject: 'Your order',
+    tags: [{ name: 'kind', value: 'order' }],
+    messageId: `<${id}@mail.example.com>`,
+    status: 'queued',
+    failureReason: null,
+    createdAt: now,
+    updatedAt: now,
+    ...change,
+  };
+  const recipients = to.map((address): Recipient => {
+    const domain = address.slice(address.lastIndexOf('@') + 1);
+    return {
+      id: newId(now),
+      messageId: id,
+      accountId,
+      address,
+      domain,
+      kind: 'to',
+      status: 'queued',
+      attempts: 0,
+      nextAttemptAt: now,
+      expiresAt: now + 3_600_000,
+      lastReason: null,
+      delayedAt: null,
+      updatedAt: now,
+    };
+  });
+  return {
+    message,
+    recipients,
+    body: {
+      html: '<p>Thanks</p>',
+      text: 'Thanks',
+      headers: [['X-Order', '1']],
+      attachments: [
+        {
+          filename: 'a.txt',
+          contentType: 'text/plain',
+          contentId: null,
+          content: Buffer.from('abc'),
+        },
+      ],
+      raw: null,
+    },
+    events: [newEvent(message, null, 'email.queued')],
+  };
+}
+
+export function newEvent(
+  message: Message,
+  recipientId: string | null,
+  type: Event['type'],
+): NewEvent {
+  const occurredAt = Date.now();
+  const id = newId(occurredAt);
+  const payload = '{"to":"ann@example.org"}';
+  const webhookBody = type === 'email.queued' ? null : `{"type":"${type}","id":"${id}"}`;
+  const { id: messageId, accountId } = message;
+  return { id, messageId, accountId, recipientId, type, occurredAt, payload, webhookBody };
+}
+
+export function batchOf(accountId: string, ...messages: NewMessage[]): AcceptBatch {
+  return { accountId, now: Date.now(), usage: null, idempotency: null, messages };
+}
+
+/** Accepts one message and returns it. */
+export async function accepted(store: Store, message: NewMessage): Promise<NewMessage> {
+  const result = await store.accept(batchOf(message.message.accountId, message));
+  if (result.kind !== 'accepted') throw new Error(`not accepted: ${result.kind}`);
+  return message;
+}
+
+export function newAttempt(recipient: Recipient, change: Partial<Attempt> = {}): Attempt {
+  const now = Date.now();
+  return {
+    id: newId(now),
+    messageId: recipient.messageId,
+    recipientId: recipient.id,
+    number: 1,
+    beganAt: now,
+    endedAt: now,
+    outcome: 'delivered',
+    class: null,
+    stage: 'dot',
+    host: 'mx.example.org',
+    address: '127.0.0.1',
+    tls: 'TLSv1.3',
+    reply: '250 ok',
+    mayBeDuplicate: false,
+    ...change,
+  };
+}
+
+export function finishOf(
+  { message }: NewMessage,
+  recipient: Recipient,
+  change: Partial<FinishAttempt> = {},
+): FinishAttempt {
+  return {
+    recipientId: recipient.id,
+    messageId: message.id,
+    accountId: message.accountId,
+    now: Date.now(),
+    status: 'delivered',
+    nextAttemptAt: null,
+    lastReason: '250 ok',
+    delayedAt: null,
+    attempt: newAttempt(recipient),
+    events: [newEvent(message, recipient.id, 'email.delivered')],
+    suppress: null,
+    ...change,
+  };
+}
+
+export function newEndpoint(accountId: string, change: Partial<Endpoint> = {}): Endpoint {
+  const createdAt = Date.now();
+  return {
+    id: newId(createdAt),
+    accountId,
+    url: 'https://hooks.example.com/in',
+    events: [],
+    status: 'active',
+    sealedSecret: Buffer.from('sealed'),
+    sealedPreviousSecret: null,
+    previousUntil: null,
+    failureCount: 0,
+    lastFailureAt: null,
+    createdAt,
+    deletedAt: null,
+    ...change,
+  };
+}
+
+export function newSuppression(
+  accountId: string,
+  email: string,
+  change: Partial<Suppression> = {},
+): Suppression {
+  const createdAt = Date.now();
+  return {
+    id: newId(createdAt),
+    accountId,
+    email,
+    reason: 'manual',
+    source: null,
+    note: null,
+    createdAt,
+    ...change,
+  };
+}
+
+export function newLogRecord(accountId: string, change: Partial<LogRecord> = {}): LogRecord {
+  const createdAt = Date.now();
+  return {
+    id: newId(createdAt),
+    accountId,
+    keyId: null,
+    keyName: 'ci',
+    keyPermission: 'full_access',
+    method: 'POST',
+    path: '/emails',
+    status: 200,
+    durationMs: 4,
+    messageId: null,
+    userAgent: 'test',
+    ip: '127.0.0.1',
+    requestBody: '{}',
+    responseBody: '{}',
+    createdAt,
+    ...change,
+  };
+}
+
+/** A seeded generator, and the seed in the name of whatever fails. */
+export function randomFrom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 0x100000000) * below);
+  };
+}
