@@ -7,6 +7,7 @@
 import { ApiError, validationFailed } from '../base/errors.ts';
 import { addressOf, type Mailbox } from '../mail/address.ts';
 import type { Domain, Recipient, Suppression } from '../store/rows.ts';
+import { refuseUnsubscribe } from './accept-unsubscribe.ts';
 import { unconfirmed } from './confirmed.ts';
 import type { Context } from './context.ts';
 import { sendingDomain } from './domain-lookup.ts';
@@ -42,18 +43,12 @@ export async function decide(
   const decisions: (Taken | ApiError)[] = [];
   const addresses = new Map<string, string>();
   for (const draft of drafts) {
-    const decision =
-      draft instanceof ApiError ? draft : ((await refuse(ctx, sender, draft)) ?? draft);
-    if (decision instanceof ApiError) {
-      decisions.push(decision);
-      continue;
-    }
-    const addressees = addresseesOf(decision, sender.key.isTest);
-    for (const { address, domain } of addressees) {
+    const decision = draft instanceof ApiError ? draft : await take(ctx, sender, draft);
+    decisions.push(decision);
+    if (decision instanceof ApiError) continue;
+    for (const { address, domain } of decision.addressees) {
       if (domain !== SANDBOX_DOMAIN) addresses.set(address.toLowerCase(), domain);
     }
-    const domain = await sendingDomain(ctx, sender.account.id, decision.from.domain);
-    decisions.push({ draft: decision, domain, addressees });
   }
   if (addresses.size === 0) return decisions;
 
@@ -64,13 +59,17 @@ export async function decide(
   return refuseUnconfirmed(decisions, await unconfirmed(ctx, sender.account.id, asked));
 }
 
-/** Why the draft is refused as a whole, or null. Cheapest reasons first. */
-async function refuse(ctx: Context, sender: Sender, draft: Draft): Promise<ApiError | null> {
-  return (
+/** The draft with its domain and recipients, or why it is refused as a whole. Cheapest reasons first. */
+async function take(ctx: Context, sender: Sender, draft: Draft): Promise<Taken | ApiError> {
+  const addressees = addresseesOf(draft, sender.key.isTest);
+  const refusal =
     refuseRecipients(draft, ctx.config.limits.recipients) ??
     refuseAttachments(draft, sender.plan.attachmentBytes) ??
-    (sender.key.isTest ? null : await refuseDomain(ctx, sender, draft.from))
-  );
+    refuseUnsubscribe(draft, addressees.length);
+  if (refusal !== null) return refusal;
+  const domain = await sendingDomain(ctx, sender.account.id, draft.from.domain);
+  if (!sender.key.isTest && domain?.status !== 'verified') return refuseDomain(draft.from, domain);
+  return { draft, domain, addressees };
 }
 
 function refuseRecipients(draft: Draft, limit: number): ApiError | null {
@@ -100,15 +99,13 @@ function refuseAttachments(draft: Draft, maxBytes: number): ApiError | null {
   );
 }
 
-async function refuseDomain(ctx: Context, sender: Sender, from: Mailbox): Promise<ApiError | null> {
-  const domain = await sendingDomain(ctx, sender.account.id, from.domain);
+function refuseDomain(from: Mailbox, domain: Domain | null): ApiError {
   if (domain === null) {
     return new ApiError(
       'from_domain_not_allowed',
       `The domain ${from.domain} is not one of this account's domains. Please add and verify it.`,
     );
   }
-  if (domain.status === 'verified') return null;
   return new ApiError(
     'domain_not_verified',
     `The ${from.domain} domain is not verified. Please publish its DNS records and verify it.`,

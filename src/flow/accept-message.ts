@@ -10,6 +10,7 @@ import { formatAddress, type Mailbox } from '../mail/address.ts';
 import type { Message, NewEvent, Recipient } from '../store/rows.ts';
 import type { NewMessage } from '../store/store.ts';
 import type { Addressee, Taken } from './accept-decide.ts';
+import { withUnsubscribe } from './accept-unsubscribe.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './draft.ts';
 import { newEvent } from './events.ts';
@@ -54,7 +55,8 @@ export function buildMessage(ctx: Context, sender: Sender, taken: Taken, now: nu
   message.status = messageStatus(statuses, open > 0, statusOf(events.at(-1)));
   message.failureReason =
     recipients.find(({ status }) => status === message.status)?.lastReason ?? null;
-  const { html, text, headers, attachments, raw } = draft;
+  const { html, text, attachments } = draft;
+  const { headers, raw } = withUnsubscribe(ctx, draft, recipients[0]?.id);
   const body = { html, text, headers, attachments, raw };
   return {
     accepted: { message, body, recipients, events },

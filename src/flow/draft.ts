@@ -30,6 +30,8 @@ export interface Draft {
   raw: Uint8Array | null;
   /** The Message-ID that `raw` carries, with angle brackets; absent: accept makes one. */
   messageId?: string;
+  /** The sender of `raw` asked for a one-click unsubscribe link. */
+  wantsUnsubscribe?: boolean;
 }
 
 /** Who sends: found by the guard from the key. */
