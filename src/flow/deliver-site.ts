@@ -5,19 +5,22 @@
  * public internet and `delivery.allow_networks`, those named by the operator are his decision. Never
  * throws; a domain without a place to go is an outcome.
  */
-import { isIP, isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
 import type { Listen, Provider, Smarthost } from '../base/config.ts';
+import type { MtaSts } from '../wire/mta-sts.ts';
 import { findHosts } from '../wire/mx.ts';
+import type { MailHost } from '../wire/mx.ts';
 import { isAllowed, parseNetworks } from '../wire/public-address.ts';
 import type { Networks } from '../wire/public-address.ts';
 import type { DnsAnswer } from '../wire/resolver.ts';
+import { planTls } from '../wire/tls-policy.ts';
 import type { Context } from './context.ts';
 import { outcomeWithoutSession } from './outcome-kinds.ts';
 import type { Outcome } from './outcome-kinds.ts';
 import { OTHERS, limitsFor } from './shaping-providers.ts';
 import type { Fallback } from './smarthost.ts';
 import type { Sources } from './sources.ts';
-import { NO_TLS, OPPORTUNISTIC, policyOf } from './tls-policy.ts';
+import { NO_TLS, policyOf, policyOfDomain } from './tls-policy.ts';
 import type { TlsPolicy } from './tls-policy.ts';
 
 /** Where to dial, and from where; `from` null: the system's choice. */
@@ -52,6 +55,7 @@ export interface SitesOptions {
   captureAt: Listen | null;
   sources: Sources;
   fallback: Fallback;
+  mtaSts: Pick<MtaSts, 'policyFor'>;
 }
 
 export type SiteResult = { kind: 'site'; site: Site } | { kind: 'none'; outcome: Outcome };
@@ -124,9 +128,11 @@ export class Sites {
     const key = limits.name === '' ? `mx:${names.toSorted().join(',')}` : `provider:${limits.name}`;
     const { hosts, problem } = await this.#reachable(key, admitted);
     if (hosts.length === 0) return none('unreached', 'route', problem);
+    const planned = await this.#planned(domain, hosts, found.isAuthenticated);
+    if (planned.hosts.length === 0) return none('unreached', 'policy', planned.problem);
     const site: Site = {
       key,
-      hosts: hosts.map((host) => ({ ...host, tls: OPPORTUNISTIC })),
+      hosts: planned.hosts,
       port: this.#ctx.config.delivery.port,
       limits,
       auth: null,
@@ -142,19 +148,38 @@ export class Sites {
     hosts: T[],
   ): Promise<{ hosts: (T & { targets: Target[] })[]; problem: string }> {
     const { sources } = this.#options;
-    if (hosts.some((host) => host.addresses.some(isIPv6))) await sources.refresh();
     let problem = 'no host has an address';
     const reachable: (T & { targets: Target[] })[] = [];
     for (const host of hosts) {
       const targets: Target[] = [];
       for (const address of host.addresses) {
-        const source = sources.sourceFor(address, key);
+        const source = await sources.sourceFor(address, key);
         if (source.kind === 'usable') targets.push({ address, from: source.from });
         else problem = `${address} can not be reached from here: ${source.reason}`;
       }
       if (targets.length > 0) reachable.push({ ...host, targets });
     }
     return { hosts: reachable, problem };
+  }
+
+  /** The hosts that the domain's own policy (DANE, MTA-STS) lets have its mail, with the TLS it asks for. */
+  async #planned(
+    domain: string,
+    hosts: (MailHost & { targets: Target[] })[],
+    isMxAuthenticated: boolean,
+  ): Promise<{ hosts: SiteHost[]; problem: string }> {
+    const { resolver, config } = this.#ctx;
+    const sts = await this.#options.mtaSts.policyFor(domain);
+    const { port } = config.delivery;
+    let problem = '';
+    const usable: SiteHost[] = [];
+    for (const { name, preference, targets, isAuthenticated } of hosts) {
+      const host = { name, isAuthenticated };
+      const plan = await planTls(resolver, sts, host, isMxAuthenticated, port, domain);
+      if (plan.kind === 'avoid') problem = plan.reason;
+      else usable.push({ name, preference, targets, tls: policyOfDomain(plan.policy) });
+    }
+    return { hosts: usable, problem };
   }
 
   async #configured(target: Smarthost): Promise<SiteResult> {

@@ -8,16 +8,12 @@
  * from then on by time, by the store.
  */
 import { newId } from '../base/ids.ts';
-import type { Listen } from '../base/config.ts';
 import type { Recipient } from '../store/rows.ts';
 import type { CallRef, FinishAttempt, NewMessage, RecipientRef } from '../store/store.ts';
-import { PRODUCTION_DEADLINES } from '../wire/smtp-deadlines.ts';
-import type { Deadlines } from '../wire/smtp-deadlines.ts';
 import type { Context } from './context.ts';
 import { deliver } from './deliver.ts';
-import type { DeliverTools } from './deliver.ts';
-import { SignedMessages } from './deliver-message.ts';
-import { Sites } from './deliver-site.ts';
+import { makeTools } from './deliver-tools.ts';
+import type { DeliverOptions } from './deliver-tools.ts';
 import type { SiteResult } from './deliver-site.ts';
 import { settle } from './outcome.ts';
 import { QueueFeed } from './queue-feed.ts';
@@ -26,21 +22,14 @@ import { Turns } from './queue-turns.ts';
 import { Waiting } from './queue-waiting.ts';
 import type { Destination } from './queue-waiting.ts';
 import { dueAfterCrash } from './schedule.ts';
-import { Sessions } from './sessions.ts';
 import type { Lane } from './shaping.ts';
-import { Fallback } from './smarthost.ts';
-import { Sources } from './sources.ts';
-import { BrokenTls, readExtraCa } from './tls-policy.ts';
 
 /** Where the queue hands the webhook calls that a commit has made. */
 export interface CallSink {
   offer(calls: readonly CallRef[]): void;
 }
 
-export interface QueueOptions {
-  /** Where the capture receiver listens; null outside capture mode. */
-  captureAt: Listen | null;
-  deadlines?: Deadlines;
+export interface QueueOptions extends DeliverOptions {
   /** In [0, 1); spreads the times of later attempts. */
   random?: () => number;
 }
@@ -70,7 +59,7 @@ export class Queue {
   readonly #waiting = new Waiting();
   readonly #turns: Turns;
   readonly #feed: QueueFeed;
-  readonly #tools: DeliverTools;
+  readonly #tools: ReturnType<typeof makeTools>;
   readonly #abort = new AbortController();
   #inFlight = 0;
   #isRunning = false;
@@ -115,6 +104,7 @@ export class Queue {
     const force = setTimeout(() => this.#abort.abort(), DRAIN_MS);
     await ended;
     clearTimeout(force);
+    this.#tools.policyAgent.destroy();
     await this.#tools.sessions.stop();
     await this.#ctx.store.releaseLeases(this.#owner, this.#ctx.clock.now());
   }
@@ -289,29 +279,6 @@ export class Queue {
     if (this.#inFlight === 0) this.#drained?.();
     this.#wake();
   }
-}
-
-/** What all attempts share. */
-function makeTools(ctx: Context, options: QueueOptions, signal: AbortSignal): DeliverTools {
-  const { clock, log, resolver, config } = ctx;
-  const { mode, smarthost, sourceAddresses } = config.delivery;
-  const fallback = new Fallback({
-    clock,
-    log,
-    hasSmarthost: mode === 'direct' && smarthost !== null,
-  });
-  const sources = new Sources({ clock, resolver, addresses: sourceAddresses });
-  return {
-    ctx,
-    signal,
-    fallback,
-    messages: new SignedMessages(ctx),
-    sessions: new Sessions(clock),
-    sites: new Sites({ ctx, captureAt: options.captureAt, sources, fallback }),
-    brokenTls: new BrokenTls(clock),
-    deadlines: options.deadlines ?? PRODUCTION_DEADLINES,
-    extraCa: readExtraCa(config),
-  };
 }
 
 /** Claimed, but not begun because the process ends: due at once for the next one. */

@@ -5,13 +5,13 @@
  * a host whose handshake failed is met in the clear for an hour instead of failing each time anew.
  */
 import type { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { Clock } from '../base/clock.ts';
-import type { Config, Smarthost } from '../base/config.ts';
+import type { Smarthost } from '../base/config.ts';
+import type { TlsPolicy as DomainPolicy } from '../wire/tls-policy.ts';
 
 export interface TlsPolicy {
   /** As it stands in events. */
-  name: 'none' | 'opportunistic' | 'required' | 'mta-sts' | 'dane';
+  name: 'none' | 'required' | DomainPolicy['source'];
   mode: 'none' | 'opportunistic' | 'required' | 'implicit';
   /** The certificate must be trusted and name the host. */
   verify: boolean;
@@ -37,12 +37,9 @@ export function policyOf({ tls, port }: Smarthost): TlsPolicy {
   return verify ? { ...OPPORTUNISTIC, name: 'required', mode: 'required', verify } : OPPORTUNISTIC;
 }
 
-/**
- * Certificates trusted beside the system's; undefined when there are none. Read once: the same array each
- * time, by which the contexts made of it are found again. Throws when the file can not be read.
- */
-export function readExtraCa(config: Config): string[] | undefined {
-  return config.extraCaFile === '' ? undefined : [readFileSync(config.extraCaFile, 'utf8')];
+/** What the recipient's domain asks for (MTA-STS, DANE), in the house's form. */
+export function policyOfDomain({ source, mode, verify, checkPeer }: DomainPolicy): TlsPolicy {
+  return { name: source, mode, verify, checkPeer: checkPeer ?? null };
 }
 
 const BROKEN_MS = 60 * 60_000;
