@@ -27,7 +27,12 @@ export interface ContextOptions {
 /** Throws `OperatorError` when the directory is in use, or the disk or the key will not do. */
 export async function openContext(config: Config, options: ContextOptions): Promise<Context> {
   const { clock, log } = options;
-  const store = await openStore({ dataDir: config.dataDir, clock, log });
+  const metrics = new Metrics();
+  const onCommit = (commitMs: number, writes: number): void => {
+    metrics.commitSeconds.observe(commitMs / 1000);
+    metrics.commitWrites.observe(writes);
+  };
+  const store = await openStore({ dataDir: config.dataDir, clock, log, onCommit });
   try {
     const ctx: Context = {
       config,
@@ -36,7 +41,7 @@ export async function openContext(config: Config, options: ContextOptions): Prom
       store,
       resolver: options.resolver ?? createResolver({ servers: config.dnsServers, clock }),
       secrets: new SecretBox(masterKey(config.dataDir)),
-      metrics: new Metrics(),
+      metrics,
     };
     await loadHalt(ctx);
     return ctx;

@@ -10,8 +10,12 @@ import { createServer } from 'node:net';
 
 import type { Api } from './api/app.ts';
 import { serveApi } from './api/serve.ts';
+import type { ServeOptions } from './api/serve.ts';
 import type { Config, Listen } from './base/config.ts';
 import { OperatorError } from './base/errors.ts';
+
+/** Answers a request that is not the API's, or null. */
+type Before = NonNullable<ServeOptions['before']>;
 
 interface Pair {
   cert: string;
@@ -21,13 +25,15 @@ interface Pair {
 export class HttpListener {
   readonly #config: Config;
   readonly #api: Api;
+  readonly #before: Before;
   #server: Bun.Server<undefined> | null = null;
   #pair: Pair | null = null;
 
-  /** `config` is read again at each `reload`. */
-  constructor(config: Config, api: Api) {
+  /** `config` is read again at each `reload`. `before` answers what is not the API's. */
+  constructor(config: Config, api: Api, before: Before) {
     this.#config = config;
     this.#api = api;
+    this.#before = before;
   }
 
   /** Listens. Throws `OperatorError` when the address is in use or a certificate will not do. */
@@ -80,7 +86,12 @@ export class HttpListener {
   }
 
   #serve(listen: Listen, tls: Pair | null): Bun.Server<undefined> {
-    return serveApi(this.#api, { listen, tls, isSharingPort: tls !== null });
+    return serveApi(this.#api, {
+      listen,
+      tls,
+      isSharingPort: tls !== null,
+      before: this.#before,
+    });
   }
 
   #readPair(): Pair | null {

@@ -6,6 +6,7 @@
  * `OperatorError` when the data directory or an address is in use.
  */
 import { createApi } from './api/app.ts';
+import { createHealth } from './api/health.ts';
 import { closeContext, openContext } from './appliance-context.ts';
 import type { ContextOptions } from './appliance-context.ts';
 import { HttpListener } from './appliance-http.ts';
@@ -14,9 +15,11 @@ import { runOperation } from './control/operations.ts';
 import { ControlServer } from './control/server.ts';
 import { Capture } from './flow/capture.ts';
 import type { Context } from './flow/context.ts';
+import { DiskWatch } from './flow/disk.ts';
 import { DomainChecker } from './flow/domain-checker.ts';
 import { haltOf } from './flow/halt.ts';
 import { Queue } from './flow/queue.ts';
+import { Vitals } from './flow/vitals.ts';
 import { WebhookDispatcher } from './flow/webhooks.ts';
 
 /** Where a started appliance can be reached. */
@@ -67,9 +70,16 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
     log,
   );
 
+  const vitals = new Vitals(ctx);
+  const disk = new DiskWatch(ctx);
+  await disk.start();
+  started.push(async () => {
+    disk.stop();
+    vitals.stop();
+  });
   const api = createApi(ctx, { queue, webhooks: dispatcher });
   await api.start();
-  const http = new HttpListener(config, api);
+  const http = new HttpListener(config, api, createHealth(ctx, vitals));
   await http.start();
   started.push(async () => {
     await Promise.all([queue.stop(), dispatcher.stop(), checker.stop()]);
@@ -83,6 +93,7 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   await queue.start();
   dispatcher.start();
   checker.start();
+  vitals.start();
   await control.start();
   started.push(() => control.stop());
 

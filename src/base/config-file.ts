@@ -20,6 +20,8 @@ export const EXIT_CONFIG = 78;
 
 const REGIONS = ['us-east-1', 'eu-west-1', 'sa-east-1', 'ap-northeast-1'] as const;
 const TLS_LEVELS = ['required', 'opportunistic', 'none'] as const;
+/** Who may read the numbers when nothing is said. */
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** The certificate authority asked by default. */
 const LETS_ENCRYPT = 'https://acme-v02.api.letsencrypt.org/directory';
 const HOURS_48_MS = 48 * 3_600_000;
@@ -142,6 +144,7 @@ function readHttp(table: ConfigTable): Config['http'] {
     publicUrl: table.read('public_url', value.baseUrl, ''),
     ...readCertificate(table),
     trustedProxies: table.read('trusted_proxies', value.listOf(value.network), []),
+    metricsNetworks: table.read('metrics_networks', value.listOf(value.network), LOOPBACK),
   };
   table.refuseOthers();
   if (http.publicUrl !== '') return http;

@@ -27,6 +27,8 @@ tls_cert = ""
 tls_key = ""
 # Networks (CIDR) of reverse proxies whose X-Forwarded-For is believed. Default: [].
 trusted_proxies = []
+# Networks (CIDR) that may read /metrics and the details of /health. Default: this machine.
+metrics_networks = ["127.0.0.0/8", "::1/128"]
 
 [smtp]
 # Where bounce and complaint reports come in, usually "0.0.0.0:25". Default: "" = off. (restart)

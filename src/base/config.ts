@@ -63,6 +63,8 @@ export interface Config {
     tlsKey: string;
     /** CIDRs whose X-Forwarded-For is believed. */
     trustedProxies: string[];
+    /** CIDRs that may read /metrics and the details of /health. */
+    metricsNetworks: string[];
   };
   smtp: {
     inbound: Listen | null;

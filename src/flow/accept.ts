@@ -18,6 +18,7 @@ import { decide } from './accept-decide.ts';
 import { buildMessage, type Built } from './accept-message.ts';
 import { refuseInactive } from './accounts.ts';
 import type { Context } from './context.ts';
+import { refuseWhileDiskLow } from './disk.ts';
 import type { Draft, Sender } from './draft.ts';
 import { refuseWhileHalted } from './halt.ts';
 import { overQuota, usageClaim } from './usage.ts';
@@ -72,6 +73,7 @@ export async function acceptEmails(
   const replay = await findReplay(ctx, sender, options);
   if (replay !== null) return replay;
   refuseWhileHalted(ctx);
+  refuseWhileDiskLow(ctx);
   refuseInactive(sender.account);
 
   const now = ctx.clock.now();

@@ -29,6 +29,7 @@ type QueueReads = Pick<
   | 'endpointById'
   | 'callsDue'
   | 'nextCallDue'
+  | 'openCalls'
   | 'callAttempts'
 >;
 
@@ -87,6 +88,9 @@ export function queueReads(db: Database): QueueReads {
     "SELECT min(next_attempt_at) AS at FROM calls WHERE status = 'open' AND endpoint_id = ?" +
       ' AND next_attempt_at > ?',
   );
+  const open = db.prepare<{ count: number }, []>(
+    "SELECT count(*) AS count FROM calls WHERE status = 'open'",
+  );
   const olderAttempts = db.prepare<CallAttemptRow, [string, string, number]>(
     SELECT_CALL_ATTEMPT + ' WHERE endpoint_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
   );
@@ -134,6 +138,7 @@ export function queueReads(db: Database): QueueReads {
       }
       return soonest;
     },
+    openCalls: () => open.get()?.count ?? 0,
     callAttempts(endpointId, page) {
       const limit = page.limit + 1;
       const rows =

@@ -23,22 +23,30 @@ import type { Store } from './store.ts';
 import { WRITE_NAMES } from './verbs.ts';
 import type { Reads, WriteName } from './verbs.ts';
 import { WriterClient } from './writer-client.ts';
+import type { OnCommit } from './writer-client.ts';
 
 export interface StoreOptions {
   dataDir: string;
   clock: Clock;
   log: Log;
+  /** Hears how long each durable commit took. */
+  onCommit?: OnCommit;
 }
 
 /** Rows of one step of a long write: it holds the writer for some milliseconds. */
 const ROWS_PER_STEP = 1000;
 
 /** Opens (and makes, when new) the store in `dataDir`. Throws `OperatorError`. */
-export async function openStore({ dataDir, clock, log }: StoreOptions): Promise<Store> {
+export async function openStore({
+  dataDir,
+  clock,
+  log,
+  onCommit = () => undefined,
+}: StoreOptions): Promise<Store> {
   makeDataDir(dataDir);
   chmodSync(dataDir, 0o700);
   const lock = lockDirectory(dataDir);
-  const writer = new WriterClient(log);
+  const writer = new WriterClient(log, onCommit);
   try {
     await writer.open(dataDir, clock.now());
   } catch (error) {

@@ -274,6 +274,8 @@ export interface Store {
     excludeEndpoints: string[],
   ): Promise<CallRef[]>;
   nextCallDue(after: number): Promise<number | null>;
+  /** How many calls still wait, on disabled endpoints too. */
+  openCalls(): Promise<number>;
   /** Marks attempts as begun (lease, next time) before posting; returns those still open on active endpoints. */
   beginCalls(
     calls: { id: string; owner: string; leaseUntil: number; nextAttemptAt: number }[],

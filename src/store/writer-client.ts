@@ -17,6 +17,9 @@ interface Asked {
   reject(error: Error): void;
 }
 
+/** Hears of every durable commit: how long it took, and how many writes shared it. */
+export type OnCommit = (commitMs: number, writes: number) => void;
+
 export class WriterClient {
   readonly #worker: Worker;
   readonly #log: Log;
@@ -24,10 +27,12 @@ export class WriterClient {
   #outbox: ToWriter[] = [];
   #nextTicket = 1;
   #lifecycle: Asked | null = null;
+  readonly #onCommit: OnCommit;
   #isOpen = false;
 
-  constructor(log: Log) {
+  constructor(log: Log, onCommit: OnCommit) {
     this.#log = log;
+    this.#onCommit = onCommit;
     this.#worker = new Worker(threadAddress('writer.ts'));
     this.#worker.addEventListener('message', ({ data }: MessageEvent<FromWriter>) => {
       this.#receive(data);
@@ -106,6 +111,7 @@ export class WriterClient {
         this.#lifecycle = null;
         break;
       case 'done':
+        if (message.commitMs !== null) this.#onCommit(message.commitMs, message.answers.length);
         for (const answer of message.answers) {
           const asked = this.#asked.get(answer.ticket);
           this.#asked.delete(answer.ticket);

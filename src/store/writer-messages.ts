@@ -18,6 +18,7 @@ export type Answer = { ticket: number; value: unknown } | { ticket: number; erro
 
 export type FromWriter =
   | { kind: 'ready' }
-  | { kind: 'done'; answers: Answer[] }
+  /** `commitMs`: how long a durable commit took; null for log rows. */
+  | { kind: 'done'; answers: Answer[]; commitMs: number | null }
   | { kind: 'closed' }
   | { kind: 'fatal'; error: ErrorText };

@@ -96,13 +96,15 @@ class Writer {
   }
 
   #step(): void {
+    // Log rows have their turn after every group of mail: under steady load there is always mail.
     if (this.#waiting.length > 0) this.#commitMail();
-    else if (this.#logs.length > 0) this.#commitLogs();
+    if (this.#logs.length > 0) this.#commitLogs();
   }
 
   #commitMail(): void {
     const group = this.#waiting;
     this.#waiting = [];
+    const beganAt = performance.now();
     const results = this.#commit.run(
       group.map(
         ({ request }) =>
@@ -110,7 +112,7 @@ class Writer {
             this.#perform(request),
       ),
     );
-    answer(group, results);
+    answer(group, results, performance.now() - beganAt);
   }
 
   #perform({ name, args }: Request): unknown {
@@ -134,7 +136,7 @@ class Writer {
             records.forEach(this.#appendLog),
       ),
     );
-    answer(group, results);
+    answer(group, results, null);
   }
 }
 
@@ -160,9 +162,14 @@ const NO_HOOKS: GroupHooks = {
   groupUndone() {},
 };
 
-function answer(group: readonly { ticket: number }[], results: readonly ItemResult[]): void {
+function answer(
+  group: readonly { ticket: number }[],
+  results: readonly ItemResult[],
+  commitMs: number | null,
+): void {
   send({
     kind: 'done',
+    commitMs,
     answers: group.map(({ ticket }, place) => {
       const result = results[place];
       if (result === undefined) throw new Error('a commit lost an item');

@@ -177,6 +177,8 @@ function benchConfig(dataDir: string): Config {
       tlsCert: '',
       tlsKey: '',
       trustedProxies: ['127.0.0.0/8'],
+
+      metricsNetworks: [],
     },
     smtp: { inbound: null, submission: [], submissions: [], tlsCert: '', tlsKey: '' },
     delivery: {

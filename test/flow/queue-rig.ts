@@ -214,6 +214,7 @@ function rigConfig(dataDir: string, options: QueueRigOptions): Config {
       tlsCert: '',
       tlsKey: '',
       trustedProxies: [],
+      metricsNetworks: [],
     },
     smtp: { inbound: null, submission: [], submissions: [], tlsCert: '', tlsKey: '' },
     delivery: {
