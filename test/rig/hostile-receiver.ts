@@ -7,6 +7,7 @@
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import type { SecureVersion } from 'node:tls';
 
 export const STAGES = [
   'connect',
@@ -51,7 +52,7 @@ export interface HostileOptions {
   /** Milliseconds between the bytes of `drip` and the lines of `endless`. */
   dripMs: number;
   /** Key and certificate: STARTTLS is offered when given. */
-  tls?: { key: string; cert: string };
+  tls?: { key: string; cert: string; minVersion?: SecureVersion; maxVersion?: SecureVersion };
   hasPipelining?: boolean;
 }
 
@@ -59,6 +60,8 @@ export interface HostileReceiver {
   port: number;
   /** Messages for which the receiver saw the final dot. */
   received: string[];
+  /** Commands, and whether they came under TLS. */
+  commands: { line: string; isSecure: boolean }[];
   connections(): number;
   stop(): Promise<void>;
 }
@@ -68,11 +71,12 @@ const LONG_LINE_BYTES = 1024 * 1024;
 /** Listens on a free port of 127.0.0.1. */
 export async function startHostileReceiver(options: HostileOptions): Promise<HostileReceiver> {
   const received: string[] = [];
+  const commands: { line: string; isSecure: boolean }[] = [];
   const open = new Set<Conversation>();
   let connections = 0;
   const server = createServer((socket) => {
     connections += 1;
-    const conversation = new Conversation(socket, options, received);
+    const conversation = new Conversation(socket, options, received, commands);
     open.add(conversation);
     socket.on('close', () => {
       conversation.stop();
@@ -87,6 +91,7 @@ export async function startHostileReceiver(options: HostileOptions): Promise<Hos
   return {
     port: address.port,
     received,
+    commands,
     connections: () => connections,
     async stop() {
       const closed = new Promise<void>((resolve) => {
@@ -101,6 +106,7 @@ export async function startHostileReceiver(options: HostileOptions): Promise<Hos
 class Conversation {
   readonly #options: HostileOptions;
   readonly #received: string[];
+  readonly #commands: HostileReceiver['commands'];
   readonly #plain: Socket;
   #socket: Socket;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -110,11 +116,17 @@ class Conversation {
   #hasMail = false;
   #hasRcpt = false;
 
-  constructor(socket: Socket, options: HostileOptions, received: string[]) {
+  constructor(
+    socket: Socket,
+    options: HostileOptions,
+    received: string[],
+    commands: HostileReceiver['commands'],
+  ) {
     this.#plain = socket;
     this.#socket = socket;
     this.#options = options;
     this.#received = received;
+    this.#commands = commands;
     this.#listen(socket);
     const isAtOnce = options.stage === 'connect';
     this.#answer(isAtOnce ? 'connect' : 'banner', '220 hostile.test ESMTP\r\n');
@@ -138,6 +150,7 @@ class Conversation {
       if (end < 0) return;
       const line = this.#text.slice(0, end);
       this.#text = this.#text.slice(end + 2);
+      this.#commands.push({ line, isSecure: this.#isSecure });
       this.#command(line);
     }
     if (this.#mode === 'body') this.#body();

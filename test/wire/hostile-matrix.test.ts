@@ -3,7 +3,7 @@
  * must see, within the stage's deadline, with one connection and no descriptor left.
  */
 import { beforeAll, expect, test } from 'bun:test';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { openSession } from '../../src/wire/smtp-client.ts';
 import type { SessionOptions } from '../../src/wire/smtp-client.ts';
@@ -165,6 +165,9 @@ async function runCell(
     const stages = outcome.startsWith('broken dot') && stage === 'body' ? 2 : 1;
     expect(tookMs).toBeLessThan(stages * DEADLINE_MS + GRACE_MS);
     expect(receiver.connections()).toBe(1);
+    // Before the receiver closes anything: what we gave up must be closed by us.
+    await waitFor(() => !holdsSocketTo(receiver.port));
+    expect([stage, behaviour, holdsSocketTo(receiver.port)]).toEqual([stage, behaviour, false]);
     const mayHaveArrived = outcome.startsWith('accepted') || outcome.includes('dot');
     if (!mayHaveArrived) expect(receiver.received).toEqual([]);
     return outcome;
@@ -233,6 +236,16 @@ async function deliver(port: number, message: Buffer): Promise<string> {
     case 'unsupported':
       return `unsupported ${result.extension}`;
   }
+}
+
+/** Whether a descriptor is open whose other end is `port`: a closed one has inode 0 in the kernel's table. */
+function holdsSocketTo(port: number): boolean {
+  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
+  return rows.some((row) => {
+    const columns = row.trim().split(/\s+/);
+    return columns[2] === remote && columns[9] !== '0';
+  });
 }
 
 function countDescriptors(): number {
