@@ -16,6 +16,7 @@ import { makeTools } from './deliver-tools.ts';
 import type { DeliverOptions } from './deliver-tools.ts';
 import type { SiteResult } from './deliver-site.ts';
 import { settle } from './outcome.ts';
+import { countAttempt } from './outcome-count.ts';
 import { QueueFeed } from './queue-feed.ts';
 import { failByOperator } from './queue-operator.ts';
 import { Turns } from './queue-turns.ts';
@@ -223,7 +224,9 @@ export class Queue {
         if (message === null) throw new Error('the message of a recipient is gone');
         const endedAt = this.#ctx.clock.now();
         const ended = { message, recipient, beganAt, endedAt, outcome };
-        await this.#finish(await settle(this.#ctx, ended, this.#random()));
+        const result = await settle(this.#ctx, ended, this.#random());
+        await this.#finish(result);
+        countAttempt(this.#ctx.metrics, ended, result, lane.limits.name);
       }
     } catch (error) {
       this.#ctx.log.error('attempt_failed', {
