@@ -44,7 +44,7 @@ const TEXT_ROWS: readonly BounceRow[] = [
     hint: PTR_HINT,
   }),
   row('reputation', `${POSTFIX}: reject_rbl_client; RFC 5782 (DNS blocklists)`, {
-    text: /\b(?:dns|r)bl\b|black ?-?list|block ?-?list|\bblocked using\b|listed (?:at|by|in|on) |\bsurbl\b|\buribl\b|\bsorbs\b|\bnixspam\b|\bhostkarma\b|\bbarracuda\b/i,
+    text: /\b(?:dns|r)bl\b|black ?-?list|block ?-?list|\bblocked using\b|(?<!not )listed (?:at|by|in|on) |\bsurbl\b|\buribl\b|\bsorbs\b|\bnixspam\b|\bhostkarma\b|\bbarracuda\b/i,
     hint: LIST_HINT,
   }),
   row('reputation', COMMON, {
@@ -86,6 +86,13 @@ const TEXT_ROWS: readonly BounceRow[] = [
     subType: 'PolicyBlocked',
     hint: 'Only certain senders may write to this address.',
   }),
+  // The domain: before the mailbox, whose words are alike
+  row('recipient', `${RFC_3463}.2 (X.1.2)`, { enhanced: /^[45]\.1\.2$/, isAboutAddress: true }),
+  row('recipient', `${SENDMAIL}; ${QMAIL}; RFC 3463 X.1.2`, {
+    text: /\b(?:host|domain)(?: name)? (?:\S+ )?(?:was |is |could |can )?(?:not (?:be )?found|unknown|does not exist|has no mail|couldn't be found)|host unknown|unknown (?:host|domain)|name service error|no (?:mail )?(?:servers?|hosts?|MX) (?:for|found|exist)|couldn't find any host|NXDOMAIN|no such domain|domain (?:is )?(?:invalid|expired)/i,
+    subType: 'General',
+  }),
+  // Nobody there
   row('recipient', `${POSTFIX}, ${SENDMAIL}, ${QMAIL}, ${EXIM}`, {
     isAboutAddress: true,
     text: /(?:user|recipient|mail ?box|account|address|alias|local part|addressee|customer|member|person|name|destinat\w+).{0,60}(?:\bunknown\b|not? (?:been )?(?:found|known|exist|recogni[sz]ed|valid\b|registered|listed)|does ?n[o']t (?:exist|have)|non-?exist|undeliverable|no longer (?:exist|in use|valid|with|available|active|here|work)|is invalid|isn't (?:valid|here)|has been (?:deleted|removed|closed|terminated|suspended|disabled|deactivated)|(?:is |was )?(?:disabled|deactivated|inactive|suspended|closed|discontinued|deleted|expired))/i,
@@ -94,11 +101,7 @@ const TEXT_ROWS: readonly BounceRow[] = [
     isAboutAddress: true,
     text: /\bno such (?:user|recipient|mail ?box|account|address|person|local|domain user|email|member|customer|alias)|(?:unknown|invalid|non-?existent|inactive|disabled|bad|illegal|unrecogni[sz]ed|nonexisting) (?:or (?:illegal|invalid) )?(?:virtual |local |destination )?(?:user|recipient|mail ?box|account|address(?:ee)?|alias|e-?mail|local.?part|destination)|no (?:mail ?box|account|user|one|recipient)s? (?:here|by that|with (?:that|this)|of (?:that|this)|named|found|at this)|not a (?:valid|known|local) (?:user|mail ?box|recipient|address|account)|there is no (?:one|user|mailbox|such)|user not found|can(?:'t|not) find (?:user|recipient|mail ?box)|we do not have a mailbox|this address (?:no longer|has no|does not)|not our customer|unrouteable address/i,
   }),
-  // The domain and the way
-  row('recipient', `${SENDMAIL}; ${QMAIL}; RFC 3463 X.1.2`, {
-    text: /(?:host|domain|domain name)s? .{0,40}(?:not found|unknown|does not exist|has no mail|couldn't be found|does ?n[o']t accept)|host unknown|unknown (?:host|domain)|name service error|no (?:mail )?(?:servers?|hosts?|MX) (?:for|found|exist)|couldn't find any host|NXDOMAIN|no such domain|domain .{0,20}(?:invalid|expired)/i,
-    subType: 'General',
-  }),
+  // The way
   row(
     'policy',
     `${POSTFIX}: reject_unauth_destination; ${EXIM}: relay not permitted; ${QMAIL}: rcpthosts`,

@@ -8,7 +8,7 @@
 import { classifyReply, enhancedIn, type BounceVerdict } from './bounce-class.ts';
 import { decodeText } from './mime-text.ts';
 import { partsOf, splitMime } from './mime-tree.ts';
-import { readPlainBounce } from './plain-bounce.ts';
+import { readPlainBounce, reasonFor } from './plain-bounce.ts';
 import {
   fieldGroups,
   originalIn,
@@ -76,7 +76,9 @@ export function parseDsn(message: Uint8Array): DsnReport | null {
     };
   }
   const groups = fieldGroups(decodeText(message, status));
-  const recipients = groups.filter(isRecipientGroup).map(readRecipient);
+  const recipients = groups
+    .filter(isRecipientGroup)
+    .map((group) => readRecipient(group, (address) => reasonFor(message, root, address)));
   if (recipients.length === 0) return null;
   return {
     ...readOriginal(message, parts),
@@ -91,14 +93,16 @@ function isRecipientGroup(group: FieldGroup): boolean {
   return group.has('final-recipient') || group.has('action') || group.has('status');
 }
 
-function readRecipient(group: FieldGroup): DsnRecipient {
+function readRecipient(group: FieldGroup, reason: (address: string) => string): DsnRecipient {
   const first = (name: string): string | undefined => group.get(name)?.[0];
   // RFC 3464 section 2.3.6: a type, a semicolon, then the words of the remote server.
-  const diagnostic = (first('diagnostic-code') ?? '').replace(/^[\w-]{1,20}\s*;\s*/, '');
+  const finalRecipient = typedAddress(first('final-recipient'));
+  const stated = (first('diagnostic-code') ?? '').replace(/^[\w-]{1,20}\s*;\s*/, '');
+  const diagnostic = stated === '' && finalRecipient !== null ? reason(finalRecipient) : stated;
   const status = /[245]\.\d{1,3}\.\d{1,3}/.exec(first('status') ?? '')?.[0] ?? null;
   return {
     action: actionOf(first('action'), status),
-    finalRecipient: typedAddress(first('final-recipient')),
+    finalRecipient,
     originalRecipient:
       typedAddress(first('original-recipient')) ?? typedAddress(first('x-actual-recipient')),
     status,
@@ -119,12 +123,12 @@ function actionOf(value: string | undefined, status: string | null): DsnAction {
 
 /** The remote server's own enhanced code says more than a reporter's generic status. */
 function classify(status: string | null, diagnostic: string): BounceVerdict {
-  const code = Number(/(?:^|[^\d.])([245]\d\d)(?=[ -]|$)/.exec(diagnostic)?.[1] ?? 0);
+  const code = Number(/(?:^|[^\d.])([245]\d\d)(?=[ :-]|$)/.exec(diagnostic)?.[1] ?? 0);
   const isGeneric = status === null || /^\d\.0\.0$/.test(status);
-  return classifyReply({
-    code,
-    enhanced: isGeneric ? (enhancedIn(diagnostic) ?? status) : status,
-    text: diagnostic,
-    stage: 'report',
-  });
+  const enhanced = isGeneric ? (enhancedIn(diagnostic) ?? status) : status;
+  const reply = { code, enhanced, text: diagnostic, stage: 'report' };
+  const verdict = classifyReply(reply);
+  // Words about the mailbox without any code, as qmail writes them: the reporter has given up.
+  const isWordsOnly = verdict.bounceType === 'Undetermined' && verdict.class === 'recipient';
+  return isWordsOnly ? classifyReply({ ...reply, code: 550 }) : verdict;
 }

@@ -52,10 +52,13 @@ const INTRODUCTIONS: readonly RegExp[] = [
 
 /** Where our own message begins in the text. */
 const ORIGINAL =
-  /^(?:-{2,}.{0,20}(?:Below this line|This is a copy|Original message|Returned message|Unsent message|Message header follows|The header of the original|Forwarded message|Your original message).{0,80}|-{3,} ?$|Received: (?:from|by) .{1,200}|Original message headers:?)$/im;
+  /^[ \t]*(?:-{2,}.{0,20}(?:Below this line|This is a copy|Original message|Returned message|Unsent message|Message header follows|The header of the original|Forwarded message|Your original message).{0,80}|-{3,} ?$|Received: (?:from|by) .{1,200}|Original message headers:?)$/im;
 
 const DELAY =
   /THIS IS A WARNING MESSAGE ONLY|has not yet been delivered|(?:delivery|message) (?:has been |is |was )?delayed|will (?:be|keep|continue).{0,40}(?:retr|try)|transient non-fatal|delivery to the following recipients? has been delayed|do not need to resend/i;
+
+/** An SMTP reply or an enhanced code. */
+const REPLY = /(?:^|[^\d.@])[45]\d\d[ :-]|\b[45]\.\d{1,3}\.\d{1,3}\b/;
 
 const ADDRESS = '[^\\s<>()":;,]{1,64}@[A-Za-z0-9.-]{1,253}[A-Za-z0-9]';
 
@@ -73,15 +76,26 @@ export function readPlainBounce(bytes: Uint8Array, root: MimePart): PlainBounce 
   );
   const found = blocksOf(text);
   const addresses: (string | null)[] = [...new Set(failed ?? found.keys())];
-  // A bounce that names nobody still came to a return path that does.
+  // A bounce that names nobody still came to a return path that does; but it must give a reply.
+  if (addresses.length === 0 && !REPLY.test(text)) return null;
   if (addresses.length === 0) addresses.push(null);
   return {
     recipients: addresses.slice(0, MAX_RECIPIENTS).map((address) => {
-      const diagnostic = reasonIn(found.get(address?.toLowerCase() ?? '') ?? text);
+      const block = found.get(address?.toLowerCase() ?? '') ?? text;
+      // With one address alone the reply may stand before it.
+      const isTelling = addresses.length > 1 || REPLY.test(block) || !REPLY.test(text);
+      const diagnostic = reasonIn(isTelling ? block : text);
       return { action, finalRecipient: address, status: enhancedIn(diagnostic), diagnostic };
     }),
     original: cut === -1 ? '' : originalText(whole.slice(cut)),
   };
+}
+
+/** What a report's own words say about one address, for reports without a Diagnostic-Code; else empty. */
+export function reasonFor(bytes: Uint8Array, root: MimePart, address: string): string {
+  const text = readableText(bytes, root).replaceAll('\r\n', '\n').slice(0, MAX_TEXT_LENGTH);
+  const block = blocksOf(text).get(address.toLowerCase());
+  return block === undefined ? '' : reasonIn(block);
 }
 
 /** RFC 3834: answers of people's mailboxes say so; some only by their subject. */
@@ -115,7 +129,7 @@ function isFromMailSystem(bytes: Uint8Array, root: MimePart): boolean {
 /** Addresses that stand at the beginning of a line, with the text up to the next one. */
 function blocksOf(text: string): Map<string, string> {
   const line = new RegExp(
-    `^[ \\t>*'"]*(?:To:|RCPT TO:|Recipient:|Address:)?[ \\t]*[<'"]?(${ADDRESS})[>'"]?(?=$|[\\s:;,.(<])`,
+    `^[ \\t>*'"]*(?:To:|RCPT TO:|Recipient(?: address)?:|(?:Failed )?Address:|Failed to deliver to|(?:The following|Your) message to)?[ \\t]*[<'"]?(${ADDRESS})[>'"]?(?=$|[\\s:;,.(<])`,
     'i',
   );
   const blocks = new Map<string, string>();
@@ -136,7 +150,7 @@ function blocksOf(text: string): Map<string, string> {
 /** The remote server's reply in a block of text; else its first words. */
 function reasonIn(block: string): string {
   const flat = block.replace(/\s+/g, ' ').trim();
-  const reply = /(?:^|[^\d.@])([45]\d\d[ -](?:#?[45]\.\d{1,3}\.\d{1,3}\b)?.*)$/.exec(flat)?.[1];
+  const reply = /(?:^|[^\d.@])([45]\d\d[ :-](?:#?[45]\.\d{1,3}\.\d{1,3}\b)?.*)$/.exec(flat)?.[1];
   const status = /#?\b[45]\.\d{1,3}\.\d{1,3}\b.*$/.exec(flat)?.[0];
   return (reply ?? (flat.length > MAX_REASON_LENGTH ? status : undefined) ?? flat).slice(
     0,
