@@ -16,6 +16,8 @@ const LONGEST_PAUSE_MS = 60 * 60_000;
 /** How much of a minute's rate may go out at once after a quiet time. */
 const BURST_SHARE = 1 / 12;
 const MINUTE_MS = 60_000;
+/** Claims at once, however few sessions there are: what is only put off needs none. */
+const CLAIMS_MIN = 20;
 
 /** Why a lane rests, and until when. */
 export interface Hold {
@@ -64,14 +66,14 @@ export class Lane {
    * message is signed when a session gets free; always while it rests, since those are put off at once.
    */
   hasRoom(): boolean {
-    if (this.#claimed >= this.#allowed * 2) return false;
+    if (this.#isFull) return false;
     return this.holdNow() !== null || this.#tokensNow() >= 1;
   }
 
   /** Calls `wanted` once, when there may be room again. */
   onRoom(wanted: () => void): void {
     this.#roomWanted = wanted;
-    if (this.#claimed >= this.#allowed * 2) return;
+    if (this.#isFull) return;
     const { messagesPerMinute } = this.limits;
     if (messagesPerMinute === null) return;
     const waitMs = Math.ceil(((1 - this.#tokensNow()) * MINUTE_MS) / messagesPerMinute);
@@ -141,6 +143,10 @@ export class Lane {
   liftHold(): void {
     this.#hold = null;
     this.#offerRoom();
+  }
+
+  get #isFull(): boolean {
+    return this.#claimed >= Math.max(this.#allowed * 2, CLAIMS_MIN);
   }
 
   get #burst(): number {

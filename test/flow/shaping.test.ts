@@ -50,9 +50,11 @@ describe('sessions', () => {
   });
 });
 
-test('claims run ahead of sessions by as much again, and tell when there is room', () => {
-  const lane = new Lane('mx:a', LIMITS, new TestClock());
-  expect(claimAll(lane)).toBe(10);
+test('claims run ahead of sessions, and the lane tells when there is room', () => {
+  const lane = new Lane('mx:a', { ...LIMITS, connections: 30 }, new TestClock());
+  expect(claimAll(lane)).toBe(20);
+  for (let answer = 0; answer < 100; answer += 1) lane.noteAnswer();
+  expect(claimAll(lane)).toBe(40);
   let offers = 0;
   lane.onRoom(() => (offers += 1));
   lane.unclaim();
