@@ -10,7 +10,9 @@
  *   names.fail('broken.example', 'servfail');
  */
 import { createSocket } from 'node:dgram';
+import type { Socket } from 'node:dgram';
 import { createServer } from 'node:net';
+import type { Server } from 'node:net';
 
 import type { Listen } from '../../src/base/config.ts';
 import { encodeAnswer, parseQuery } from './dns-wire.ts';
@@ -68,17 +70,6 @@ export async function startNames(host = '127.0.0.1', port = 0): Promise<Names> {
     return encodeAnswer(query, { ...answer, records: [], isTruncated: true });
   };
 
-  const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4');
-  udp.on('message', (packet, peer) => {
-    const answer = respond(packet, 'udp');
-    if (answer !== null) udp.send(answer, peer.port, peer.address);
-  });
-  await new Promise<void>((resolve, reject) => {
-    udp.once('error', reject);
-    udp.bind(port, host, resolve);
-  });
-  const listen = { host, port: udp.address().port };
-
   const tcp = createServer((socket) => {
     let pending: Buffer = Buffer.alloc(0);
     socket.on('error', () => socket.destroy());
@@ -96,10 +87,12 @@ export async function startNames(host = '127.0.0.1', port = 0): Promise<Names> {
       }
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    tcp.once('error', reject);
-    tcp.listen(listen.port, host, resolve);
+  const udp = await bindBoth(tcp, host, port);
+  udp.on('message', (packet, peer) => {
+    const answer = respond(packet, 'udp');
+    if (answer !== null) udp.send(answer, peer.port, peer.address);
   });
+  const listen = { host, port: udp.address().port };
 
   return {
     listen,
@@ -188,4 +181,28 @@ function typesAt(zone: Zone, name: string): ReadonlyMap<RecordType, ResourceReco
 
 function soa(): ResourceRecord {
   return { name: '', type: 'SOA', value: 'ns.rig hostmaster.rig 1 60 60 60 5', ttlSeconds: 5 };
+}
+
+/** One number for both: a port that is free over UDP may be taken over TCP, then another one is tried. */
+async function bindBoth(tcp: Server, host: string, port: number): Promise<Socket> {
+  for (;;) {
+    const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    await new Promise<void>((resolve, reject) => {
+      udp.once('error', reject);
+      udp.bind(port, host, resolve);
+    });
+    const isBound = await new Promise<boolean>((resolve, reject) => {
+      const refuse = (error: NodeJS.ErrnoException): void => {
+        if (port === 0 && error.code === 'EADDRINUSE') resolve(false);
+        else reject(error);
+      };
+      tcp.once('error', refuse);
+      tcp.listen(udp.address().port, host, () => {
+        tcp.off('error', refuse);
+        resolve(true);
+      });
+    });
+    if (isBound) return udp;
+    udp.close();
+  }
 }
