@@ -8,7 +8,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 
 import { UNLIMITED } from './config.ts';
-import type { Config, Plan, Route, Smarthost } from './config.ts';
+import type { Config, Plan, Provider, Route, Smarthost } from './config.ts';
 import { findKeyLines } from './config-lines.ts';
 import { ConfigTable } from './config-table.ts';
 import type { Problem } from './config-table.ts';
@@ -199,6 +199,7 @@ function readDelivery(table: ConfigTable): Config['delivery'] {
     allowNetworks: table.read('allow_networks', value.listOf(value.network), []),
     smarthost,
     routes: table.tables('routes').map((route) => readRoute(route, smarthost)),
+    providers: table.tables('providers').map(readProvider),
   };
   if (mode === 'smarthost' && smarthost === null) {
     table.refuse('mode', 'is "smarthost", but delivery.smarthost.host is empty');
@@ -215,6 +216,21 @@ function readRoute(table: ConfigTable, smarthost: Smarthost | null): Route {
   if (target === null) table.refuse('host', 'is missing, and there is no smarthost');
   const nowhere: Smarthost = { host: '', port: 0, username: '', password: '', tls: 'none' };
   return { domains, target: target ?? nowhere };
+}
+
+function readProvider(table: ConfigTable): Provider {
+  const positive = value.wholeNumber(1, MANY);
+  const provider: Provider = {
+    name: table.require('name', value.text, ''),
+    mx: table
+      .require('mx', value.listOf(value.domainPattern), [])
+      .map((pattern) => pattern.replace(/^\*/, '')),
+    connections: table.read('connections', value.wholeNumber(1, 1000), 20),
+    messagesPerConnection: table.read('messages_per_connection', positive, 100),
+    messagesPerMinute: table.read<number | null>('messages_per_minute', positive, null),
+  };
+  table.refuseOthers();
+  return provider;
 }
 
 /** Host, port, TLS level and login; null where the host is empty. */

@@ -76,6 +76,15 @@ tls = "required"
 # password = "secret"
 # tls = "opportunistic"        # required | opportunistic | none; default: "opportunistic"
 
+# How much a provider is given, by the names of its MX hosts; in front of the built-in table (Gmail, Outlook,
+# Office 365, Yahoo, Apple). Everybody else gets 20 connections and 100 messages a connection. Repeat for more.
+# [[delivery.providers]]
+# name = "Example Mail"
+# mx = ["*.mx.example.net"]
+# connections = 5              # at once; default: 20
+# messages_per_connection = 20 # default: 100
+# messages_per_minute = 300    # default: as fast as the connections go
+
 [dns]
 # Resolvers as address and port, e.g. ["127.0.0.1:53"]. Default: [] = those of /etc/resolv.conf. (restart)
 servers = []

@@ -63,6 +63,15 @@ describe('defaults', () => {
         },
       },
     ]);
+    expect(config.delivery.providers).toEqual([
+      {
+        name: 'Example Mail',
+        mx: ['.mx.example.net'],
+        connections: 5,
+        messagesPerConnection: 20,
+        messagesPerMinute: 300,
+      },
+    ]);
     expect(config.plans.get('starter')).toEqual({
       id: 'starter',
       includedEmails: 3000,
