@@ -13,6 +13,7 @@ import type { Context } from '../flow/context.ts';
 import { answer, type AnswererParts, type Incoming } from './answer.ts';
 import { methodsOf, missingRoute, wrongMethod } from './fallback.ts';
 import { RateWindows } from './rate-windows.ts';
+import { referenceRoutes } from './reference.ts';
 import { RequestLog } from './request-log.ts';
 import type { Doors, Route } from './route.ts';
 import { OTHER_ROUTES, ROUTES } from './routes.ts';
@@ -52,7 +53,7 @@ export function createApi(ctx: Context, doors: Doors): Api {
       peer: peers.get(context.request)?.peer ?? null,
       params: decoded(context.params),
     });
-  const app = mount([...ROUTES, ...OTHER_ROUTES], handle);
+  const app = mount([...ROUTES, ...OTHER_ROUTES, ...referenceRoutes(ROUTES)], handle);
   return {
     async handle(request, peer = null) {
       const path = pathOf(request.url);

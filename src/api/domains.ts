@@ -41,6 +41,7 @@ export const domainRoutes: readonly Route[] = [
     body: CreateDomain,
     text: { tag: TAG, summary: 'Add a domain' },
     success: { status: 201, schema: Domain, description: 'With the two records to publish.' },
+    errors: ['conflict'],
     async handle({ api: { ctx }, identity, body }) {
       const name = body.name ?? body.domain;
       if (name === undefined) {
@@ -85,6 +86,7 @@ export const domainRoutes: readonly Route[] = [
     access: 'full',
     text: { tag: TAG, summary: 'Check the DNS records now' },
     success: { status: 200, schema: DomainVerify, description: 'What was found.' },
+    errors: ['provider_error'],
     async handle(call) {
       const check = await verifyDomain(call.api.ctx, call.identity.account.id, idOf(call));
       return { status: 200, body: domainCheck(check) };

@@ -14,6 +14,7 @@ const BASE = {
   isSend: false,
   query: null,
   body: null,
+  errors: [],
   text: { tag: '', summary: '' },
   success: { status: 200, schema: Type.Object({}), description: '' },
 } as const;

@@ -5,6 +5,7 @@
  * errors, the log) happens in `answer.ts`, so that no route can forget it. Holds no behaviour.
  */
 import type { TSchema } from '@sinclair/typebox';
+import type { ErrorCode } from '../base/errors.ts';
 import type { AcceptedSink } from '../flow/accept.ts';
 import type { Context } from '../flow/context.ts';
 import type { Identity } from '../flow/keys.ts';
@@ -76,6 +77,8 @@ export interface Route {
   text: RouteText;
   /** The successful answer, for the reference page. */
   success: { status: number; schema: TSchema; description: string };
+  /** Refusals of its own, beside those that every route of its kind has; for the reference page. */
+  errors: readonly ErrorCode[];
   handle(call: Call): Promise<Answer>;
 }
 
@@ -88,6 +91,7 @@ interface RouteInput<Body, Query> {
   body?: Reader<Body>;
   text: RouteText;
   success: Route['success'];
+  errors?: Route['errors'];
   handle(call: Call<Body, Query>): Promise<Answer>;
 }
 
@@ -100,6 +104,7 @@ export function defineRoute<Body = undefined, Query = undefined>(
     isSend: route.isSend ?? false,
     query: route.query ?? null,
     body: route.body ?? null,
+    errors: route.errors ?? [],
     // The readers of this very route made the values, so their types are what the handler expects.
     handle: (call) => route.handle(call as Call<Body, Query>),
   };
