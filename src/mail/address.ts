@@ -182,6 +182,8 @@ function parseDomain(text: string): string | AddressError {
   if (text === '') return { error: 'has nothing after the "@"' };
   if (text.startsWith('[')) return { error: 'must have a domain name, not an address literal' };
   if (text.includes('@')) return { error: 'has more than one "@"' };
+  // RFC 5891 section 4.2.3.1: no label begins or ends with a hyphen, in either form.
+  if (/(?:^|\.)-|-(?:\.|$)/.test(text)) return notADomain();
   const isAscii = /^[\x21-\x7e]+$/.test(text);
   // ASCII is checked as it stands: the URL rules behind domainToASCII would read %41 or 0x7f their way.
   if (isAscii && !/^[A-Za-z0-9.-]+$/.test(text)) return notADomain();
