@@ -66,6 +66,7 @@ export function build(outfile: string, name: string | null): void {
         process.execPath,
         'build',
         '--compile',
+        '--bytecode',
         '--format=esm',
         '--sourcemap=linked',
         '--no-compile-autoload-dotenv',

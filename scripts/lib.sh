@@ -23,9 +23,9 @@ first_pinned() {
   return 1
 }
 
-# node_modules/.bin/bun is a stub until a post-install script has run; the platform package has the program itself.
+# The platform package has the program, unless bun's own post-install script has run: that moves it over its stub.
 bun_below() {
-  first_pinned "$1"/node_modules/@oven/bun-*/bin/bun
+  first_pinned "$1"/node_modules/@oven/bun-*/bin/bun "$1"/node_modules/bun/bin/bun.exe
 }
 
 install_packages() {

@@ -47,10 +47,14 @@ interface Made {
   key: string;
 }
 
-function command(...args: string[]): Record<string, unknown> {
-  const run = Bun.spawnSync([BINARY, ...args, '--json', '--config', configFile]);
-  if (run.exitCode !== 0) throw new Error(`postrider ${args.join(' ')}: ${run.stderr.toString()}`);
-  return JSON.parse(run.stdout.toString()) as Record<string, unknown>;
+async function command(...args: string[]): Promise<Record<string, unknown>> {
+  const child = Bun.spawn([BINARY, ...args, '--json', '--config', configFile], { stderr: 'pipe' });
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if ((await child.exited) !== 0) throw new Error(`postrider ${args.join(' ')}: ${stderr}`);
+  return JSON.parse(stdout) as Record<string, unknown>;
 }
 
 /** Starts the server; its log goes to a file, its addresses come back. */
@@ -82,13 +86,13 @@ async function main(): Promise<void> {
   const names = await startNames();
   const hook = await startHook(HOOK_NAME);
   names.set(HOOK_NAME, 'A', [hook.host]);
-  const made = command(
+  const made = (await command(
     'init',
     '--hostname',
     'mail.try.test',
     '--data-dir',
     join(folder, 'data'),
-  ) as unknown as Made;
+  )) as unknown as Made;
   writeFileSync(
     configFile,
     `hostname = "mail.try.test"
@@ -114,7 +118,9 @@ allow_networks = ["127.0.0.0/8"]
     if (!isOnce) {
       say('\nCtrl-C ends it and removes everything.');
       await new Promise<void>((resolve) => {
-        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+          process.once(signal, () => resolve());
+        }
       });
     }
   } finally {
@@ -132,11 +138,11 @@ async function sendOne(
   names: Awaited<ReturnType<typeof startNames>>,
   hook: Awaited<ReturnType<typeof startHook>>,
 ): Promise<void> {
-  const { records } = command('domain', 'add', 'try.example', '--account', 'default') as {
+  const { records } = (await command('domain', 'add', 'try.example', '--account', 'default')) as {
     records: { type: 'TXT' | 'CNAME'; name: string; value: string }[];
   };
   for (const { type, name, value } of records) names.set(name, type, [value]);
-  const { status } = command('domain', 'verify', 'try.example');
+  const { status } = await command('domain', 'verify', 'try.example');
   say(`Domain try.example: ${String(status)}`);
 
   const resend = new Resend(key, { baseUrl: http });

@@ -78,4 +78,6 @@ function synopses(name: string, group: Group): string[] {
   );
 }
 
-process.exitCode = await main(process.argv.slice(2));
+const exitCode = await main(process.argv.slice(2));
+// A worker of a store that failed to open must not keep the process: leave once everything is written.
+process.stdout.write('', () => process.exit(exitCode));

@@ -9,7 +9,7 @@ import { chmodSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 
-import { OperatorError } from '../base/errors.ts';
+import { ApiError, OperatorError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { socketPath, toReply } from './protocol.ts';
 import type { Arguments, Reply, Request } from './protocol.ts';
@@ -89,9 +89,13 @@ async function answer(socket: Socket, line: string, operate: Operate, log: Log):
     log.info('control', { operation: request.operation });
     send({ kind: 'result', value: value ?? null });
   } catch (error) {
-    const reply = toReply(error);
-    if (reply.kind === 'error') log.warn('control refused', { reason: reply.message, error });
-    send(reply);
+    if (error instanceof ApiError || error instanceof OperatorError) {
+      log.info('control refused', { reason: error.message });
+    } else {
+      const hint = 'A fault of the appliance; please report it with this line.';
+      log.error('control failed', { error, hint });
+    }
+    send(toReply(error));
   }
   socket.end();
 }
