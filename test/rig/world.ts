@@ -1,0 +1,89 @@
+/**
+ * Everything around one appliance: DNS, a receiver with STARTTLS, a webhook receiver, and the binary configured to use
+ * them, with one verified sending domain.
+ *
+ * Promises that nothing but loopback is touched. Mail to `example.net` (and `*.example.net`) goes to the receiver, the
+ * webhook receiver is reached under its name and the rig's CA.
+ */
+import { testAuthority } from './certificates.ts';
+import { BinaryAppliance } from './binary.ts';
+import { startHook } from './hook.ts';
+import type { Hook } from './hook.ts';
+import { startNames } from './names.ts';
+import type { Names } from './names.ts';
+import { startReceiver } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
+
+/** What `POST /domains` told us to publish. */
+export interface PublishedRecord {
+  type: 'TXT' | 'CNAME';
+  name: string;
+  value: string;
+}
+
+export interface World {
+  names: Names;
+  receiver: Receiver;
+  hook: Hook;
+  appliance: BinaryAppliance;
+  /** The verified domain: `example.org`. */
+  domain: string;
+  records: PublishedRecord[];
+  stop(): Promise<void>;
+}
+
+const DOMAIN = 'example.org';
+const RECEIVER_NAME = 'mx.example.net';
+
+/** `config`: more TOML, behind the tables that this writes. `port`: of the receivers, in place of the rig's own. */
+export async function startWorld(options: { config?: string; port?: number } = {}): Promise<World> {
+  const names = await startNames();
+  const receiver = await startReceiver({ hostname: RECEIVER_NAME });
+  const hook = await startHook();
+  names.set('example.net', 'MX', [`10 ${RECEIVER_NAME}`]);
+  names.set('*.example.net', 'MX', [`10 ${RECEIVER_NAME}`]);
+  names.set(RECEIVER_NAME, 'A', [receiver.host]);
+  names.set(new URL(hook.url).hostname, 'A', [hook.host]);
+  const appliance = await BinaryAppliance.start({
+    config: `[delivery]
+port = ${options.port ?? receiver.port}
+allow_networks = ["127.0.0.0/8"]
+[dns]
+servers = ["${names.listen.host}:${names.listen.port}"]
+[tls]
+extra_ca_file = "${testAuthority().certFile}"
+[webhooks]
+allow_networks = ["127.0.0.0/8"]
+${options.config ?? ''}`,
+  });
+  const world: World = {
+    names,
+    receiver,
+    hook,
+    appliance,
+    domain: DOMAIN,
+    records: [],
+    async stop() {
+      await appliance.stop();
+      await Promise.all([names.stop(), receiver.stop(), hook.stop()]);
+    },
+  };
+  try {
+    world.records = await addVerifiedDomain(world);
+  } catch (error) {
+    await world.stop();
+    throw error;
+  }
+  return world;
+}
+
+/** Adds the domain over the API, publishes exactly what the answer says, and verifies it. */
+async function addVerifiedDomain({ appliance, names }: World): Promise<PublishedRecord[]> {
+  const added = await appliance.api('POST', '/domains', { name: DOMAIN });
+  const { id, records } = (await added.json()) as { id: string; records: PublishedRecord[] };
+  for (const { type, name, value } of records) names.set(name, type, [value]);
+  const checked = await appliance.api('POST', `/domains/${id}/verify`);
+  const body = (await checked.json()) as { status: string };
+  if (body.status !== 'verified') throw new Error(`not verified: ${JSON.stringify(body)}`);
+  return records;
+}
