@@ -92,7 +92,7 @@ function queuedEvent(ctx: Context, message: Message, occurredAt: number): NewEve
 }
 
 function newMessage(ctx: Context, sender: Sender, { draft, domain }: Taken, now: number): Message {
-  const id = newId(now);
+  const id = draft.id ?? newId(now);
   return {
     id,
     accountId: sender.account.id,

@@ -15,6 +15,8 @@ export interface DraftAttachment {
 }
 
 export interface Draft {
+  /** The id the message is to have, where a door had to name it beforehand; absent: accept draws one. */
+  id?: string;
   from: Mailbox;
   to: Mailbox[];
   cc: Mailbox[];

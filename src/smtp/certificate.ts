@@ -1,0 +1,63 @@
+/**
+ * Which certificate the SMTP doors show: that of [smtp], else of [http], else the one fetched by ACME,
+ * else a self-signed one that is made once and kept.
+ *
+ * Promises key and chain that belong together or an `OperatorError`. A self-signed one is what mail
+ * servers expect of each other at the least; clients that submit must be told to trust it.
+ */
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../base/config.ts';
+import { OperatorError } from '../base/errors.ts';
+import { certificateFile } from '../flow/certificates.ts';
+import { selfSigned } from './self-signed.ts';
+
+/** PEM texts. */
+export interface TlsPair {
+  cert: string;
+  key: string;
+}
+
+/** The pair as it lies on disk now. Throws `OperatorError` when a file can not be used. */
+export function tlsPair(config: Config, now: number): TlsPair {
+  const named = [config.smtp, config.http].find(({ tlsCert }) => tlsCert !== '');
+  if (named !== undefined) return check(read(named.tlsCert), read(named.tlsKey), named.tlsCert);
+  const fetched = certificateFile(config.dataDir);
+  const own = join(config.dataDir, 'smtp-self-signed.pem');
+  const file = existsSync(fetched) ? fetched : own;
+  if (!existsSync(file)) {
+    const made = selfSigned(config.hostname, now);
+    writeFileSync(`${own}.new`, made.key + made.cert, { mode: 0o600 });
+    renameSync(`${own}.new`, own);
+  }
+  const both = read(file);
+  return check(both, both, file);
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new OperatorError(
+      `the certificate file ${file} can not be read (${(error as NodeJS.ErrnoException).code})`,
+      'See that it exists and that the service may read it.',
+    );
+  }
+}
+
+function check(cert: string, key: string, file: string): TlsPair {
+  try {
+    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return { cert, key };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new OperatorError(
+      `${file} is no certificate with key (${reason})`,
+      'PEM files are needed.',
+    );
+  }
+  throw new OperatorError(
+    `the key does not belong to the certificate in ${file}`,
+    'Give the pair that was issued together.',
+  );
+}
