@@ -23,6 +23,11 @@ export interface EndpointWatcher {
 export const MAX_ENDPOINTS = 10;
 /** How long the secret before a rotation goes on signing, in milliseconds. */
 export const ROTATION_MS = 24 * 3_600_000;
+/**
+ * How old an open call may be when its endpoint is enabled again: the whole schedule with its jitter. Older
+ * ones count as missed, and a replay brings them.
+ */
+const CALL_WINDOW_MS = 12_111_000;
 /** Longest URL that is stored, in characters; common servers refuse longer ones. */
 const MAX_URL_LENGTH = 2048;
 
@@ -85,17 +90,22 @@ export async function updateEndpoint(
   await getEndpoint(ctx, accountId, id);
   await refuseUnfit(ctx, change.url ?? null, change.events ?? []);
   const { url, events, status } = change;
+  const now = ctx.clock.now();
   const fields = {
+    missedBefore: now - CALL_WINDOW_MS,
     ...(url !== undefined && { url }),
     ...(events !== undefined && { events: [...new Set(events)] }),
     ...(status !== undefined && { status }),
   };
-  const endpoint = await ctx.store.updateEndpoint(accountId, id, fields, ctx.clock.now());
+  const endpoint = await ctx.store.updateEndpoint(accountId, id, fields, now);
   watcher.endpointChanged(id);
   return endpoint ?? notFound();
 }
 
-/** Makes it active again with a failure count of 0; what is open goes on. Throws `not_found`. */
+/**
+ * Makes it active again with a failure count of 0. Open calls go on within their window; older ones are left
+ * for a replay. Throws `not_found`.
+ */
 export function enableEndpoint(
   ctx: Context,
   watcher: EndpointWatcher,

@@ -251,10 +251,11 @@ export interface Store {
 
   // endpoints and calls
   createEndpoint(endpoint: Endpoint, maxEndpoints: number): Promise<'created' | 'too_many'>;
+  /** Enabling ends, as missed, the open calls made before `missedBefore`; a replay can open them again. */
   updateEndpoint(
     accountId: string,
     id: string,
-    change: { url?: string; events?: string[]; status?: EndpointStatus },
+    change: { url?: string; events?: string[]; status?: EndpointStatus; missedBefore?: number },
     now: number,
   ): Promise<Endpoint | null>;
   rotateEndpointSecret(

@@ -41,6 +41,10 @@ export function callWrites(db: Database, events: EventWriter): CallWrites {
   const setEndpoint = db.prepare(
     'UPDATE endpoints SET url = ?, events = ?, status = ?, failure_count = ? WHERE id = ?',
   );
+  const missLate = db.prepare(
+    "UPDATE calls SET status = 'failed', next_attempt_at = NULL, owner = NULL, lease_until = NULL" +
+      " WHERE status = 'open' AND endpoint_id = ? AND created_at < ?",
+  );
   const rotate = db.prepare(
     'UPDATE endpoints SET sealed_previous_secret = sealed_secret, sealed_secret = ?,' +
       ' previous_until = ? WHERE account_id = ? AND id = ? AND deleted_at IS NULL',
@@ -120,9 +124,13 @@ export function callWrites(db: Database, events: EventWriter): CallWrites {
       const stored = endpoint.get(accountId, id);
       if (stored === null) return null;
       const row = endpointOf(stored);
-      const next = { ...row, ...change };
+      const { missedBefore, ...fields } = change;
+      const next = { ...row, ...fields };
       // Enabled again, it starts with a clean count, or the next failure would disable it at once.
-      if (row.status === 'disabled' && next.status === 'active') next.failureCount = 0;
+      if (row.status === 'disabled' && next.status === 'active') {
+        next.failureCount = 0;
+        if (missedBefore !== undefined) missLate.run(id, missedBefore);
+      }
       setEndpoint.run(next.url, listText(next.events), next.status, next.failureCount, id);
       events.forget();
       return next;

@@ -154,3 +154,27 @@ test('a disabled endpoint goes on when it is enabled; what it missed is replayed
   expect(again?.headers['webhook-id']).toBe(eventId);
   expect(again?.body).toBe(first?.webhookBody ?? '');
 });
+
+test('calls whose window has passed are left for a replay when the endpoint is enabled', async () => {
+  const clock = new TestClock();
+  const rig = await start({ clock, dispatcher: { random: () => 0 } });
+  const hook = await hookOf();
+  hook.script.answer = () => ({ status: 500 });
+  const { endpoint } = await rig.endpoint(hook.url);
+  const old = await rig.happen(30);
+  await until(async () => (await rig.ctx.store.endpointById(endpoint.id))?.status === 'disabled');
+  await rig.dispatcher.stop();
+  clock.jump(4 * 3_600_000);
+  hook.script.answer = () => ({ status: 200 });
+  hook.calls.clear();
+  await rig.restart();
+  await enableEndpoint(rig.ctx, rig.dispatcher, rig.accountId, endpoint.id);
+  const [fresh] = await rig.happen(1);
+  const [call] = await hook.calls.atLeast(1);
+  expect(call?.headers['webhook-id']).toBe(fresh?.id ?? '');
+  const count = await replayCalls(rig.ctx, rig.dispatcher, rig.accountId, endpoint.id, {
+    failedSince: 0,
+  });
+  expect(count).toBe(old.length);
+  await hook.calls.atLeast(old.length + 1);
+});
