@@ -1,7 +1,9 @@
 /** Every command by its name, in the order of the help. */
 import { account } from './account.ts';
+import { backup, restore } from './backup.ts';
 import { check } from './check.ts';
 import type { Group } from './command.ts';
+import { doctor } from './doctor.ts';
 import { domain } from './domain.ts';
 import { halt, resume } from './halt.ts';
 import { init } from './init.ts';
@@ -15,6 +17,7 @@ export const COMMANDS: Readonly<Record<string, Group>> = {
   init: { '': init },
   serve: { '': serve },
   check: { '': check },
+  doctor: { '': doctor },
   account,
   key,
   domain,
@@ -22,5 +25,7 @@ export const COMMANDS: Readonly<Record<string, Group>> = {
   suppression,
   halt: { '': halt },
   resume: { '': resume },
+  backup: { '': backup },
+  restore: { '': restore },
   version: { '': version },
 };

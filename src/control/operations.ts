@@ -5,6 +5,7 @@
  */
 import { OperatorError } from '../base/errors.ts';
 import { ACCOUNT_OPERATIONS } from './accounts.ts';
+import { BACKUP_OPERATIONS } from './backup.ts';
 import { DOMAIN_OPERATIONS } from './domains.ts';
 import type { Operation, Scope } from './operation.ts';
 import type { Arguments } from './protocol.ts';
@@ -15,6 +16,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...ACCOUNT_OPERATIONS,
   ...DOMAIN_OPERATIONS,
   ...QUEUE_OPERATIONS,
+  ...BACKUP_OPERATIONS,
   ...SUPPRESSION_OPERATIONS,
 };
 

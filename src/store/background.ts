@@ -5,7 +5,6 @@
  * it is answered when the index has caught up. In quiet times its segments are merged. What fails is answered as an error and tried again with
  * the next request.
  */
-import { join } from 'node:path';
 import type { FromBackground, ToBackground } from './background-messages.ts';
 import { backUp } from './backup.ts';
 import type { BackupReport } from './backup.ts';
@@ -43,7 +42,7 @@ async function perform(message: ToBackground): Promise<BackupReport | null> {
     case 'index':
       return index();
     case 'backup':
-      return backUp(join(message.dataDir, 'mail.db'), message.file);
+      return backUp(message.dataDir, message.file);
     case 'close':
       clearTimeout(quiet);
       indexer?.close();

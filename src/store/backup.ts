@@ -1,15 +1,16 @@
 /**
- * An online backup: one consistent copy of the mail file, checked before it gets its name.
+ * An online backup: one consistent copy of the mail file and the key, checked before it gets its name.
  *
- * Promises that the finished file holds every commit made before the call and that its integrity check
- * passed; a copy that failed leaves nothing behind. Writers go on meanwhile. The key file is not in it.
- * Runs on a thread of its own: it blocks for the length of the copy.
+ * Promises that the finished file holds every commit made before the call, and the key that opens its
+ * secrets, and that its integrity check passed; a copy that failed leaves nothing behind. Writers go on
+ * meanwhile. The file is for its owner's eyes only: whoever has it can sign as every customer. Runs on a
+ * thread of its own: it blocks for the length of the copy.
  */
 import { Database } from 'bun:sqlite';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { OperatorError } from '../base/errors.ts';
-import { openForReading } from './database.ts';
+import { masterKey } from './key-file.ts';
 
 /** Rows of the copy, by table. */
 export type RowCounts = Record<string, number>;
@@ -20,8 +21,8 @@ export interface BackupReport {
   rows: RowCounts;
 }
 
-/** Copies the database at `source` to `file`, which must not exist. Throws `OperatorError`. */
-export function backUp(source: string, file: string): BackupReport {
+/** Copies the mail file and the key of `dataDir` to `file`, which must not exist. Throws `OperatorError`. */
+export function backUp(dataDir: string, file: string): BackupReport {
   if (existsSync(file)) {
     throw new OperatorError(`${file} exists already`, 'Name a file that does not exist yet.');
   }
@@ -30,12 +31,13 @@ export function backUp(source: string, file: string): BackupReport {
   try {
     // VACUUM INTO keeps the mode of a file that is there already: nobody else may read it, ever.
     closeSync(openSync(draft, 'wx', 0o600));
-    const db = openForReading(source);
+    const db = new Database(join(dataDir, 'mail.db'), { readonly: true });
     try {
       db.run('VACUUM INTO ?', [draft]);
     } finally {
       db.close();
     }
+    packKey(draft, masterKey(dataDir));
     const rows = verifyBackup(draft);
     sync(draft);
     renameSync(draft, file);
@@ -44,6 +46,17 @@ export function backUp(source: string, file: string): BackupReport {
   } catch (error) {
     rmSync(draft, { force: true });
     throw error;
+  }
+}
+
+/** The key travels in a table of its own, which a restore takes out again. */
+function packKey(draft: string, key: Uint8Array): void {
+  const db = new Database(draft, { readwrite: true });
+  try {
+    db.run('CREATE TABLE backup_key (key BLOB NOT NULL) STRICT');
+    db.run('INSERT INTO backup_key (key) VALUES (?)', [key]);
+  } finally {
+    db.close();
   }
 }
 
@@ -84,7 +97,8 @@ function countRows(db: Database): RowCounts {
   );
 }
 
-function sync(path: string): void {
+/** Waits until a file, or a folder's entries, are on the disk. */
+export function sync(path: string): void {
   const file = openSync(path, 'r');
   try {
     fsyncSync(file);
