@@ -29,10 +29,8 @@ const TABLES = {
 
 /** Terms asked for at once: the rarest few narrow as well as all, and each costs a walk of its list. */
 const TERMS_ASKED = 4;
-/** Few enough candidates to stop adding terms. */
-const FEW = 64;
 /** Terms whose rarity is guessed, spread over a longer query. */
-const TERMS_SAMPLED = 12;
+const TERMS_SAMPLED = 32;
 /** How many of a term's newest rows are looked at to guess how rare it is. */
 const SAMPLE = 64;
 
@@ -101,14 +99,9 @@ function rarest(
       return { term, share: reached === undefined ? 0 : SAMPLE / Math.max(end - reached, SAMPLE) };
     })
     .sort((a, b) => a.share - b.share);
-  const chosen: string[] = [];
-  let expected = end;
-  for (const { term, share } of weighed.slice(0, TERMS_ASKED)) {
-    chosen.push(term);
-    expected *= share;
-    if (expected < FEW) break;
-  }
-  return chosen;
+  const asked = weighed.slice(0, TERMS_ASKED);
+  // A term that has hardly any rows is enough by itself: comparing those is cheaper than another list.
+  return asked[0]?.share === 0 ? [asked[0].term] : asked.map(({ term }) => term);
 }
 
 /** Adds rows and notes how far the index has come. Every `add` belongs inside a transaction of `db`. */

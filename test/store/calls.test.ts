@@ -1,0 +1,213 @@
+/** Endpoints and their calls: what is due, failures in a row, replay, one account's rows for it alone. */
+import { describe, expect, test } from 'bun:test';
+
+import { newId } from '../../src/base/ids.ts';
+import type { Account, Call, CallAttempt, Endpoint } from '../../src/store/rows.ts';
+import type { FinishCall, Store } from '../../src/store/store.ts';
+import {
+  accepted,
+  finishOf,
+  newAccount,
+  newEndpoint,
+  newEvent,
+  newMessage,
+  withStore,
+} from './samples.ts';
+
+/** Delivers a message, so that its event goes out; returns the event's id. */
+async function happen(store: Store, account: Account): Promise<string> {
+  const sent = await accepted(store, newMessage(account.id));
+  const [recipient] = sent.recipients;
+  if (recipient === undefined) throw new Error('no recipient');
+  const event = newEvent(sent.message, recipient.id, 'email.delivered');
+  await store.finish(finishOf(sent, recipient, { events: [event] }));
+  return event.id;
+}
+
+async function beginAll(store: Store, owner = 'me', leaseUntil = Date.now() + 60_000) {
+  const due = await store.callsDue(Date.now(), Date.now() + 1e9, 100, []);
+  const nextAttemptAt = Date.now() + 30_000;
+  return store.beginCalls(due.map(({ id }) => ({ id, owner, leaseUntil, nextAttemptAt })));
+}
+
+function finished(call: Call, ok: boolean, change: Partial<FinishCall> = {}): FinishCall {
+  const createdAt = Date.now();
+  const attempt: CallAttempt = {
+    id: newId(createdAt),
+    callId: call.id,
+    endpointId: call.endpointId,
+    eventType: call.eventType,
+    messageId: call.messageId,
+    attempt: call.attempts,
+    statusCode: ok ? 200 : 500,
+    ok,
+    error: ok ? null : 'refused',
+    durationMs: 5,
+    createdAt,
+  };
+  const status = ok ? 'done' : 'open';
+  const nextAttemptAt = ok ? null : createdAt + 30_000;
+  return { call, attempt, status, nextAttemptAt, disableAfter: 20, ...change };
+}
+
+/** Runs `body` with an endpoint for every event. */
+function withEndpoint(body: (store: Store, account: Account, endpoint: Endpoint) => Promise<void>) {
+  return withStore(async (store, account) => {
+    const endpoint = newEndpoint(account.id);
+    await store.createEndpoint(endpoint, 10);
+    await body(store, account, endpoint);
+  });
+}
+
+describe('calls', () => {
+  test('begin under a lease, end with an attempt on record', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      const eventId = await happen(store, account);
+      const [call] = await beginAll(store);
+      if (call === undefined) throw new Error('no call');
+      expect(call).toMatchObject({ eventId, attempts: 1, status: 'open' });
+      expect(await beginAll(store, 'another')).toEqual([]);
+      const result = finished(call, true);
+      expect(await store.finishCall(result)).toEqual({ endpointStatus: 'active' });
+      expect(await store.callsDue(Date.now(), Date.now() + 1e9, 10, [])).toEqual([]);
+      const page = { limit: 10, after: null, before: null };
+      expect((await store.callAttempts(endpoint.id, page)).rows).toEqual([result.attempt]);
+    }));
+
+  test('a failed call is due again when it says, and not for an excluded endpoint', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      await happen(store, account);
+      const [call] = await beginAll(store);
+      if (call === undefined) throw new Error('no call');
+      const result = finished(call, false);
+      await store.finishCall(result);
+      const at = result.nextAttemptAt ?? 0;
+      const ref = { id: call.id, endpointId: endpoint.id, dueAt: at };
+      expect(await store.callsDue(at, at, 10, [])).toEqual([ref]);
+      expect(await store.callsDue(at, at - 1, 10, [])).toEqual([]);
+      expect(await store.callsDue(at, at, 10, [endpoint.id])).toEqual([]);
+      expect(await store.nextCallDue(0)).toBe(at);
+    }));
+
+  test('failures in a row disable the endpoint, a success sets them to zero', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      const outcomes = [false, false, true, false, false, false];
+      const seen = [];
+      for (const ok of outcomes) {
+        await happen(store, account);
+        const call = (await beginAll(store)).at(-1);
+        if (call === undefined) throw new Error('no call');
+        const status = ok ? 'done' : 'failed';
+        const change = { disableAfter: 3, status, nextAttemptAt: null } as const;
+        const { endpointStatus } = await store.finishCall(finished(call, ok, change));
+        const { failureCount } = (await store.endpointById(endpoint.id)) ?? endpoint;
+        seen.push([endpointStatus, failureCount]);
+      }
+      expect(seen).toEqual([
+        ['active', 1],
+        ['active', 2],
+        ['active', 0],
+        ['active', 1],
+        ['active', 2],
+        ['disabled', 3],
+      ]);
+    }));
+
+  test('what a disabled endpoint missed, and what failed, can be replayed with the same event id', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      const failedEvent = await happen(store, account);
+      const [call] = await beginAll(store);
+      if (call === undefined) throw new Error('no call');
+      await store.finishCall(finished(call, false, { status: 'failed', nextAttemptAt: null }));
+      await store.updateEndpoint(account.id, endpoint.id, { status: 'disabled' }, Date.now());
+      const missedEvent = await happen(store, account);
+      expect(await beginAll(store)).toEqual([]);
+
+      await store.updateEndpoint(account.id, endpoint.id, { status: 'active' }, Date.now());
+      expect(await beginAll(store)).toEqual([]);
+      const opened = await store.replayCalls(
+        account.id,
+        endpoint.id,
+        { failedSince: 0 },
+        Date.now(),
+      );
+      expect(opened).toHaveLength(2);
+      const begun = await beginAll(store);
+      expect(begun.map(({ eventId }) => eventId).toSorted()).toEqual(
+        [failedEvent, missedEvent].toSorted(),
+      );
+      expect(begun.every(({ body }) => body.includes('email.delivered'))).toBe(true);
+
+      for (const again of begun) await store.finishCall(finished(again, true));
+      const what = { eventId: missedEvent };
+      expect(await store.replayCalls(account.id, endpoint.id, what, Date.now())).toHaveLength(1);
+      const other = newAccount('other');
+      await store.createAccount(other);
+      expect(await store.replayCalls(other.id, endpoint.id, what, Date.now())).toEqual([]);
+    }));
+
+  test('open calls of a disabled endpoint wait for it', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      const eventId = await happen(store, account);
+      await store.updateEndpoint(account.id, endpoint.id, { status: 'disabled' }, Date.now());
+      expect(await beginAll(store)).toEqual([]);
+      await store.updateEndpoint(account.id, endpoint.id, { status: 'active' }, Date.now());
+      expect((await beginAll(store)).map((call) => call.eventId)).toEqual([eventId]);
+    }));
+
+  test('a deleted endpoint gets nothing more', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      await happen(store, account);
+      expect(await store.deleteEndpoint(account.id, endpoint.id, Date.now())).toBe(true);
+      expect(await store.deleteEndpoint(account.id, endpoint.id, Date.now())).toBe(false);
+      await happen(store, account);
+      expect(await beginAll(store)).toEqual([]);
+      expect(await store.endpoints(account.id)).toEqual([]);
+    }));
+});
+
+describe('endpoints', () => {
+  test('parallel creations can not pass the limit', () =>
+    withStore(async (store, account) => {
+      const results = await Promise.all(
+        Array.from({ length: 12 }, () => store.createEndpoint(newEndpoint(account.id), 10)),
+      );
+      expect(results.filter((result) => result === 'created')).toHaveLength(10);
+      expect(await store.endpoints(account.id)).toHaveLength(10);
+    }));
+
+  test('a rotated secret keeps the one before until its time', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      const fresh = new Uint8Array([1, 2, 3]);
+      expect(await store.rotateEndpointSecret(account.id, endpoint.id, fresh, 99)).toBe(true);
+      expect(await store.endpoint(account.id, endpoint.id)).toMatchObject({
+        sealedSecret: fresh,
+        sealedPreviousSecret: new Uint8Array(Buffer.from('sealed')),
+        previousUntil: 99,
+      });
+    }));
+
+  test('attempts are paged newest first, a test call among them', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      const ids: string[] = [];
+      for (let at = 0; at < 5; at += 1) {
+        await happen(store, account);
+        const [call] = await beginAll(store);
+        if (call === undefined) throw new Error('no call');
+        const { attempt, ...rest } = finished(call, true);
+        if (at === 2) {
+          await store.recordTestCall({ ...attempt, callId: null, eventType: 'webhook.test' });
+        } else {
+          await store.finishCall({ attempt, ...rest });
+        }
+        ids.unshift(attempt.id);
+      }
+      const first = await store.callAttempts(endpoint.id, { limit: 3, after: null, before: null });
+      expect(first.rows.map(({ id }) => id)).toEqual(ids.slice(0, 3));
+      expect(first.hasMore).toBe(true);
+      const after = ids[2] ?? null;
+      const second = await store.callAttempts(endpoint.id, { limit: 3, after, before: null });
+      expect(second.rows.map(({ id }) => id)).toEqual(ids.slice(3));
+      expect(first.rows[2]?.eventType).toBe('webhook.test');
+    }));
+});
