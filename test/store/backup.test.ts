@@ -87,10 +87,10 @@ describe('backup', () => {
   test('is refused where a file is in the way, and leaves nothing behind when it fails', async () => {
     const file = join(root, 'taken.backup');
     writeFileSync(file, 'mine');
-    await expect(store.backUpTo(file)).rejects.toThrow('exists already');
+    expect(await refusalOf(store.backUpTo(file))).toContain('exists already');
     expect(readFileSync(file, 'utf8')).toBe('mine');
     const nowhere = join(root, 'no-such-folder', 'x.backup');
-    await expect(store.backUpTo(nowhere)).rejects.toThrow();
+    expect(await refusalOf(store.backUpTo(nowhere))).not.toBe('');
     expect(existsSync(nowhere)).toBe(false);
     await store.close();
   });
@@ -153,6 +153,14 @@ describe('restore', () => {
     },
   );
 });
+
+/** The message it is rejected with; empty when it is not. */
+function refusalOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => '',
+    (error: Error) => error.message,
+  );
+}
 
 /** The pages of the second half zeroed, as after a copy that was cut off. */
 function tornOf(whole: Buffer): Buffer {
