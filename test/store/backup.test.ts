@@ -43,6 +43,7 @@ function sendWithoutPause(accountId: string): { acknowledged: string[]; end(): P
   const acknowledged: string[] = [];
   let isEnding = false;
   const lane = async (): Promise<void> => {
+    // oxlint-disable-next-line no-unmodified-loop-condition -- `end` below sets it
     while (!isEnding) {
       const message = newMessage(accountId, {});
       await store.accept(batchOf(accountId, message));
