@@ -1,7 +1,7 @@
 /**
  * One question to resolvers over the network: UDP, then TCP where the answer did not fit.
  *
- * Promises an end within the sum of PATIENCE_MS for each server, a random id and a source port of its
+ * Promises an end within the sum of its patience for each server, a random id and a source port of its
  * own for each try, and belief only in what comes from the address asked (the socket is connected) and
  * matches (RFC 5452). Never throws. A server that is dead, slow or failing costs a step to the next.
  */
@@ -20,11 +20,22 @@ export interface Asked {
 
 type Try = Verdict | { kind: 'truncated' };
 
-/** How long each round waits for each server: a dead first one of two costs 1.5 s, all dead about 10 s. */
-const PATIENCE_MS = [1500, 3500];
-/** A lone server is asked once more: its first answer may have been lost, or be slow to find. */
-const LONE_PATIENCE_MS = [1500, 3500, 5000];
-const TCP_PATIENCE_MS = 5000;
+/** How long to wait, in milliseconds. */
+export interface Patience {
+  /** For each server in each round. */
+  rounds: readonly number[];
+  /** The same where there is one server alone: its first answer may have been lost, or be slow to find. */
+  loneRounds: readonly number[];
+  tcp: number;
+}
+
+/** A dead first server of two costs 1.5 s; all dead about 10 s. */
+export const PATIENCE: Patience = {
+  rounds: [1500, 3500],
+  loneRounds: [1500, 3500, 5000],
+  tcp: 5000,
+};
+
 /** So many packets that do not match are no accident: TCP can not be forged blindly (RFC 5452 section 9.3). */
 const MAX_MISMATCHES = 32;
 const ID_RANGE = 65_536;
@@ -36,6 +47,7 @@ const ID_RANGE = 65_536;
 export async function askServers(
   servers: readonly Listen[],
   question: Question,
+  patience: Patience,
   signal: AbortSignal,
 ): Promise<Asked> {
   let last: Asked = {
@@ -43,11 +55,11 @@ export async function askServers(
     server: { host: '', port: 0 },
   };
   const broken = new Set<Listen>();
-  for (const patienceMs of servers.length === 1 ? LONE_PATIENCE_MS : PATIENCE_MS) {
+  for (const udpMs of servers.length === 1 ? patience.loneRounds : patience.rounds) {
     for (const server of servers) {
       if (broken.has(server)) continue;
       if (signal.aborted) return { verdict: { kind: 'failed', reason: 'stopped' }, server };
-      const verdict = await askServer(server, question, patienceMs, signal);
+      const verdict = await askServer(server, question, udpMs, patience.tcp, signal);
       if (verdict.kind !== 'failed') return { verdict, server };
       last = { verdict, server };
       // Silence may be a lost packet; anything else would be said again.
@@ -63,16 +75,17 @@ export async function askServers(
 async function askServer(
   server: Listen,
   question: Question,
-  patienceMs: number,
+  udpMs: number,
+  tcpMs: number,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  let result = await askUdp(server, question, true, patienceMs, signal);
+  let result = await askUdp(server, question, true, udpMs, signal);
   if (result.kind === 'failed' && (result.reason === 'FORMERR' || result.reason === 'NOTIMP')) {
     // RFC 6891 section 7: a server without EDNS.
-    result = await askUdp(server, question, false, patienceMs, signal);
+    result = await askUdp(server, question, false, udpMs, signal);
   }
   if (result.kind !== 'truncated') return result;
-  return askTcp(server, question, signal);
+  return askTcp(server, question, tcpMs, signal);
 }
 
 function askUdp(
@@ -118,7 +131,12 @@ function askUdp(
   });
 }
 
-function askTcp(server: Listen, question: Question, signal: AbortSignal): Promise<Verdict> {
+function askTcp(
+  server: Listen,
+  question: Question,
+  tcpMs: number,
+  signal: AbortSignal,
+): Promise<Verdict> {
   return new Promise((resolve) => {
     const id = randomInt(ID_RANGE);
     const socket = connect({ host: server.host, port: server.port });
@@ -133,7 +151,7 @@ function askTcp(server: Listen, question: Question, signal: AbortSignal): Promis
       resolve(verdict);
     };
     const stop = (): void => end({ kind: 'failed', reason: 'stopped' });
-    const timer = setTimeout(() => end({ kind: 'failed', reason: 'timeout' }), TCP_PATIENCE_MS);
+    const timer = setTimeout(() => end({ kind: 'failed', reason: 'timeout' }), tcpMs);
     signal.addEventListener('abort', stop, { once: true });
     socket.on('error', (error) => end({ kind: 'failed', reason: `TCP ${errorCode(error)}` }));
     socket.on('close', () => end({ kind: 'failed', reason: 'TCP connection closed' }));

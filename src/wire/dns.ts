@@ -12,7 +12,8 @@ import type { Clock } from '../base/clock.ts';
 import { DnsCache } from './dns-cache.ts';
 import { MAX_ALIASES, normalizeName } from './dns-message.ts';
 import type { Question, RecordType, Verdict } from './dns-message.ts';
-import { askServers } from './dns-query.ts';
+import { askServers, PATIENCE } from './dns-query.ts';
+import type { Patience } from './dns-query.ts';
 import { readResolvConf } from './resolv-conf.ts';
 import type { DnsAnswer, MxRecord, Resolver, TlsaRecord } from './resolver.ts';
 import { reverseName } from './reverse-name.ts';
@@ -21,6 +22,8 @@ export interface ResolverOptions {
   /** Empty: those of /etc/resolv.conf. */
   servers: readonly Listen[];
   clock: Clock;
+  /** Shortened by tests. */
+  patience?: Patience;
 }
 
 /** How long the servers of /etc/resolv.conf are used before the file is read again. */
@@ -48,6 +51,7 @@ export function createResolver(options: ResolverOptions): Resolver & { close(): 
 class StubResolver {
   readonly #configured: readonly Listen[];
   readonly #clock: Clock;
+  readonly #patience: Patience;
   readonly #cache: DnsCache<Verdict>;
   readonly #pending = new Map<string, Promise<Verdict>>();
   readonly #stop = new AbortController();
@@ -60,6 +64,7 @@ class StubResolver {
   constructor(options: ResolverOptions) {
     this.#configured = options.servers;
     this.#clock = options.clock;
+    this.#patience = options.patience ?? PATIENCE;
     this.#cache = new DnsCache(options.clock);
   }
 
@@ -123,7 +128,7 @@ class StubResolver {
     }
     this.#running += 1;
     try {
-      const asked = await askServers(this.#servers(), question, this.#stop.signal);
+      const asked = await askServers(this.#servers(), question, this.#patience, this.#stop.signal);
       if (asked.verdict.kind === 'failed') {
         if (!this.#stop.signal.aborted) this.#cache.put(key, asked.verdict);
         return asked.verdict;

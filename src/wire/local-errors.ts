@@ -2,7 +2,7 @@
  * Tells this machine's own trouble from the other machine's, when a connection fails.
  *
  * Promises that running out of descriptors is never blamed on a destination, although the runtime reports it as
- * ECONNREFUSED (oven-sh/bun#36140; test/regress/descriptors-exhausted.test.ts says when the probe can go).
+ * ECONNREFUSED (oven-sh/bun#36140; its test in test/regress says when the probe can go).
  */
 import { closeSync, openSync } from 'node:fs';
 
