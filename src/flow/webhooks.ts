@@ -207,8 +207,9 @@ export class WebhookDispatcher implements EndpointWatcher {
   }
 
   async #finish(call: Call, result: PostResult, createdAt: number): Promise<void> {
-    const { clock, store, log } = this.#ctx;
+    const { clock, store, log, metrics } = this.#ctx;
     const now = clock.now();
+    metrics.callSeconds.observe(result.durationMs / 1000, { result: wordFor(result) });
     const { status, nextAttemptAt } = verdict(result, call.attempts, now, this.#random());
     const attempt: CallAttempt = {
       ...recordOf(result, now),
@@ -287,6 +288,13 @@ export class WebhookDispatcher implements EndpointWatcher {
     const sleepMs = this.#lanes.isFull ? PAUSE_WHEN_FULL_MS : LONGEST_SLEEP_MS;
     this.#wakeAt(Math.min(next ?? Infinity, now + sleepMs));
   }
+}
+
+/** For the metrics: a short list of words. */
+function wordFor(result: PostResult): string {
+  if (isAcknowledged(result)) return 'acknowledged';
+  if (result.kind === 'answered') return 'answered';
+  return result.isRefused ? 'refused' : 'failed';
 }
 
 function recordOf(

@@ -89,6 +89,9 @@ test('10,000 events to a dead, a hanging and a dripping endpoint cost 24 attempt
   }
   expect(hanging.requests.length).toBeLessThanOrEqual(MOST_ATTEMPTS);
   expect(dripping.requests.length).toBeLessThanOrEqual(MOST_ATTEMPTS);
+  expect(rig.ctx.metrics.render()).toContain(
+    `postrider_webhook_call_seconds_count{result="acknowledged"} ${happenedAt.size}`,
+  );
 }, 120_000);
 
 test('an endpoint that dies in the middle of a burst costs no more either', async () => {
