@@ -13,6 +13,7 @@ import { serveApi } from './api/serve.ts';
 import type { ServeOptions } from './api/serve.ts';
 import type { Config, Listen } from './base/config.ts';
 import { OperatorError } from './base/errors.ts';
+import { tlsPair } from './smtp/certificate.ts';
 
 /** Answers a request that is not the API's, or null. */
 type Before = NonNullable<ServeOptions['before']>;
@@ -94,9 +95,16 @@ export class HttpListener {
     });
   }
 
+  /** The certificate of [acme] is for an address that clients reach themselves, not for one behind a proxy. */
+  #isFetching(): boolean {
+    const { acme, http } = this.#config;
+    const isLocal = http.listen.host === '::1' || http.listen.host.startsWith('127.');
+    return acme !== null && http.publicUrl.startsWith('https:') && !isLocal;
+  }
+
   #readPair(): Pair | null {
     const { tlsCert, tlsKey } = this.#config.http;
-    if (tlsCert === '') return null;
+    if (tlsCert === '') return this.#isFetching() ? tlsPair(this.#config, Date.now()) : null;
     return { cert: readFileSync(tlsCert, 'utf8'), key: readFileSync(tlsKey, 'utf8') };
   }
 }

@@ -4,13 +4,14 @@
  * Promises all or nothing: a file with a problem changes nothing and is logged with its lines. Keys that need a restart
  * keep their old values and are named in the log.
  */
+import { takeOverCertificates } from './appliance.ts';
 import type { Appliance } from './appliance.ts';
 import type { Config } from './base/config.ts';
 import { OperatorError } from './base/errors.ts';
 import { forgetKeys } from './flow/keys.ts';
 
 /** The rest is read anew at each use. */
-const NEEDS_RESTART = ['hostname', 'dataDir', 'dnsServers', 'extraCaFile'] as const;
+const NEEDS_RESTART = ['hostname', 'dataDir', 'dnsServers', 'extraCaFile', 'acme'] as const;
 
 /** Never throws: who sends SIGHUP reads the log. */
 export function reload(appliance: Appliance, load: () => Config): void {
@@ -20,7 +21,7 @@ export function reload(appliance: Appliance, load: () => Config): void {
     const waiting = takeOver(ctx.config, next);
     // Identities carry their plan.
     forgetKeys(ctx);
-    const hasNewCertificate = appliance.http.reload();
+    const hasNewCertificate = takeOverCertificates(ctx, appliance.http, appliance.mailDoors);
     ctx.log.info('reloaded', { needs_restart: waiting, new_certificate: hasNewCertificate });
   } catch (error) {
     const hint = error instanceof OperatorError ? error.hint : 'The old config stays in force.';

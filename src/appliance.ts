@@ -10,10 +10,14 @@ import { createHealth } from './api/health.ts';
 import { closeContext, openContext } from './appliance-context.ts';
 import type { ContextOptions } from './appliance-context.ts';
 import { HttpListener } from './appliance-http.ts';
+import { openMailDoors } from './appliance-mail.ts';
+import type { MailDoors } from './appliance-mail.ts';
 import type { Config } from './base/config.ts';
+import { OperatorError } from './base/errors.ts';
 import { runOperation } from './control/operations.ts';
 import { ControlServer } from './control/server.ts';
 import { Capture } from './flow/capture.ts';
+import { CertificateKeeper } from './flow/certificates.ts';
 import type { Context } from './flow/context.ts';
 import { DiskWatch } from './flow/disk.ts';
 import { DomainChecker } from './flow/domain-checker.ts';
@@ -29,6 +33,10 @@ export interface Addresses {
   control: string;
   /** Where capture mode's receiver listens. */
   capture: string | null;
+  /** Where reports come in. */
+  inbound: string | null;
+  submission: string[];
+  submissions: string[];
 }
 
 export interface Appliance {
@@ -37,6 +45,7 @@ export interface Appliance {
   queue: Queue;
   dispatcher: WebhookDispatcher;
   http: HttpListener;
+  mailDoors: MailDoors;
   /** The receiver of capture mode. */
   capture: Capture | null;
   stop(): Promise<void>;
@@ -91,6 +100,12 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   });
   queue.setResting(haltOf(ctx) !== null);
   await queue.start();
+  const mailDoors = await openMailDoors(ctx, { queue, rates: api.rates });
+  // Mail is refused before anything that takes it stops.
+  started.push(() => mailDoors.stop());
+  const keeper = new CertificateKeeper(ctx, () => takeOverCertificates(ctx, http, mailDoors));
+  keeper.start();
+  started.push(() => keeper.stop());
   dispatcher.start();
   checker.start();
   vitals.start();
@@ -101,6 +116,7 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
     http: http.url(),
     control: `${config.dataDir}/control.sock`,
     capture: captureAt === null ? null : `${captureAt.host}:${captureAt.port}`,
+    ...mailDoors.addresses,
   };
   log.info('ready', { ...addresses });
   return {
@@ -109,6 +125,7 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
     queue,
     dispatcher,
     http,
+    mailDoors,
     capture,
     async stop() {
       log.info('stopping');
@@ -116,6 +133,19 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
       log.info('stopped');
     },
   };
+}
+
+/** Every listener reads its files anew; one that can not goes on with what it has. */
+export function takeOverCertificates(ctx: Context, http: HttpListener, doors: MailDoors): boolean {
+  let isChanged = false;
+  try {
+    isChanged = http.reload();
+    doors.reload();
+  } catch (error) {
+    const hint = error instanceof OperatorError ? error.hint : 'The old certificates stay in use.';
+    ctx.log.error('certificates_refused', { error, hint });
+  }
+  return isChanged;
 }
 
 async function stopAll(started: (() => Promise<void>)[]): Promise<void> {

@@ -19,6 +19,8 @@ import type { Doors, Route } from './route.ts';
 import { OTHER_ROUTES, ROUTES } from './routes.ts';
 
 export interface Api {
+  /** The rate windows, shared with SMTP submission so that one account has one rate. */
+  readonly rates: RateWindows;
   /** Answers a request. `peer`: address of the socket's other end, null without one. Never rejects. */
   handle(request: Request, peer?: string | null): Promise<Response>;
   /** Takes over the rate limits of the process before. Call before the first request. */
@@ -55,6 +57,7 @@ export function createApi(ctx: Context, doors: Doors): Api {
     });
   const app = mount([...ROUTES, ...OTHER_ROUTES, ...referenceRoutes(ROUTES)], handle);
   return {
+    rates,
     async handle(request, peer = null) {
       const path = pathOf(request.url);
       const routed = routable(request, path);

@@ -93,7 +93,8 @@ servers = []
 # PEM file with a private CA for on-premises receivers and webhook endpoints. Default: "" = none. (restart)
 extra_ca_file = ""
 
-# Certificates for the host names of public_url and hostname, fetched and renewed by itself (RFC 8555, HTTP-01).
+# Certificates for the host names of public_url and hostname, fetched and renewed by itself (RFC 8555, HTTP-01). Used
+# by SMTP, and by [http] when public_url is https and listen is not a loopback address, where no files are named.
 [acme]
 # Where the authority's question is answered; it asks on port 80, so usually "0.0.0.0:80". Default: "" = off. (restart)
 listen = ""

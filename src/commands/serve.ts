@@ -10,6 +10,7 @@ import type { Appliance } from '../appliance.ts';
 import { reload } from '../appliance-reload.ts';
 import { systemClock } from '../base/clock.ts';
 import { createLog } from '../base/log.ts';
+import { createNotifier } from '../base/systemd.ts';
 import type { Log } from '../base/log.ts';
 import { VERSION } from '../base/version.ts';
 import type { Call, Command } from './command.ts';
@@ -40,9 +41,24 @@ async function runServe(call: Call): Promise<number> {
     ['control socket', control],
   ];
   if (capture !== null) rows.push(['captured mail', capture]);
+  const { inbound, submission, submissions } = appliance.addresses;
+  if (inbound !== null) rows.push(['reports', inbound]);
+  for (const at of submission) rows.push(['submission', at]);
+  for (const at of submissions) rows.push(['submission (TLS)', at]);
   call.print({ ready: true, ...appliance.addresses }, `Postrider is ready.\n${fields(rows)}`);
-  process.on('SIGHUP', () => reload(appliance, () => call.config()));
+  const notifier = createNotifier(process.env, process.pid);
+  process.on('SIGHUP', () => {
+    notifier.notify('RELOADING=1');
+    reload(appliance, () => call.config());
+    notifier.notify('READY=1');
+  });
+  notifier.notify('READY=1');
+  if (notifier.watchdogMs !== null) {
+    // A third of what systemd waits: a timer that fires shows that the main thread turns.
+    setInterval(() => notifier.notify('WATCHDOG=1'), notifier.watchdogMs / 3).unref();
+  }
   log.info('signal', { signal: await ending });
+  notifier.notify('STOPPING=1');
   return await drain(appliance, log);
 }
 

@@ -1,0 +1,54 @@
+/**
+ * The SMTP doors of the appliance: submission with an API key, and reports that come home.
+ *
+ * Promises that either every door of the config is open or none is. Fails with `OperatorError` when an
+ * address is taken or no certificate fits.
+ */
+import type { Listen } from './base/config.ts';
+import type { AcceptedSink } from './flow/accept.ts';
+import type { Context } from './flow/context.ts';
+import { Reports } from './flow/reports.ts';
+import { InboundServer } from './smtp/inbound.ts';
+import { SubmissionServer } from './smtp/submission.ts';
+import type { Rates } from './smtp/submission.ts';
+
+export interface MailDoors {
+  /** As `host:port`. */
+  addresses: { inbound: string | null; submission: string[]; submissions: string[] };
+  /** Reads the certificates anew. Throws `OperatorError` and keeps the old ones. */
+  reload(): void;
+  stop(): Promise<void>;
+}
+
+export async function openMailDoors(
+  ctx: Context,
+  parts: { queue: AcceptedSink; rates: Rates },
+): Promise<MailDoors> {
+  const submission = new SubmissionServer(ctx, parts);
+  const inbound = new InboundServer(ctx, new Reports(ctx, parts.queue));
+  const submissionAt = await submission.start();
+  try {
+    const inboundAt = await inbound.start();
+    return {
+      addresses: {
+        inbound: inboundAt === null ? null : written(inboundAt),
+        submission: submissionAt.submission.map(written),
+        submissions: submissionAt.submissions.map(written),
+      },
+      reload() {
+        submission.reload();
+        inbound.reload();
+      },
+      async stop() {
+        await Promise.all([submission.stop(), inbound.stop()]);
+      },
+    };
+  } catch (error) {
+    await submission.stop();
+    throw error;
+  }
+}
+
+function written({ host, port }: Listen): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
