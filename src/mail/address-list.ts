@@ -66,6 +66,13 @@ function addEntry(list: AddressList, entry: string): void {
   const text = entry.trim();
   if (text === '') return;
   const open = text.endsWith('>') ? text.lastIndexOf('<') : -1;
+  // Outside quotation marks a name has no brackets, and "@" there makes some readers see two addresses.
+  const bare = text.slice(0, Math.max(open, 0)).replace(/"(?:[^"\\]|\\.)*"/g, '');
+  if (/[<>"]/.test(bare)) {
+    list.refused += 1;
+    return;
+  }
+  if (bare.includes('@')) list.isPlain = false;
   const spec = open === -1 ? text : text.slice(open + 1, -1);
   const mailbox = makeAddress(spec.trim(), open === -1 ? '' : decodeName(text.slice(0, open)));
   if ('error' in mailbox) list.refused += 1;

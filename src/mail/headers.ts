@@ -94,6 +94,11 @@ export function writeField(name: string, value: string): string {
   if (!isHeaderName(name)) throw new Error(`not a header name: ${JSON.stringify(name)}`);
   const reason = checkCharacters(value, true);
   if (reason !== null) throw new Error(`header ${name} ${reason}`);
+  return foldField(name, value);
+}
+
+/** As `writeField`, for a field that others wrote and that was checked as bytes. Never throws. */
+export function foldField(name: string, value: string): string {
   const trimmed = value.trim();
   if (trimmed === '') return `${name}:\r\n`;
   const lines: string[] = [];
@@ -155,7 +160,8 @@ function encodeWords(text: string, column: number): string {
   let part = '';
   let size = 0;
   for (const character of text) {
-    const cost = isQ ? encodeQ(character).length : Buffer.byteLength(character);
+    const coded = isQ ? encodeQ(character) : character;
+    const cost = isQ ? coded.length : Buffer.byteLength(character);
     // Three bytes are four characters of base64.
     if (size + cost > (isQ ? room : Math.floor(room / 4) * 3)) {
       words.push(part);
@@ -163,7 +169,7 @@ function encodeWords(text: string, column: number): string {
       part = '';
       size = 0;
     }
-    part += isQ ? encodeQ(character) : character;
+    part += coded;
     size += cost;
   }
   words.push(part);

@@ -35,7 +35,7 @@ export function decodeWords(value: string): string {
       const bytes =
         encoding.toUpperCase() === 'B'
           ? Buffer.from(payload, 'base64')
-          : decodeQuotedPrintable(payload.replaceAll('_', ' '));
+          : decodeEscapes(payload.replaceAll('_', ' '));
       return markedWord(bytes, charset);
     },
   );
@@ -58,12 +58,14 @@ function decodeQuotedPrintable(text: string): Buffer {
   // White space at the end of a line was added on the way (RFC 2045 section 6.7, rule 3).
   const lines = text.split('\n').map((line) => line.trimEnd());
   const plain = lines.join('\r\n').replaceAll('=\r\n', '');
-  return Buffer.from(
-    plain.replace(/=([0-9A-Fa-f]{2})/g, (_, hex: string) =>
-      String.fromCharCode(Number.parseInt(hex, 16)),
-    ),
-    'latin1',
+  return decodeEscapes(plain);
+}
+
+function decodeEscapes(text: string): Buffer {
+  const plain = text.replace(/=([0-9A-Fa-f]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
   );
+  return Buffer.from(plain, 'latin1');
 }
 
 /*

@@ -8,7 +8,7 @@
  */
 import { addressOf, hasNonAsciiLocal, type Mailbox } from './address.ts';
 import { parseAddressList } from './address-list.ts';
-import { encodePhrase, encodeText, writeField } from './headers.ts';
+import { encodePhrase, encodeText, foldField, writeField } from './headers.ts';
 import { MAX_LINE_BYTES, longestLine, normalizeLines } from './lines.ts';
 import { decodeWords } from './mime-text.ts';
 import { splitMime, valueOf, type MimeField, type MimePart } from './mime-tree.ts';
@@ -165,7 +165,7 @@ function writeHeader(bytes: Buffer, root: MimePart, plan: HeaderPlan): string {
     const same = root.fields.filter((other) => other.name === name);
     if (name === 'from' && !plan.isPlainFrom) header += writeMailboxes('From', [plan.author]);
     else if (LISTS.has(name)) header += writeList(bytes, same);
-    else if (name === 'date' && Number.isNaN(Date.parse(valueOf(bytes, field)))) seen.delete(name);
+    else if (name === 'date' && !isDate(valueOf(bytes, field))) seen.delete(name);
     else if (name === 'message-id') header += `Message-ID: ${plan.messageId}\r\n`;
     else header += keepField(bytes, field);
   }
@@ -180,6 +180,11 @@ function writeHeader(bytes: Buffer, root: MimePart, plan: HeaderPlan): string {
   return header;
 }
 
+/** Date.parse is lenient, and more so in some readers than in others. */
+function isDate(value: string): boolean {
+  return /^[\t\x20-\x7e]+$/.test(value) && !Number.isNaN(Date.parse(value));
+}
+
 /** The field as it stands; folded anew when a line is too long, encoded when it is raw 8-bit text. */
 function keepField(bytes: Buffer, field: MimeField): string {
   const raw = bytes.toString('latin1', field.start, field.end).replace(/(?:\r\n)?$/, '\r\n');
@@ -188,7 +193,7 @@ function keepField(bytes: Buffer, field: MimeField): string {
   const name = raw.slice(0, raw.indexOf(':')).trim();
   const value = decodeWords(valueOf(bytes, field)).toWellFormed();
   if (isRaw && /[\p{Cc}\u2028\u2029]/u.test(value.replaceAll('\t', ''))) return raw;
-  return writeField(name, isRaw ? encodeText(value, name.length + 2) : valueOf(bytes, field));
+  return foldField(name, isRaw ? encodeText(value, name.length + 2) : valueOf(bytes, field));
 }
 
 /** To, Cc or Reply-To: as it stands where it occurs once and is ASCII, else put together anew. */
