@@ -80,6 +80,11 @@ export async function answer(
     };
   }
   const payload = payloadOf(result.body);
+  // Labels from the route, not the request: a stranger's method names would be labels without end.
+  parts.ctx.metrics.requestSeconds.observe((parts.ctx.clock.now() - startedAt) / 1000, {
+    method: route.method,
+    status: `${Math.floor(result.status / 100)}xx`,
+  });
   if (progress.identity !== null) {
     parts.requestLog.add(
       logRow(parts, incoming, { ...progress, identity: progress.identity }, result, payload),

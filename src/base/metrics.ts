@@ -128,7 +128,7 @@ export class Metrics {
   readonly accepted = new Family(
     'postrider_messages_accepted_total',
     'counter',
-    'Messages accepted, by door and status of the answer.',
+    'Messages accepted, by status of the answer.',
   );
   readonly attempts = new Family(
     'postrider_attempts_total',

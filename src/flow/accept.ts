@@ -92,6 +92,7 @@ export async function acceptEmails(
   const result = await commit(ctx, sender, built, now, record(options, answer.status, body, now));
   switch (result.kind) {
     case 'accepted':
+      for (const one of built) ctx.metrics.accepted.add({ status: one.result });
       queue.offerAccepted(built.filter(({ isOpen }) => isOpen).map(({ accepted }) => accepted));
       if (result.calls.length > 0) queue.offerCalls(result.calls);
       return {
