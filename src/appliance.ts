@@ -75,7 +75,7 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   const checker = new DomainChecker(ctx);
   const control = new ControlServer(
     config.dataDir,
-    (name, args, progress) => runOperation({ ctx, queue, dispatcher, progress }, name, args),
+    (name, args, sink) => runOperation({ ctx, queue, dispatcher, sink }, name, args),
     log,
   );
 

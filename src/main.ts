@@ -16,13 +16,16 @@ const COMMON = `Every command takes --config FILE (default: $POSTRIDER_CONFIG, t
 /** Runs `args` (without the program's name) and gives the exit code. */
 async function main(args: string[]): Promise<number> {
   const [name = '', ...rest] = args;
-  if (name === '' || name === 'help' || name === '--help' || name === '-h') {
-    terminal.print(helpOfAll());
-    return name === '' ? EXIT_USAGE : 0;
+  if (name === '') {
+    terminal.say(helpOfAll());
+    return EXIT_USAGE;
   }
-  const group = Object.hasOwn(COMMANDS, name === '--version' ? 'version' : name)
-    ? COMMANDS[name === '--version' ? 'version' : name]
-    : undefined;
+  if (name === 'help' || name === '--help' || name === '-h') {
+    terminal.print(helpOfAll());
+    return 0;
+  }
+  const command = name === '--version' ? 'version' : name;
+  const group = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
   if (group === undefined) return wrong(`there is no command "${name}"`, 'postrider --help');
   const [action = '', ...afterAction] = rest;
   const single = group[''];

@@ -13,23 +13,26 @@ import { createLog } from '../base/log.ts';
 import { closeContext, openContext } from '../appliance-context.ts';
 import { askServer } from '../control/client.ts';
 import { runOperation } from '../control/operations.ts';
-import type { Arguments } from '../control/protocol.ts';
+import type { Arguments, Sink } from '../control/protocol.ts';
 import type { Call } from './command.ts';
 
 /** The operation's result. Throws `OperatorError` or `ApiError`. */
 export async function operate(call: Call, operation: string, args: Arguments): Promise<unknown> {
   const config = call.config();
-  const progress = (text: string): void => call.output.say(text);
-  const answer = await askServer(config.dataDir, operation, args, progress);
+  const sink: Sink = {
+    progress: (text) => call.output.say(text),
+    chunk: (text) => call.output.write(text),
+  };
+  const answer = await askServer(config.dataDir, operation, args, sink);
   if (answer !== null) return answer.value;
-  return await operateAlone(call, config, operation, args);
+  return await operateAlone(config, operation, args, sink);
 }
 
 async function operateAlone(
-  call: Call,
   config: Config,
   operation: string,
   args: Arguments,
+  sink: Sink,
 ): Promise<unknown> {
   if (!existsSync(config.dataDir)) {
     throw new OperatorError(
@@ -44,12 +47,7 @@ async function operateAlone(
   );
   const ctx = await openContext(config, { clock: systemClock, log });
   try {
-    const progress = (text: string): void => call.output.say(text);
-    const value = await runOperation(
-      { ctx, queue: null, dispatcher: null, progress },
-      operation,
-      args,
-    );
+    const value = await runOperation({ ctx, queue: null, dispatcher: null, sink }, operation, args);
     // As it would come over the socket: a date or a byte array must not look different here.
     return JSON.parse(JSON.stringify(value ?? null));
   } finally {

@@ -6,11 +6,14 @@
 
 export interface Output {
   print(text: string): void;
+  /** As it is, without a line end. */
+  write(text: string): void;
   say(text: string): void;
 }
 
 export const terminal: Output = {
   print: (text) => void process.stdout.write(`${text}\n`),
+  write: (text) => void process.stdout.write(text),
   say: (text) => void process.stderr.write(`${text}\n`),
 };
 

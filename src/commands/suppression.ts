@@ -6,14 +6,11 @@
 import { readFileSync } from 'node:fs';
 
 import { OperatorError } from '../base/errors.ts';
-import type { ImportRow } from '../control/suppressions.ts';
+import type { ImportResult } from '../flow/suppressions-csv.ts';
 import type { Suppression } from '../store/rows.ts';
 import type { Call, Group } from './command.ts';
-import { formatCsv, parseCsv } from './csv.ts';
 import { operate } from './operate.ts';
 import { table, when } from './output.ts';
-
-const COLUMNS = ['email', 'reason', 'source', 'note', 'created_at'] as const;
 
 type Row = Record<'id' | 'email' | 'reason', string> &
   Record<'source' | 'note', string | null> & { created_at: string };
@@ -26,29 +23,13 @@ function shape(one: Suppression): Row {
 const list = async (call: Call): Promise<Suppression[]> =>
   (await operate(call, 'suppression.list', { account: call.required('account') })) as Suppression[];
 
-/** Rows of a CSV file; its first row names the columns when it has one called email. */
-function readRows(file: string): ImportRow[] {
-  let text: string;
+function readText(file: string): string {
   try {
-    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new OperatorError(
-      `cannot read ${file}: ${reason}`,
-      'Name a CSV file, or - for standard input.',
-    );
+    throw new OperatorError(`cannot read ${file}: ${reason}`, 'Name a CSV file, or - for stdin.');
   }
-  const rows = parseCsv(text);
-  const head = rows[0]?.cells.map((cell) => cell.trim().toLowerCase()) ?? [];
-  const columns = head.includes('email') ? head : ['email'];
-  const cell = (cells: string[], name: string): string =>
-    cells[columns.indexOf(name)]?.trim() ?? '';
-  return rows.slice(columns === head ? 1 : 0).map(({ line, cells }) => ({
-    line,
-    email: cell(cells, 'email'),
-    reason: cell(cells, 'reason') || 'manual',
-    note: cell(cells, 'note') || null,
-  }));
 }
 
 export const suppression: Group = {
@@ -100,27 +81,24 @@ export const suppression: Group = {
   },
   import: {
     synopsis: 'import FILE --account A',
-    does: 'Adds the addresses of a CSV file (- for standard input): all of them, or none.',
+    does: 'Adds the addresses of a CSV file (- for standard input); rows that are wrong are named.',
     words: [1, 1],
     flags: { account: 'text' },
     async run(call) {
-      const rows = readRows(call.word(0));
-      const account = call.required('account');
-      const done = (await operate(call, 'suppression.import', { account, rows })) as {
-        added: number;
-        already_suppressed: number;
-      };
-      call.print(done, `${done.added} added, ${done.already_suppressed} were there already.`);
+      const args = { account: call.required('account'), csv: readText(call.word(0)) };
+      const done = (await operate(call, 'suppression.import', args)) as ImportResult;
+      for (const { line, message } of done.named) call.output.say(`line ${line}: ${message}`);
+      call.print(done, `${done.added} added, ${done.known} known already, ${done.bad} wrong.`);
+      return done.bad === 0 ? 0 : 1;
     },
   },
   export: {
     synopsis: 'export --account A',
-    does: 'Writes CSV to standard output.',
+    does: 'Writes CSV to standard output (JSON with --json).',
     flags: { account: 'text' },
     async run(call) {
-      const all = (await list(call)).map(shape);
-      const rows = all.map((one) => COLUMNS.map((name) => one[name] ?? ''));
-      call.print(all, formatCsv([[...COLUMNS], ...rows]));
+      if (call.isJson) call.print((await list(call)).map(shape), '');
+      else await operate(call, 'suppression.export', { account: call.required('account') });
     },
   },
 };

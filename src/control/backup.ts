@@ -4,7 +4,7 @@ import type { Operation } from './operation.ts';
 
 export const BACKUP_OPERATIONS: Record<string, Operation> = {
   backup: (scope, args) => {
-    scope.progress('Copying and verifying; sending goes on meanwhile.');
+    scope.sink.progress('Copying and verifying; sending goes on meanwhile.');
     return scope.ctx.store.backUpTo(textOf(args, 'file'));
   },
 };

@@ -8,7 +8,7 @@ import { createConnection } from 'node:net';
 
 import { OperatorError } from '../base/errors.ts';
 import { socketPath } from './protocol.ts';
-import type { Arguments, Reply } from './protocol.ts';
+import type { Arguments, Reply, Sink } from './protocol.ts';
 
 /**
  * Asks the server of `dataDir`. Null when none runs. Throws `OperatorError` for a refusal and for a server that ends in
@@ -18,7 +18,7 @@ export async function askServer(
   dataDir: string,
   operation: string,
   args: Arguments,
-  onProgress: (text: string) => void,
+  sink: Sink,
 ): Promise<{ value: unknown } | null> {
   return await new Promise((resolve, reject) => {
     let path: string;
@@ -45,7 +45,8 @@ export async function askServer(
       pending = lines.pop() ?? '';
       for (const line of lines) {
         const reply = JSON.parse(line) as Reply;
-        if (reply.kind === 'progress') onProgress(reply.text);
+        if (reply.kind === 'progress') sink.progress(reply.text);
+        else if (reply.kind === 'chunk') sink.chunk(reply.text);
         else if (reply.kind === 'result') resolve({ value: reply.value });
         else reject(new OperatorError(reply.message, reply.hint, reply.exitCode));
       }

@@ -8,14 +8,14 @@ import { OperatorError } from '../base/errors.ts';
 import type { Context } from '../flow/context.ts';
 import type { Queue } from '../flow/queue.ts';
 import type { WebhookDispatcher } from '../flow/webhooks.ts';
-import type { Arguments } from './protocol.ts';
+import type { Arguments, Sink } from './protocol.ts';
 
 export interface Scope {
   ctx: Context;
   /** Null without a running server. */
   queue: Queue | null;
   dispatcher: WebhookDispatcher | null;
-  progress(text: string): void;
+  sink: Sink;
 }
 
 /** Throws `ApiError` or `OperatorError`. What it returns must be JSON. */

@@ -17,9 +17,19 @@ export interface Request {
   args: Arguments;
 }
 
+/** Where an operation puts what comes before its result. */
+export interface Sink {
+  /** A line for people. */
+  progress(text: string): void;
+  /** A piece of a long result. */
+  chunk(text: string): void;
+}
+
 /** A line of the answer; the last one is `result` or `error`. */
 export type Reply =
   | { kind: 'progress'; text: string }
+  /** A piece of a result too long for one value: bytes of a file, as text. */
+  | { kind: 'chunk'; text: string }
   | { kind: 'result'; value: unknown }
   | { kind: 'error'; message: string; hint: string; exitCode: number };
 

@@ -12,17 +12,13 @@ import type { Server, Socket } from 'node:net';
 import { ApiError, OperatorError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import { socketPath, toReply } from './protocol.ts';
-import type { Arguments, Reply, Request } from './protocol.ts';
+import type { Arguments, Reply, Request, Sink } from './protocol.ts';
 
 /** Longest request line: an imported suppression file travels inside one. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 
 /** Carries out an operation. Throws `ApiError`, `OperatorError`, or a fault of ours. */
-export type Operate = (
-  operation: string,
-  args: Arguments,
-  progress: (text: string) => void,
-) => Promise<unknown>;
+export type Operate = (operation: string, args: Arguments, sink: Sink) => Promise<unknown>;
 
 export class ControlServer {
   readonly #path: string;
@@ -83,9 +79,10 @@ async function answer(socket: Socket, line: string, operate: Operate, log: Log):
   };
   try {
     const request = parseRequest(line);
-    const value = await operate(request.operation, request.args, (text) =>
-      send({ kind: 'progress', text }),
-    );
+    const value = await operate(request.operation, request.args, {
+      progress: (text) => send({ kind: 'progress', text }),
+      chunk: (text) => send({ kind: 'chunk', text }),
+    });
     log.info('control', { operation: request.operation });
     send({ kind: 'result', value: value ?? null });
   } catch (error) {
