@@ -31,8 +31,8 @@ const JOURNEY = ['accept', 'queue', 'deliver', 'outcome', 'events', 'webhooks'];
 /** A file whose first word is not that of its step. */
 const PART_OF: Record<string, string> = { sandbox: 'accept' };
 /** Reports that come in from outside stand left of the journey. */
-const REPORTS = ['bounces', 'complaints', 'unsubscribe'];
-const FORBIDDEN_NAME = /(^|-)(utils?|helpers?|managers?|services?|index)(-|\.)/;
+const REPORTS = ['reports', 'bounces', 'complaints'];
+const FORBIDDEN_NAME = /(^|-)(utils?|helpers?|managers?|services?)(-|\.)|^index\./;
 
 interface Import {
   from: string;

@@ -13,6 +13,7 @@ import { errorBody, refusalOf } from './errors.ts';
 import { checkPermission, identify } from './guard.ts';
 import { parseJson } from './json.ts';
 import type { RateWindows, Verdict } from './rate-windows.ts';
+import type { Incoming } from './incoming.ts';
 import { logRow } from './log-row.ts';
 import type { Answer, ApiParts, Call, Route } from './route.ts';
 import type { Networks } from '../wire/networks.ts';
@@ -31,18 +32,6 @@ const MINUTE_MS = 60_000;
 export interface AnswererParts extends ApiParts {
   rates: RateWindows;
   trustedProxies: Networks;
-}
-
-/** What is known of a request before a route sees it. */
-export interface Incoming {
-  request: Request;
-  /** As the client sent it: a HEAD is routed as GET. */
-  method: string;
-  /** Path as the client wrote it, without query. */
-  path: string;
-  /** Address of the socket's other end; null without a socket. */
-  peer: string | null;
-  params: Record<string, string>;
 }
 
 /** The state of one request that the log needs, filled in as it becomes known. */

@@ -8,8 +8,8 @@ import type { Clock } from '../base/clock.ts';
 import type { Identity } from '../flow/keys.ts';
 import type { LogRecord } from '../store/rows.ts';
 import type { Networks } from '../wire/networks.ts';
-import type { Incoming } from './answer.ts';
 import { clientAddress } from './client-address.ts';
+import type { Incoming } from './incoming.ts';
 import { logBody } from './redaction.ts';
 import type { Answer } from './route.ts';
 
