@@ -17,6 +17,8 @@ export interface MtaStsOptions {
   clock: Clock;
   /** Connects to public addresses only; without redirects (section 3.3). */
   agent: GuardedAgent;
+  /** Port of the policy hosts, for tests; section 3.3 knows only 443. */
+  policyPort?: number;
 }
 
 interface Kept {
@@ -86,8 +88,9 @@ export class MtaSts {
   }
 
   async #fetch(domain: string): Promise<StsPolicy | null> {
+    const { policyPort = 443 } = this.#options;
     const result = await guardedGet({
-      url: `https://mta-sts.${domain}/.well-known/mta-sts.txt`,
+      url: `https://mta-sts.${domain}:${policyPort}/.well-known/mta-sts.txt`,
       headers: { accept: 'text/plain' },
       agent: this.#options.agent,
       timeoutMs: FETCH_TIMEOUT_MS,

@@ -10,11 +10,17 @@ import { describe, test } from 'bun:test';
 
 /** Each with the file that shows it is there. */
 export const PROGRAMS = {
+  bind9: { file: '/usr/sbin/named', package: 'bind9' },
+  msmtp: { file: '/usr/bin/msmtp', package: 'msmtp' },
+  'net-ssleay': { file: '/usr/share/doc/libnet-ssleay-perl', package: 'libnet-ssleay-perl' },
   openssl: { file: '/usr/bin/openssl', package: 'openssl' },
   pebble: { file: '/usr/bin/pebble', package: 'pebble' },
   postfix: { file: '/usr/sbin/postfix', package: 'postfix' },
+  python3: { file: '/usr/bin/python3', package: 'python3' },
   'python3-dkim': { file: '/usr/bin/dkimverify', package: 'python3-dkim' },
   strace: { file: '/usr/bin/strace', package: 'strace' },
+  swaks: { file: '/usr/bin/swaks', package: 'swaks' },
+  unbound: { file: '/usr/sbin/unbound', package: 'unbound' },
 } as const;
 
 export type Program = keyof typeof PROGRAMS;
