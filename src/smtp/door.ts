@@ -32,10 +32,15 @@ const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3} /;
 class DoorConnection extends SMTPConnection {
   startedAt = 0;
 
-  /** Text that begins with an enhanced code gets no second one from the library's table. */
+  /**
+   * Text that begins with an enhanced code gets no second one from the library's table, and AUTH is not
+   * offered before TLS, where it is refused (RFC 4954 section 4).
+   */
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
     const isEnhanced = typeof data === 'string' && ENHANCED.test(data);
-    super.send(code, data, isEnhanced ? false : context);
+    const isOpen = Array.isArray(data) && !this.secure;
+    const shown = isOpen ? data.filter((line) => !line.startsWith('AUTH ')) : data;
+    super.send(code, shown, isEnhanced ? false : context);
   }
 }
 
