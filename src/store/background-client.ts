@@ -22,6 +22,8 @@ type Request = ToBackground extends infer M
 
 /** New rows are gathered for this long: a larger step costs less a row, a later one a longer scan. */
 const GATHER_MS = 1000;
+/** After a failure (a full disk, say) it is tried again so much later. */
+const RETRY_MS = 30_000;
 
 export class BackgroundClient {
   readonly #worker = new Worker(threadAddress('background.ts'));
@@ -32,6 +34,8 @@ export class BackgroundClient {
   #isIndexing = false;
   #hasNewRows = false;
   #isClosed = false;
+  /** Why the thread has ended, when it has. */
+  #failure: Error | null = null;
 
   constructor(log: Log) {
     this.#log = log;
@@ -42,7 +46,8 @@ export class BackgroundClient {
       else asked?.resolve(data.value);
     });
     this.#worker.addEventListener('error', ({ message }) => {
-      for (const asked of this.#asked.values()) asked.reject(new Error(message));
+      this.#failure = new Error(message);
+      for (const asked of this.#asked.values()) asked.reject(this.#failure);
       this.#asked.clear();
     });
   }
@@ -56,11 +61,15 @@ export class BackgroundClient {
   /** There are rows that the index does not hold yet. */
   noteRows(): void {
     this.#hasNewRows = true;
-    if (this.#timer !== null || this.#isIndexing || this.#isClosed) return;
+    if (!this.#isIndexing) this.#indexIn(GATHER_MS);
+  }
+
+  #indexIn(ms: number): void {
+    if (this.#timer !== null || this.#isClosed) return;
     this.#timer = setTimeout(() => {
       this.#timer = null;
       void this.#index();
-    }, GATHER_MS);
+    }, ms);
     this.#timer.unref();
   }
 
@@ -70,12 +79,12 @@ export class BackgroundClient {
     this.#hasNewRows = false;
     try {
       await this.#ask({ kind: 'index' });
+      if (this.#hasNewRows) this.#indexIn(GATHER_MS);
     } catch (error) {
-      this.#hasNewRows = true;
       this.#log.warn('search_index_failed', { error });
+      this.#indexIn(RETRY_MS);
     }
     this.#isIndexing = false;
-    if (this.#hasNewRows) this.noteRows();
   }
 
   async backUp(dataDir: string, file: string): Promise<BackupReport> {
@@ -92,6 +101,7 @@ export class BackgroundClient {
   }
 
   #ask(request: Request): Promise<BackupReport | null> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
     const ticket = this.#nextTicket++;
     return new Promise((resolve, reject) => {
       this.#asked.set(ticket, { resolve, reject });

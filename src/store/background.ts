@@ -2,8 +2,8 @@
  * The background thread: indexing for search, and backups. Nothing here is on a message's way.
  *
  * Promises one answer to every request. Indexing goes in steps, so that other requests get their turn;
- * it is answered when the index has caught up. In quiet times its segments are merged. What fails is answered as an error and tried again with
- * the next request.
+ * it is answered when the index has caught up, and tidied up in quiet times. What fails is answered as an
+ * error and tried again with the next request.
  */
 import type { FromBackground, ToBackground } from './background-messages.ts';
 import { backUp } from './backup.ts';
@@ -13,7 +13,7 @@ import { textOf } from './threads.ts';
 
 declare const self: Worker;
 
-/** Quiet for this long, the index is merged: not while mail is busy. */
+/** Quiet for this long, the index is tidied up: not while mail is busy. */
 const QUIET_MS = 5000;
 
 let indexer: Indexer | null = null;
@@ -26,12 +26,16 @@ const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve
 async function index(): Promise<null> {
   clearTimeout(quiet);
   while (indexer?.step() === true) await pause();
-  quiet = setTimeout(merge, QUIET_MS);
+  quiet = setTimeout(tidy, QUIET_MS);
   return null;
 }
 
-function merge(): void {
-  if (indexer?.mergeStep() === true) quiet = setTimeout(merge, 0);
+function tidy(): void {
+  try {
+    if (indexer?.tidyStep() === true) quiet = setTimeout(tidy, 0);
+  } catch {
+    // The disk is full, most likely. Nothing waits for this; the next indexing will say what is wrong.
+  }
 }
 
 async function perform(message: ToBackground): Promise<BackupReport | null> {

@@ -28,7 +28,9 @@ const ITEM_FAULTS: ReadonlySet<number> = new Set([
   20, // SQLITE_MISMATCH
   25, // SQLITE_RANGE
 ]);
-const SQLITE_FULL = 13;
+export const SQLITE_FULL = 13;
+/** The shared-memory file could not grow: the disk is full too. */
+const SQLITE_IOERR_SHMSIZE = 4874;
 
 export class GroupCommit {
   readonly #db: Database;
@@ -82,16 +84,18 @@ export class GroupCommit {
   }
 }
 
-/** Extended result codes carry the primary one in their low byte. */
-function primaryCode(error: SQLiteError): number {
-  return error.errno & 0xff;
+/** SQLite's primary result code: the low byte of the extended one. Null for other errors. */
+export function primaryCode(error: unknown): number | null {
+  return error instanceof SQLiteError ? error.errno & 0xff : null;
 }
 
 function isFull(error: unknown): boolean {
-  return error instanceof SQLiteError && primaryCode(error) === SQLITE_FULL;
+  if (error instanceof SQLiteError && error.errno === SQLITE_IOERR_SHMSIZE) return true;
+  return primaryCode(error) === SQLITE_FULL;
 }
 
 function isOwnFault(error: unknown): error is Error {
-  if (error instanceof SQLiteError) return ITEM_FAULTS.has(primaryCode(error));
+  const code = primaryCode(error);
+  if (code !== null) return ITEM_FAULTS.has(code);
   return error instanceof Error;
 }

@@ -26,6 +26,8 @@ const LEAST_GROWTH = 2000;
 interface Indexed {
   definition: SearchSource;
   rows: (after: number) => IndexedRow[];
+  /** The first `seq` that the source still has; null where it never loses rows. */
+  first: (() => number | null) | null;
   writer: SearchWriter;
   at: number;
   mergedTo: number;
@@ -52,6 +54,7 @@ export class Indexer {
       return {
         definition,
         rows: rowsOf(sourceOf[definition.file], definition),
+        first: firstOf(sourceOf[definition.file], definition),
         writer: new SearchWriter(this.#search, definition.source),
         at: progress?.seq ?? 0,
         mergedTo: progress?.mergedTo ?? 0,
@@ -82,8 +85,21 @@ export class Indexer {
     return hasMore;
   }
 
-  /** A step of merging, for when nothing else is to do; returns whether there is more. */
-  mergeStep(): boolean {
+  /** A step of tidying up, for when nothing else is to do; returns whether there is more. */
+  tidyStep(): boolean {
+    return this.#forgetStep() || this.#mergeStep();
+  }
+
+  /** Entries of rows that retention has deleted. */
+  #forgetStep(): boolean {
+    for (const source of this.#sources) {
+      if (source.first === null) continue;
+      if (source.writer.forgetBelow(source.first() ?? source.at + 1)) return true;
+    }
+    return false;
+  }
+
+  #mergeStep(): boolean {
     for (const source of this.#sources) {
       const isGrown = source.at > Math.max(source.mergedTo * GROWTH, LEAST_GROWTH);
       if (source.mergingTo === null && !isGrown) continue;
@@ -149,6 +165,12 @@ function isInStep(search: Database, file: Database, definition: SearchSource): b
   if (row !== null) return row.id === progress.rowId;
   const last = file.prepare<{ seq: number | null }, []>(definition.selectLast).get()?.seq ?? null;
   return definition.source !== 'email' && (last === null || last > progress.seq);
+}
+
+function firstOf(file: Database, { selectFirst }: SearchSource): Indexed['first'] {
+  if (selectFirst === null) return null;
+  const select = file.prepare<{ seq: number | null }, []>(selectFirst);
+  return () => select.get()?.seq ?? null;
 }
 
 function rowsOf(file: Database, definition: SearchSource): (after: number) => IndexedRow[] {

@@ -34,6 +34,8 @@ const TERMS_SAMPLED = 32;
 /** How many of a term's newest rows are looked at to guess how rare it is. */
 const SAMPLE = 64;
 
+/** Entries taken out in one step. */
+const ENTRIES_FORGOTTEN = 500;
 /** Pages written in one step of a merge: some milliseconds of work. */
 const MERGE_PAGES = 200;
 
@@ -110,6 +112,8 @@ export class SearchWriter {
   readonly #addPairs;
   readonly #merges;
   readonly #changes;
+  readonly #first;
+  readonly #forgets;
   readonly #note;
   readonly #noteMerged;
   readonly #source: Source;
@@ -123,6 +127,12 @@ export class SearchWriter {
       db.prepare('INSERT INTO ' + table + ' (' + table + ", rank) VALUES ('merge', ?)"),
     );
     this.#changes = db.prepare<{ count: number }, []>('SELECT total_changes() AS count');
+    this.#first = db.prepare<{ seq: number }, []>(
+      'SELECT rowid AS seq FROM ' + triples + ' ORDER BY rowid LIMIT 1',
+    );
+    this.#forgets = [triples, pairs].map((table) =>
+      db.prepare('DELETE FROM ' + table + ' WHERE rowid BETWEEN ? AND ?'),
+    );
     this.#note = db.prepare(
       'INSERT INTO progress (source, seq, row_id, merged_to) VALUES (?, ?, ?, 0)' +
         ' ON CONFLICT (source) DO UPDATE SET seq = excluded.seq, row_id = excluded.row_id',
@@ -153,6 +163,16 @@ export class SearchWriter {
         return (this.#changes.get()?.count ?? 0) - before >= 2;
       })
       .includes(true);
+  }
+
+  /** Takes some entries below `seq` out; returns whether there were any. Only where entries can be deleted. */
+  forgetBelow(seq: number): boolean {
+    const first = this.#first.get()?.seq ?? seq;
+    if (first >= seq) return false;
+    for (const forget of this.#forgets) {
+      forget.run(first, Math.min(first + ENTRIES_FORGOTTEN, seq) - 1);
+    }
+    return true;
   }
 
   noteMerged(seq: number): void {

@@ -33,6 +33,8 @@ export interface SearchSource {
   selectId: string;
   /** The last `seq` there is; null when there are no rows. */
   selectLast: string;
+  /** The first `seq` there is, where retention deletes rows; their entries go too then. */
+  selectFirst: string | null;
   shape(row: never): Omit<IndexedRow, 'seq' | 'id'>;
 }
 
@@ -45,6 +47,7 @@ export const SEARCH_SOURCES: readonly SearchSource[] = [
       ' WHERE seq > ? ORDER BY seq LIMIT ?',
     selectId: 'SELECT id FROM messages WHERE seq = ?',
     selectLast: 'SELECT max(seq) AS seq FROM messages',
+    selectFirst: null,
     shape: (row: MessageRow) => ({
       marks: [markOf('account', row.accountId)],
       text: messageText(row),
@@ -57,6 +60,7 @@ export const SEARCH_SOURCES: readonly SearchSource[] = [
       'SELECT seq, id, account_id AS accountId, email FROM suppressions WHERE seq > ? ORDER BY seq LIMIT ?',
     selectId: 'SELECT id FROM suppressions WHERE seq = ?',
     selectLast: 'SELECT max(seq) AS seq FROM suppressions',
+    selectFirst: null,
     shape: (row: { accountId: string; email: string }) => ({
       marks: [markOf('account', row.accountId)],
       text: fold(row.email),
@@ -70,6 +74,7 @@ export const SEARCH_SOURCES: readonly SearchSource[] = [
       ' WHERE seq > ? ORDER BY seq LIMIT ?',
     selectId: 'SELECT id FROM logs WHERE seq = ?',
     selectLast: 'SELECT max(seq) AS seq FROM logs',
+    selectFirst: 'SELECT min(seq) AS seq FROM logs',
     shape: (row: { accountId: string; method: string; status: number; path: string }) => ({
       marks: [
         markOf('account', row.accountId),

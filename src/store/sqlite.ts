@@ -13,6 +13,7 @@ import { openForReading } from './database.ts';
 import { SEARCH_FILE } from './indexer.ts';
 import { makeDataDir } from './key-file.ts';
 import { lockDirectory } from './lock.ts';
+import { purges } from './purges.ts';
 import { accountReads } from './read-accounts.ts';
 import { emailLists } from './read-emails.ts';
 import { logReads } from './read-logs.ts';
@@ -102,9 +103,10 @@ export async function openStore({
       }
     },
     async appendLogs(records) {
-      await writer.appendLogs(records);
+      await writer.writeLog('appendLogs', records);
       background.noteRows();
     },
+    ...purges(writer),
     async close() {
       // Readers first: an open reader keeps the last checkpoint from emptying the WAL.
       for (const db of [mail, logs, search]) db.close();

@@ -325,6 +325,16 @@ export interface Store {
   ): Promise<PageOf<Omit<LogRecord, 'requestBody' | 'responseBody'>>>;
   log(accountId: string, id: string): Promise<LogRecord | null>;
 
+  // retention: small steps between other writes; each returns how many rows went
+  /** Content of messages accepted before `before`, unless they still wait for delivery. */
+  purgeBodies(before: number): Promise<number>;
+  /** Events, attempts and webhook calls of messages accepted before `before`, and call attempts made before. */
+  purgeHistory(before: number): Promise<number>;
+  /** Idempotency records that have expired by `now`, and marks of suppressions removed a week before it. */
+  purgeExpired(now: number): Promise<number>;
+  /** An account's request log from before `before`. */
+  purgeLogs(accountId: string, before: number): Promise<number>;
+
   /**
    * Copies everything but the request log to `file` (which must not exist), checks the copy, and returns its
    * size and row counts. It holds every write that resolved before the call. Throws `OperatorError`.

@@ -5,7 +5,8 @@
  * compile.
  */
 import type { BeginAttempt, Store } from './store.ts';
-import type { Call, Recipient } from './rows.ts';
+import type { Call, LogRecord, Recipient } from './rows.ts';
+import type { AgingRows } from './write-retention.ts';
 
 /** The same verb without its promise. */
 export type Sync<F> = F extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never;
@@ -53,6 +54,10 @@ type Composed =
   | 'logs'
   | 'log'
   | 'backUpTo'
+  | 'purgeBodies'
+  | 'purgeHistory'
+  | 'purgeExpired'
+  | 'purgeLogs'
   | 'close';
 export type ReadName = Exclude<keyof Store, WriteName | Composed>;
 
@@ -77,12 +82,28 @@ export interface WriteSteps {
     now: number,
     limit: number,
   ): number;
+  /** Looks at `limit` bodies after the place `after`; `next` is where to go on, null at the end. */
+  purgeBodiesStep(
+    before: number,
+    after: number,
+    limit: number,
+  ): { removed: number; next: number | null };
+  purgeCallAttemptsStep(before: number, limit: number): number;
+  /** Removes at most `limit` rows from before `before`; returns how many. */
+  purgeStep(rows: AgingRows, before: number, limit: number): number;
+}
+
+/** The writes of the log file. */
+export interface LogWrites {
+  appendLogs(records: LogRecord[]): void;
+  /** Of an account's `limit` oldest rows those made before `before`; returns how many. */
+  purgeLogsStep(accountId: string, before: number, limit: number): number;
 }
 
 export type Writes = { [K in WriteName]: Sync<Store[K]> } & WriteSteps;
 
 /** A verb's name with its arguments, as it travels to the writer. */
 export interface Request {
-  name: keyof Writes;
+  name: keyof Writes | keyof LogWrites;
   args: unknown[];
 }

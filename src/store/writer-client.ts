@@ -6,10 +6,9 @@
  * and restart is the recovery path.
  */
 import type { Log } from '../base/log.ts';
-import type { LogRecord } from './rows.ts';
 import { errorOf, threadAddress } from './threads.ts';
 import type { ErrorText } from './threads.ts';
-import type { Request, Writes } from './verbs.ts';
+import type { LogWrites, Request, Writes } from './verbs.ts';
 import type { FromWriter, ToWriter } from './writer-messages.ts';
 
 interface Asked {
@@ -62,21 +61,21 @@ export class WriterClient {
     return this.perform({ name, args }) as Promise<ReturnType<Writes[K]>>;
   }
 
+  /** The same for the log file. */
+  writeLog<K extends keyof LogWrites>(
+    name: K,
+    ...args: Parameters<LogWrites[K]>
+  ): Promise<ReturnType<LogWrites[K]>> {
+    return this.perform({ name, args }) as Promise<ReturnType<LogWrites[K]>>;
+  }
+
   /** `write` for a verb that is known only by name. */
   perform(request: Request): Promise<unknown> {
-    return this.#ask((ticket) => ({ kind: 'write', ticket, request }));
-  }
-
-  appendLogs(records: LogRecord[]): Promise<void> {
-    return this.#ask((ticket) => ({ kind: 'log', ticket, records })) as Promise<void>;
-  }
-
-  #ask(build: (ticket: number) => ToWriter): Promise<unknown> {
     if (!this.#isOpen) return Promise.reject(new Error('the store is closed'));
     const ticket = this.#nextTicket++;
     return new Promise((resolve, reject) => {
       this.#asked.set(ticket, { resolve, reject });
-      this.#post(build(ticket));
+      this.#post({ kind: 'write', ticket, request });
     });
   }
 
@@ -118,6 +117,12 @@ export class WriterClient {
           if ('error' in answer) asked?.reject(errorOf(answer.error));
           else asked?.resolve(answer.value);
         }
+        break;
+      case 'held_up':
+        this.#log.warn('checkpoint_held_up', {
+          walFrames: message.frames,
+          hint: 'Something reads the database without end: a backup tool or a shell. The WAL file grows meanwhile.',
+        });
         break;
       case 'fatal':
         this.#fail(message.error);

@@ -6,82 +6,74 @@
  * thread ends the process then. Request logs are written when no mail waits.
  */
 import { join } from 'node:path';
-import type { Database } from 'bun:sqlite';
 import { openForWriting } from './database.ts';
-import { GroupCommit } from './group-commit.ts';
 import type { GroupHooks, ItemResult } from './group-commit.ts';
+import { Lane } from './lane.ts';
+import type { Waiting } from './lane.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from './migrations.ts';
-import type { LogRecord } from './rows.ts';
 import { StatusCounts } from './status-counts.ts';
 import { textOf } from './threads.ts';
-import type { Request, Writes } from './verbs.ts';
+import type { Writes } from './verbs.ts';
 import { acceptWrites } from './write-accept.ts';
 import { accountWrites } from './write-accounts.ts';
 import { attemptWrites } from './write-attempts.ts';
 import { callWrites } from './write-calls.ts';
 import { EventWriter } from './write-events.ts';
-import { logWriter } from './write-logs.ts';
+import { logWrites } from './write-logs.ts';
+import { retentionWrites } from './write-retention.ts';
 import { SuppressionWriter, suppressionWrites } from './write-suppressions.ts';
 import type { FromWriter, ToWriter } from './writer-messages.ts';
 
 declare const self: Worker;
 
-/** Log rows in one commit at most, so that mail never waits long behind them. */
-const LOGS_PER_COMMIT = 256;
-
-interface Waiting {
-  ticket: number;
-  request: Request;
-}
+/** Requests in one commit at most; log rows come many in a request, and mail shall not wait behind them. */
+const LARGEST_GROUP = { mail: 256, log: 8 };
 
 class Writer {
-  readonly #mail: Database;
-  readonly #log: Database;
-  readonly #writes: Writes;
-  readonly #commit: GroupCommit;
-  readonly #logCommit: GroupCommit;
-  readonly #appendLog: (record: LogRecord) => void;
-  #waiting: Waiting[] = [];
-  #logs: { ticket: number; records: LogRecord[] }[] = [];
+  readonly #mail: Lane;
+  readonly #log: Lane;
   #isScheduled = false;
 
   constructor(dataDir: string, now: number) {
-    this.#mail = openForWriting(join(dataDir, 'mail.db'), 'full');
-    this.#log = openForWriting(join(dataDir, 'log.db'), 'normal');
-    migrate(this.#mail, MAIL_MIGRATIONS, now);
-    migrate(this.#log, LOG_MIGRATIONS, now);
-    const counts = new StatusCounts(this.#mail);
-    const events = new EventWriter(this.#mail);
-    const suppressions = new SuppressionWriter(this.#mail);
-    this.#writes = {
-      ...accountWrites(this.#mail),
-      ...acceptWrites(this.#mail, events, counts),
-      ...attemptWrites(this.#mail, events, suppressions, counts),
-      ...callWrites(this.#mail, events),
+    const mail = openForWriting(join(dataDir, 'mail.db'), 'full');
+    const log = openForWriting(join(dataDir, 'log.db'), 'normal');
+    migrate(mail, MAIL_MIGRATIONS, now);
+    migrate(log, LOG_MIGRATIONS, now);
+    const counts = new StatusCounts(mail);
+    const events = new EventWriter(mail);
+    const suppressions = new SuppressionWriter(mail);
+    const verbs: Writes = {
+      ...accountWrites(mail),
+      ...acceptWrites(mail, events, counts),
+      ...attemptWrites(mail, events, suppressions, counts),
+      ...callWrites(mail, events),
       ...suppressionWrites(suppressions),
+      ...retentionWrites(mail),
     };
-    this.#commit = new GroupCommit(this.#mail, mailHooks(counts, events));
-    this.#logCommit = new GroupCommit(this.#log, NO_HOOKS);
-    this.#appendLog = logWriter(this.#log);
+    const hooks = mailHooks(counts, events);
+    this.#mail = new Lane({ db: mail, verbs, hooks, largestGroup: LARGEST_GROUP.mail });
+    this.#log = new Lane({
+      db: log,
+      verbs: logWrites(log),
+      hooks: NO_HOOKS,
+      largestGroup: LARGEST_GROUP.log,
+    });
   }
 
-  take(ticket: number, request: Request): void {
-    this.#waiting.push({ ticket, request });
-    this.#schedule();
-  }
-
-  takeLogs(ticket: number, records: LogRecord[]): void {
-    this.#logs.push({ ticket, records });
+  take(waiting: Waiting): void {
+    (this.#log.has(waiting.request.name) ? this.#log : this.#mail).take(waiting);
     this.#schedule();
   }
 
   /** Writes what waits, then closes both files. */
   close(): void {
-    while (this.#waiting.length > 0 || this.#logs.length > 0) this.#step();
-    for (const db of [this.#mail, this.#log]) {
-      db.run('PRAGMA wal_checkpoint(TRUNCATE)');
-      db.close();
-    }
+    while (this.#hasWork()) this.#step();
+    this.#mail.close();
+    this.#log.close();
+  }
+
+  #hasWork(): boolean {
+    return !this.#mail.isIdle || !this.#log.isIdle;
   }
 
   #schedule(): void {
@@ -91,52 +83,17 @@ class Writer {
     setImmediate(() => {
       this.#isScheduled = false;
       guard(() => this.#step());
-      if (this.#waiting.length > 0 || this.#logs.length > 0) this.#schedule();
+      if (this.#hasWork()) this.#schedule();
     });
   }
 
+  /** Log rows have their turn after every group of mail: under steady load there is always mail. */
   #step(): void {
-    // Log rows have their turn after every group of mail: under steady load there is always mail.
-    if (this.#waiting.length > 0) this.#commitMail();
-    if (this.#logs.length > 0) this.#commitLogs();
-  }
-
-  #commitMail(): void {
-    const group = this.#waiting;
-    this.#waiting = [];
-    const beganAt = performance.now();
-    const results = this.#commit.run(
-      group.map(
-        ({ request }) =>
-          () =>
-            this.#perform(request),
-      ),
-    );
-    answer(group, results, performance.now() - beganAt);
-  }
-
-  #perform({ name, args }: Request): unknown {
-    const verb = this.#writes[name] as (...args: unknown[]) => unknown;
-    return verb(...args);
-  }
-
-  #commitLogs(): void {
-    const group: { ticket: number; records: LogRecord[] }[] = [];
-    let rows = 0;
-    while (rows < LOGS_PER_COMMIT) {
-      const next = this.#logs.shift();
-      if (next === undefined) break;
-      rows += next.records.length;
-      group.push(next);
+    if (!this.#mail.isIdle) {
+      const frames = this.#mail.step(answer);
+      if (frames !== null) send({ kind: 'held_up', frames });
     }
-    const results = this.#logCommit.run(
-      group.map(
-        ({ records }) =>
-          () =>
-            records.forEach(this.#appendLog),
-      ),
-    );
-    answer(group, results, null);
+    if (!this.#log.isIdle) this.#log.step((group, results) => answer(group, results, null));
   }
 }
 
@@ -163,7 +120,7 @@ const NO_HOOKS: GroupHooks = {
 };
 
 function answer(
-  group: readonly { ticket: number }[],
+  group: readonly Waiting[],
   results: readonly ItemResult[],
   commitMs: number | null,
 ): void {
@@ -208,10 +165,7 @@ function receive(message: ToWriter): void {
       send({ kind: 'ready' });
       break;
     case 'write':
-      writer?.take(message.ticket, message.request);
-      break;
-    case 'log':
-      writer?.takeLogs(message.ticket, message.records);
+      writer?.take({ ticket: message.ticket, request: message.request });
       break;
     case 'close':
       writer?.close();

@@ -20,7 +20,7 @@ import type { EmailFilter } from '../../src/store/store.ts';
 import { acceptWrites } from '../../src/store/write-accept.ts';
 import { accountWrites } from '../../src/store/write-accounts.ts';
 import { EventWriter } from '../../src/store/write-events.ts';
-import { logWriter } from '../../src/store/write-logs.ts';
+import { logWrites } from '../../src/store/write-logs.ts';
 import { SuppressionWriter } from '../../src/store/write-suppressions.ts';
 import {
   batchOf,
@@ -42,7 +42,7 @@ interface Bench {
   mail: Database;
   log: Database;
   accept: ReturnType<typeof acceptWrites>['accept'];
-  appendLog: ReturnType<typeof logWriter>;
+  logs: ReturnType<typeof logWrites>;
   suppressions: SuppressionWriter;
 }
 
@@ -63,7 +63,7 @@ beforeEach(() => {
     mail,
     log,
     accept,
-    appendLog: logWriter(log),
+    logs: logWrites(log),
     suppressions: new SuppressionWriter(mail),
   };
 });
@@ -152,7 +152,7 @@ describe(`search (SEED=${SEED})`, () => {
     acceptSome(60);
     for (const q of [...queries, text(), text(), text()]) await check(q);
     catchUp(indexer);
-    while (indexer.mergeStep());
+    while (indexer.tidyStep());
     for (const q of [...queries, text(), text(), text()]) await check(q);
   });
 
@@ -212,7 +212,7 @@ describe(`search (SEED=${SEED})`, () => {
         path: paths[at % paths.length] ?? '',
       }),
     );
-    for (const record of records) bench.appendLog(record);
+    bench.logs.appendLogs(records);
     const reads = logReads(reader('log.db'), reader(SEARCH_FILE));
     for (const step of [() => {}, () => catchUp(indexer)]) {
       step();
@@ -292,6 +292,22 @@ describe('the index file', () => {
     catchUp(again);
     expect(await subjects('after')).toEqual(['after']);
     expect(await subjects('lost')).toEqual([]);
+  });
+
+  test('loses the entries of log rows that retention took', () => {
+    const old = Array.from({ length: 700 }, () => newLogRecord(account.id, { createdAt: 5 }));
+    bench.logs.appendLogs([...old, newLogRecord(account.id, { path: '/young' })]);
+    const indexer = newIndexer();
+    catchUp(indexer);
+    const entries = (): unknown =>
+      reader(SEARCH_FILE)
+        .prepare('SELECT rowid FROM log_pairs WHERE log_pairs MATCH ?')
+        .all('"em"');
+    expect(entries()).toHaveLength(700);
+    while (bench.logs.purgeLogsStep(account.id, 6, 100) === 100);
+    while (indexer.tidyStep());
+    expect(entries()).toHaveLength(0);
+    expect(indexer.tidyStep()).toBe(false);
   });
 
   test('is made anew when it is damaged', async () => {

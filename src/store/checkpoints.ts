@@ -1,0 +1,78 @@
+/**
+ * Checkpoints of one file: when the WAL's pages are copied into the database, and how hard to try.
+ *
+ * Promises a WAL that starts anew whenever no reader stands in the way, and that a commit never waits for
+ * a checkpoint (SQLite's own runs inside the commit; it is off). The result row is what counts: a
+ * checkpoint that readers held up looks like a success otherwise. Fails only as a write would.
+ */
+import type { Database } from 'bun:sqlite';
+import { SQLITE_FULL, primaryCode } from './group-commit.ts';
+
+/** The row that SQLite answers a checkpoint with: frames in the WAL, and of them in the database. */
+interface Row {
+  busy: number;
+  log: number;
+  checkpointed: number;
+}
+
+/** Frames are pages of 4 KiB. */
+export interface CheckpointLimits {
+  /** Frames between two checkpoints. */
+  step: number;
+  /** From here on readers are waited for, a moment each time. */
+  urgent: number;
+}
+
+export const LIMITS: CheckpointLimits = { step: 1000, urgent: 8000 };
+
+/** How long an urgent checkpoint waits for readers; reads of our own are shorter. */
+const WAIT_50_MS = 'PRAGMA busy_timeout = 50';
+
+export class Checkpoints {
+  readonly #db: Database;
+  readonly #limits: CheckpointLimits;
+  readonly #size;
+  readonly #passive;
+  readonly #restart;
+  #triedAt = 0;
+
+  constructor(db: Database, limits: CheckpointLimits = LIMITS) {
+    this.#db = db;
+    this.#limits = limits;
+    db.run('PRAGMA wal_autocheckpoint = 0');
+    this.#size = db.prepare<Row, []>('PRAGMA wal_checkpoint(NOOP)');
+    this.#passive = db.prepare<Row, []>('PRAGMA wal_checkpoint(PASSIVE)');
+    this.#restart = db.prepare<Row, []>('PRAGMA wal_checkpoint(RESTART)');
+  }
+
+  /** Call it after a commit has been answered. Returns the frames that wait when a checkpoint was held up. */
+  afterCommit(): number | null {
+    const frames = this.#size.get()?.log ?? 0;
+    if (frames < this.#triedAt) this.#triedAt = 0;
+    if (frames < this.#triedAt + this.#limits.step) return null;
+    this.#triedAt = frames;
+    try {
+      const row = frames < this.#limits.urgent ? this.#passive.get() : this.#insist();
+      const isHeldUp = row === null || row.busy !== 0 || row.checkpointed < row.log;
+      return isHeldUp && frames >= this.#limits.urgent ? frames : null;
+    } catch (error) {
+      // The pages stay in the WAL, which is safe; there will be another try.
+      if (primaryCode(error) === SQLITE_FULL) return null;
+      throw error;
+    }
+  }
+
+  /** Everything into the database and the WAL empty, for the end. */
+  finish(): void {
+    this.#db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+  }
+
+  #insist(): Row | null {
+    this.#db.run(WAIT_50_MS);
+    try {
+      return this.#restart.get();
+    } finally {
+      this.#db.run('PRAGMA busy_timeout = 0');
+    }
+  }
+}
