@@ -5,7 +5,7 @@
  */
 import { Type, type Static } from '@sinclair/typebox';
 import { makeAddress, parseAddress, type Mailbox } from '../../mail/address.ts';
-import { must, type Fault } from './check.ts';
+import { hasFault, MAX_ISSUES, must, type Fault } from './check.ts';
 
 export const Address = must(
   Type.Union([
@@ -41,7 +41,7 @@ export function readAddress(value: AddressValue, path: string, faults: Fault[]):
   return null;
 }
 
-/** The mailboxes of an address or a list; absent is an empty list. */
+/** The mailboxes of an address or a list; absent is an empty list. Items the shape refused are left out. */
 export function readAddresses(
   value: Static<typeof AddressList> | undefined,
   path: string,
@@ -52,5 +52,12 @@ export function readAddresses(
     const mailbox = readAddress(value, path, faults);
     return mailbox === null ? [] : [mailbox];
   }
-  return value.flatMap((item, at) => readAddress(item, `${path}[${at}]`, faults) ?? []);
+  const mailboxes: Mailbox[] = [];
+  for (const [at, item] of value.entries()) {
+    if (faults.length >= MAX_ISSUES) break;
+    const place = `${path}[${at}]`;
+    const mailbox = hasFault(faults, place) ? null : readAddress(item, place, faults);
+    if (mailbox !== null) mailboxes.push(mailbox);
+  }
+  return mailboxes;
 }

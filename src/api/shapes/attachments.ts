@@ -10,7 +10,7 @@ import type { DraftAttachment } from '../../flow/draft.ts';
 import { checkContentId, checkContentType, checkFilename } from '../../mail/attachments.ts';
 import { checkCharacters } from '../../mail/headers.ts';
 import { joinPath } from '../json.ts';
-import { must, withoutNulls, type Fault } from './check.ts';
+import { hasFault, must, withoutNulls, type Fault } from './check.ts';
 import { typeOfFile } from './media-types.ts';
 
 const MAX_URL_LENGTH = 2_048;
@@ -68,8 +68,9 @@ export function readAttachments(
   options: { path: string; mayLink: boolean; links: LinkedAttachment[] },
   faults: Fault[],
 ): DraftAttachment[] {
-  return values.map((value, at) => {
+  return values.flatMap((value, at) => {
     const path = `${options.path}[${at}]`;
+    if (hasFault(faults, path)) return [];
     const add = (field: string, words: string | null, isMissing = false): void => {
       if (words === null) return;
       const place = joinPath(path, field);

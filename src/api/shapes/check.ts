@@ -13,7 +13,8 @@ import { joinPath, shown } from '../json.ts';
 import type { Reader } from '../route.ts';
 
 const WORDS = Symbol('words');
-const MAX_ISSUES = 100;
+/** Most issues in one answer; beyond it nobody reads on. */
+export const MAX_ISSUES = 100;
 
 /** `schema` with the words for its fault: they follow the field's name (`must be …`). */
 export function must<T extends TSchema>(schema: T, words: string): T {
@@ -71,13 +72,23 @@ export function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
 }
 
+/** Whether something is wrong with the value at `path`, or inside it. */
+export function hasFault(faults: readonly Fault[], path: string): boolean {
+  return faults.some((fault) => {
+    const rest = fault.path.slice(path.length);
+    return (
+      fault.path.startsWith(path) && (rest === '' || rest.startsWith('.') || rest.startsWith('['))
+    );
+  });
+}
+
 /** The refusal for these faults, under the name that client libraries branch on (decisions, Errors). */
 export function refusalFor(faults: readonly Fault[]): ReturnType<typeof validationFailed> {
   const missing = faults.filter(({ isMissing }) => isMissing);
   const first = missing[0] ?? faults[0];
   const ordered = first === undefined ? faults : [first, ...faults.filter((one) => one !== first)];
   return validationFailed(
-    ordered.map(({ path, message }) => ({ path, message })),
+    ordered.slice(0, MAX_ISSUES).map(({ path, message }) => ({ path, message })),
     { name: nameOf(first) },
   );
 }

@@ -17,7 +17,7 @@ import type { Tag } from '../../store/rows.ts';
 import { joinPath, shown } from '../json.ts';
 import { readAddress, readAddresses } from './addresses.ts';
 import { readAttachments, tidyAttachments, type LinkedAttachment } from './attachments.ts';
-import { Shape, withoutNulls, type Fault } from './check.ts';
+import { hasFault, Shape, withoutNulls, type Fault } from './check.ts';
 import { FullEmail, PluralEmail, REFUSED, SingularEmail } from './email-fields.ts';
 
 /** Which fields an email may have: `full` everything, `plural` what `POST /emails` takes, `singular` the older family. */
@@ -118,21 +118,19 @@ function knownFields(value: unknown, { kind, at }: EmailRules, faults: Fault[]):
   return fields;
 }
 
+/** The fields that can be read: lists stay although an item is broken, the other items have a say. */
 function pick(
   fields: Record<string, unknown>,
   faults: readonly Fault[],
   at: string,
 ): Record<string, unknown> {
   if (faults.length === 0) return fields;
-  const isBroken = (field: string): boolean => {
+  const isReadable = ([field, value]: [string, unknown]): boolean => {
     const path = joinPath(at, shown(field));
-    return faults.some(
-      (one) =>
-        one.path === path ||
-        (/^[.[]/.test(one.path.slice(path.length)) && one.path.startsWith(path)),
-    );
+    if (field !== 'tags' && Array.isArray(value)) return !faults.some((one) => one.path === path);
+    return !hasFault(faults, path);
   };
-  return Object.fromEntries(Object.entries(fields).filter(([field]) => !isBroken(field)));
+  return Object.fromEntries(Object.entries(fields).filter(isReadable));
 }
 
 function readHeaders(

@@ -1,0 +1,186 @@
+/**
+ * Sentences about webhook endpoints and suppressions.
+ */
+import { expect } from 'bun:test';
+import type { Sent } from '../api/bench.ts';
+import type { Row } from './row.ts';
+import { expectError, issuePaths, type Target } from './target.ts';
+
+const fresh = (word: string): string => `${word}-${Date.now()}-${Math.floor(Math.random() * 1e6)}`;
+const remove = (t: Target, path: string): Promise<Sent> =>
+  t.ask({ path, method: 'DELETE', key: t.other });
+const hook = (t: Target, over: object = {}): Promise<Sent> =>
+  t.ask({
+    path: '/webhooks',
+    key: t.other,
+    body: { endpoint: `https://${fresh('h')}.example.com/in`, ...over },
+  });
+
+export const WEBHOOKS: readonly Row[] = [
+  {
+    section: 'Webhook endpoints',
+    says: 'CreatedWebhook: signing_secret and secret, shown once; Webhook has no secret',
+    async run(t) {
+      const made = await hook(t, { events: ['email.sent', 'email.opened'] });
+      expect(made.status).toBe(201);
+      expect(Object.keys(made.json).sort()).toEqual(
+        'created_at endpoint events id object secret signing_secret url'.split(' '),
+      );
+      expect(made.json.signing_secret).toMatch(/^whsec_[A-Za-z0-9+/]+=*$/);
+      expect(made.json.secret).toBe(made.json.signing_secret);
+      const found = await t.ask({ path: `/webhooks/${made.json.id}`, key: t.other });
+      expect(found.json).toEqual({
+        object: 'webhook',
+        id: made.json.id,
+        url: made.json.url,
+        endpoint: made.json.url,
+        events: ['email.sent', 'email.opened'],
+        status: 'active',
+        failure_count: 0,
+        last_failure_at: null,
+        created_at: made.json.created_at,
+      });
+      const removed = await remove(t, `/webhooks/${made.json.id}`);
+      expect(removed.json).toEqual({
+        object: 'webhook',
+        id: made.json.id,
+        deleted: true,
+        status: 'deleted',
+      });
+    },
+  },
+  {
+    section: 'Webhook endpoints',
+    says: 'endpoint is a public https URL; events are of the allowed names',
+    async run(t) {
+      for (const [body, path] of [
+        [{ endpoint: 'http://a.example.com/' }, 'endpoint'],
+        [{ endpoint: 'https://10.0.0.1/' }, 'endpoint'],
+        [{ endpoint: 'https://u:p@a.example.com/' }, 'endpoint'],
+        [{ endpoint: 'nonsense' }, 'endpoint'],
+        [{ endpoint: 'https://a.example.com/', events: ['email.received'] }, 'events[0]'],
+        [{ endpoint: 'https://a.example.com/', events: 'email.sent' }, 'events'],
+        [{ events: [] }, 'endpoint'],
+      ] as const) {
+        const sent = await t.ask({ path: '/webhooks', key: t.other, body });
+        expectError(sent, 422, 'validation_failed');
+        expect(issuePaths(sent)).toEqual([path]);
+      }
+    },
+  },
+  {
+    section: 'Webhook endpoints',
+    says: 'PATCH, enable, deliveries, test, replay and a new secret',
+    async run(t) {
+      const made = await hook(t);
+      const path = `/webhooks/${made.json.id}`;
+      const off = await t.ask({
+        path,
+        method: 'PATCH',
+        key: t.other,
+        body: { status: 'disabled', events: ['email.bounced'] },
+      });
+      expect(off.json).toMatchObject({
+        id: made.json.id,
+        status: 'disabled',
+        events: ['email.bounced'],
+      });
+      const on = await t.ask({ path: `${path}/enable`, method: 'POST', key: t.other });
+      expect(on.json).toEqual({ id: made.json.id, status: 'active' });
+      const tried = await t.ask({ path: `${path}/test`, method: 'POST', key: t.other });
+      expect(tried.json).toMatchObject({ ok: false, error: expect.any(String) });
+      const list = await t.ask({ path: `${path}/deliveries?limit=1`, key: t.other });
+      expect(list.json.data[0]).toMatchObject({
+        event_type: 'webhook.test',
+        ok: false,
+        attempt: 1,
+      });
+      const again = await t.ask({
+        path: `${path}/replay`,
+        key: t.other,
+        body: { since: new Date().toISOString() },
+      });
+      expect(again.json).toEqual({ id: made.json.id, replayed: 0 });
+      const rotated = await t.ask({ path: `${path}/rotate-secret`, method: 'POST', key: t.other });
+      expect(rotated.json.signing_secret).not.toBe(made.json.signing_secret);
+      await remove(t, path);
+    },
+  },
+  {
+    section: 'Limits',
+    says: 'At most 10 endpoints per account',
+    async run(t) {
+      const made: string[] = [];
+      for (;;) {
+        const sent = await hook(t);
+        if (sent.status !== 201) {
+          expectError(sent, 403, 'forbidden', 'invalid_access');
+          break;
+        }
+        made.push(sent.json.id);
+        expect(made.length).toBeLessThanOrEqual(10);
+      }
+      const { json } = await t.ask({ path: '/webhooks', key: t.other });
+      expect([json.data.length, json.has_more]).toEqual([10, false]);
+      for (const id of made) await remove(t, `/webhooks/${id}`);
+    },
+  },
+  {
+    section: 'Suppressions',
+    says: 'POST /suppressions: {email, reason, created_at}; the address is kept in lower case',
+    async run(t) {
+      const name = fresh('Ann');
+      const made = await t.ask({
+        path: '/suppressions',
+        key: t.other,
+        body: { email: `${name}@Example.COM` },
+      });
+      expect(made.status).toBe(201);
+      expect(made.json).toMatchObject({
+        email: `${name}@example.com`.toLowerCase(),
+        reason: 'manual',
+        created_at: expect.any(String),
+      });
+      const found = await t.ask({
+        path: `/suppressions/${encodeURIComponent(`${name}@example.com`)}`,
+        key: t.other,
+      });
+      expect(found.json.email).toBe(made.json.email);
+    },
+  },
+  {
+    section: 'Suppressions',
+    says: 'Only manual suppressions can be removed; others answer 403',
+    async run(t) {
+      for (const reason of ['hard_bounce', 'complaint', 'unsubscribe']) {
+        const email = `${fresh(reason)}@example.com`;
+        await t.ask({ path: '/suppressions', key: t.other, body: { email, reason } });
+        expectError(await remove(t, `/suppressions/${email}`), 403, 'forbidden', 'invalid_access');
+      }
+      const email = `${fresh('manual')}@example.com`;
+      await t.ask({ path: '/suppressions', key: t.other, body: { email, reason: 'manual' } });
+      const removed = await remove(t, `/suppressions/${encodeURIComponent(email)}`);
+      expect(removed.json).toMatchObject({ email, status: 'removed' });
+      expectError(await remove(t, `/suppressions/${email}`), 404, 'not_found');
+      expectError(await remove(t, '/suppressions/no-address'), 404, 'not_found');
+    },
+  },
+  {
+    section: 'Suppressions',
+    says: 'after is the email address of the last item; a cursor holds when its row has been removed',
+    async run(t) {
+      const word = fresh('page');
+      const emails = [0, 1, 2].map((at) => `${word}.${at}@example.com`);
+      for (const email of emails)
+        await t.ask({ path: '/suppressions', key: t.other, body: { email } });
+      const first = await t.ask({ path: `/suppressions?q=${word}&limit=2`, key: t.other });
+      expect(first.json).toMatchObject({ has_more: true, next: emails[1] });
+      await remove(t, `/suppressions/${emails[1]}`);
+      const rest = await t.ask({
+        path: `/suppressions?q=${word}&limit=2&after=${encodeURIComponent(first.json.next)}`,
+        key: t.other,
+      });
+      expect(rest.json.data.map(({ email }: { email: string }) => email)).toEqual([emails[0]]);
+    },
+  },
+];

@@ -1,0 +1,162 @@
+/**
+ * What a scenario talks to: an appliance with three accounts, seen only through HTTP.
+ *
+ * One target is the API in this process, the other the compiled binary. Promises verified domains, so
+ * that every sentence about sending can be tried, and accounts of their own for sentences about limits.
+ */
+import { afterAll, beforeAll, expect } from 'bun:test';
+import { askApi, openBench, type Ask, type Sent } from '../api/bench.ts';
+import { BinaryAppliance } from '../rig/binary.ts';
+import { startNames } from '../rig/names.ts';
+
+export interface Target {
+  ask: (what: Ask) => Promise<Sent>;
+  /** Keys of the first account: full access, sending only, sandbox. */
+  full: string;
+  send: string;
+  test: string;
+  /** Full-access keys of other accounts; `starter` has the plan in `STARTER`. */
+  other: string;
+  starter: string;
+  /** Verified domain of the first account, and of the starter account. */
+  domain: string;
+  starterDomain: string;
+  close: () => Promise<void>;
+}
+
+/** The plan `starter` as the config file says it. */
+export const STARTER_TOML = `
+[[plans]]
+id = "starter"
+included_emails = 5
+max_domains = 2
+daily_limit = 3
+rate_per_second = 2
+reads_per_minute = 5
+attachment_bytes = 1_000
+`;
+
+const DOMAIN = 'shop.example.com';
+const STARTER_DOMAIN = 'small.example.com';
+
+/** The API over the real store, without a socket. */
+export async function openInProcess(): Promise<Target> {
+  const bench = await openBench();
+  const [main, other, starter] = [
+    await bench.account('main'),
+    await bench.account('other'),
+    await bench.account('small', 'starter'),
+  ];
+  await bench.domain(main, DOMAIN);
+  await bench.domain(starter, STARTER_DOMAIN);
+  return {
+    ask: bench.ask,
+    full: await bench.key(main),
+    send: await bench.key(main, 'sending_access'),
+    test: await bench.key(main, 'full_access', true),
+    other: await bench.key(other),
+    starter: await bench.key(starter),
+    domain: DOMAIN,
+    starterDomain: STARTER_DOMAIN,
+    close: bench.close,
+  };
+}
+
+/** The compiled binary in capture mode, with DNS of the rig. */
+export async function openBinary(): Promise<Target> {
+  const names = await startNames();
+  const { host, port } = names.listen;
+  names.set('*.example.com', 'A', ['127.0.0.1']);
+  const appliance = await BinaryAppliance.start({
+    config: `[delivery]\nmode = "capture"\n[dns]\nservers = ["${host}:${port}"]\n[webhooks]\nallow_networks = ["127.0.0.0/8"]\n${STARTER_TOML}`,
+  });
+  const key = async (account: string, ...flags: string[]): Promise<string> => {
+    const made = await appliance.json([
+      'key',
+      'create',
+      '--account',
+      account,
+      '--name',
+      'scenario',
+      ...flags,
+    ]);
+    return String(made['token']);
+  };
+  const ask = (what: Ask): Promise<Sent> => askApi(fetch, appliance.url, what);
+  const full = ['--permission', 'full_access'];
+  await appliance.json(['account', 'create', 'other']);
+  await appliance.json(['account', 'create', 'small', '--plan', 'starter']);
+  const target: Target = {
+    ask,
+    full: await key('default', ...full),
+    send: await key('default', '--permission', 'sending_access'),
+    test: await key('default', ...full, '--test'),
+    other: await key('other', ...full),
+    starter: await key('small', ...full),
+    domain: DOMAIN,
+    starterDomain: STARTER_DOMAIN,
+    async close() {
+      await appliance.stop();
+      await names.stop();
+    },
+  };
+  await publish(target, target.full, DOMAIN);
+  await publish(target, target.starter, STARTER_DOMAIN);
+  return target;
+
+  async function publish({ ask }: Target, owner: string, name: string): Promise<void> {
+    const added = await ask({ path: '/domains', key: owner, body: { name } });
+    for (const record of added.json.records) {
+      names.set(record.name, record.type, [record.value]);
+    }
+    const checked = await ask({
+      path: `/domains/${added.json.id}/verify`,
+      method: 'POST',
+      key: owner,
+    });
+    if (checked.json.status !== 'verified') throw new Error(`not verified: ${checked.text}`);
+  }
+}
+
+/** Opens a target for the tests of a file. */
+export function useTarget(open: () => Promise<Target>): () => Target {
+  let target: Target | null = null;
+  beforeAll(async () => {
+    target = await open();
+  }, 60_000);
+  afterAll(async () => {
+    await target?.close();
+  });
+  return () => {
+    if (target === null) throw new Error('the target is not open');
+    return target;
+  };
+}
+
+/** The body that every refusal has (interface, Error body). */
+export function expectError(sent: Sent, status: number, code: string, name?: string): void {
+  expect({ status: sent.status, code: sent.json?.code }).toEqual({ status, code });
+  const { statusCode, message, request_id, error } = sent.json;
+  expect(statusCode).toBe(status);
+  expect(typeof message).toBe('string');
+  expect(request_id).toBe(sent.headers.get('x-request-id'));
+  expect(error).toEqual({ statusCode: status, name: sent.json.name, message });
+  expect(sent.headers.get('content-type')).toStartWith('application/json');
+  if (name !== undefined) expect(sent.json.name).toBe(name);
+}
+
+/** Paths of the issues of a 422. */
+export function issuePaths(sent: Sent): string[] {
+  return (sent.json.detail.issues as { path: string }[]).map(({ path }) => path);
+}
+
+/** An email that is accepted; `over` changes it. */
+export function email(t: Pick<Target, 'domain'>, over: Record<string, unknown> = {}): object {
+  return {
+    from: `Shop <hello@${t.domain}>`,
+    to: 'delivered@sandbox.test',
+    subject: 'Your receipt',
+    text: 'Thank you.',
+    ...over,
+  };
+}
