@@ -3,7 +3,8 @@
  *
  * Promises that the same input gives the same bytes, that lines end in CRLF and hold at most 998 bytes,
  * that everything is 7-bit (but addresses that only SMTPUTF8 can carry), and that no Bcc is written.
- * The header is written here alone; nodemailer's MailComposer makes the MIME parts. Throws for input
+ * The header is written here alone; the parts by `mime-write.ts`, or with attachments by nodemailer's
+ * MailComposer. Throws for input
  * that the doors should have refused: control characters, reserved or impossible names.
  */
 import { createHash } from 'node:crypto';
@@ -20,6 +21,10 @@ import {
   writeField,
 } from './headers.ts';
 import { MAX_LINE_BYTES, longestLine, normalizeLines } from './lines.ts';
+import { writeMime } from './mime-write.ts';
+
+/** `=_` can not occur in quoted-printable (RFC 2045 section 6.7, note 1) nor in base64. */
+const BOUNDARY_PREFIX = '=_pr';
 
 export type { ComposeAttachment } from './attachments.ts';
 
@@ -108,15 +113,20 @@ function wireMailbox(text: string, mayUseUtf8: boolean): string {
 
 /** The MIME fields and the body: everything behind our own fields. */
 async function mimeParts(input: ComposeInput): Promise<Buffer> {
+  const text = input.text === null ? null : normalizeText(input.text);
+  const html = input.html === null ? null : normalizeText(input.html);
+  const hash = createHash('sha256').update(input.messageId).digest('hex').slice(0, 32);
+  if (input.attachments.length === 0) {
+    return Buffer.from(writeMime(text, html, `${BOUNDARY_PREFIX}-${hash}`), 'latin1');
+  }
   const message = new MailComposer({
-    ...(input.text !== null && { text: normalizeText(input.text) }),
-    ...(input.html !== null && { html: normalizeText(input.html) }),
+    ...(text !== null && { text }),
+    ...(html !== null && { html }),
     attachments: mimeAttachments(input.attachments, input.html ?? ''),
     messageId: input.messageId,
     date: input.date,
-    // `=_` can not occur in quoted-printable (RFC 2045 section 6.7, note 1) nor in base64.
-    boundaryPrefix: '=_pr',
-    baseBoundary: createHash('sha256').update(input.messageId).digest('hex').slice(0, 32),
+    boundaryPrefix: BOUNDARY_PREFIX,
+    baseBoundary: hash,
     disableFileAccess: true,
     disableUrlAccess: true,
     newline: 'win',

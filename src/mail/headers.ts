@@ -101,6 +101,7 @@ export function writeField(name: string, value: string): string {
 export function foldField(name: string, value: string): string {
   const trimmed = value.trim();
   if (trimmed === '') return `${name}:\r\n`;
+  if (name.length + trimmed.length + 2 <= FOLD_AT) return `${name}: ${trimmed}\r\n`;
   const lines: string[] = [];
   let line = `${name}:`;
   for (const piece of foldable(` ${trimmed}`)) {

@@ -8,8 +8,7 @@
 import { MAX_LINE_BYTES, longestLine } from './lines.ts';
 import { decodeBody } from './mime-text.ts';
 import { fieldValue, partsOf, type MimePart } from './mime-tree.ts';
-
-const CODED_LINE = 76;
+import { base64Lines, quotedPrintable } from './transfer-encoding.ts';
 
 export interface RepairedBody {
   /** Ends in CRLF. */
@@ -53,7 +52,7 @@ function recode(bytes: Buffer, part: MimePart): { encoding: string; text: string
   const isBase64 = /base64/i.test(fieldValue(bytes, part, 'content-transfer-encoding') ?? '');
   return part.contentType.startsWith('text/') && !isBase64
     ? { encoding: 'quoted-printable', text: quotedPrintable(content) }
-    : { encoding: 'base64', text: wrap(content.toString('base64')) };
+    : { encoding: 'base64', text: base64Lines(content) };
 }
 
 /** A leaf part with its header, encoded anew. */
@@ -64,47 +63,6 @@ function recodePart(bytes: Buffer, part: MimePart): string {
     .map((field) => bytes.toString('latin1', field.start, field.end))
     .join('');
   return `${fields}Content-Transfer-Encoding: ${encoding}\r\n\r\n${text}`;
-}
-
-/** Quoted-printable of RFC 2045 section 6.7; CRLF stays a line end. */
-export function quotedPrintable(content: Buffer): string {
-  return content
-    .toString('latin1')
-    .split('\r\n')
-    .map((line) => softBreaks(codeLine(line)))
-    .join('\r\n');
-}
-
-function codeLine(line: string): string {
-  const coded = line.replace(/[^\t\x20-\x3c\x3e-\x7e]/g, hex);
-  // White space at the end of a line would be lost on the way.
-  return coded.replace(/[\t ]$/, hex);
-}
-
-function hex(character: string): string {
-  return `=${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
-}
-
-function softBreaks(line: string): string {
-  if (line.length <= CODED_LINE) return line;
-  const pieces: string[] = [];
-  for (let at = 0; at < line.length;) {
-    if (line.length - at <= CODED_LINE) {
-      pieces.push(line.slice(at));
-      break;
-    }
-    let end = at + CODED_LINE - 1;
-    // An escape of three characters stays whole.
-    if (line[end - 1] === '=') end -= 1;
-    else if (line[end - 2] === '=') end -= 2;
-    pieces.push(`${line.slice(at, end)}=`);
-    at = end;
-  }
-  return pieces.join('\r\n');
-}
-
-function wrap(text: string): string {
-  return text.replace(/.{76}(?=.)/g, '$&\r\n');
 }
 
 /** Preambles, epilogues and single bodies: too long a line becomes several, a NUL a space. */
