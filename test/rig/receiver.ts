@@ -57,6 +57,8 @@ export interface Receiver {
   messages: Arrivals<ReceivedMessage>;
   /** Connections taken so far. */
   connections(): number;
+  /** Sessions open now. */
+  openSessions(): number;
   stop(): Promise<void>;
 }
 
@@ -122,6 +124,7 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
     script,
     messages,
     connections: () => numbers.size,
+    openSessions: () => server.connections.size,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
