@@ -28,9 +28,18 @@ bun_below() {
   first_pinned "$1"/node_modules/@oven/bun-*/bin/bun "$1"/node_modules/bun/bin/bun.exe
 }
 
+# Node and Bun bring certificate authorities of their own; the machine may trust more, a company's proxy for one.
+trust_the_machine() {
+  local file
+  for file in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
+    if [ -z "${NODE_EXTRA_CA_CERTS:-}" ] && [ -r "$file" ]; then export NODE_EXTRA_CA_CERTS=$file; fi
+  done
+}
+
 install_packages() {
   local stamp=node_modules/.installed-lock bootstrap='' installer registry cafile
   if [ -f "$stamp" ] && cmp -s bun.lock "$stamp" && bun_below "$ROOT" >/dev/null; then return 0; fi
+  trust_the_machine
   if ! installer=$(bun_below "$ROOT" || first_pinned "$(command -v bun || true)"); then
     if ! command -v npm >/dev/null; then
       echo "Needs Bun $(pinned_bun), or node with npm to get it." >&2
@@ -38,18 +47,19 @@ install_packages() {
     fi
     echo "Getting Bun $(pinned_bun) from npm ..." >&2
     bootstrap=$(mktemp -d)
-    npm install --silent --no-save --ignore-scripts --no-audit --no-fund --prefix "$bootstrap" \
+    npm install --loglevel=error --no-save --ignore-scripts --no-audit --no-fund --prefix "$bootstrap" \
       "bun@$(pinned_bun)" >&2
     installer=$(bun_below "$bootstrap")
   fi
   # Bun does not read npm's global settings: a registry or certificate set there is handed over.
   local options=()
+  cafile=${NODE_EXTRA_CA_CERTS:-}
   if command -v npm >/dev/null; then
     registry=$(npm config get registry 2>/dev/null || true)
-    cafile=$(npm config get cafile 2>/dev/null || true)
     case "$registry" in http*) options+=(--registry "$registry") ;; esac
-    if [ -f "$cafile" ]; then options+=(--cafile "$cafile"); fi
+    if [ -f "$(npm config get cafile 2>/dev/null)" ]; then cafile=$(npm config get cafile); fi
   fi
+  if [ -n "$cafile" ]; then options+=(--cafile "$cafile"); fi
   echo "Installing packages ..." >&2
   "$installer" install --frozen-lockfile --ignore-scripts "${options[@]}" >&2
   cp bun.lock "$stamp"
