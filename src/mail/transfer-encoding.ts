@@ -40,7 +40,8 @@ function codeLine(line: string): string {
     : line;
   // White space at the end of a line would be lost on the way.
   if (/[\t ]$/.test(coded)) coded = coded.slice(0, -1) + hex(coded.slice(-1));
-  if (coded.length <= MAX_LINE_LENGTH) return hideStart(coded);
+  // Two characters are kept free for an escape at the start.
+  if (coded.length <= MAX_LINE_LENGTH - 2) return hideStart(coded);
   const pieces: string[] = [];
   for (let at = 0; at < coded.length;) {
     let end = coded.length;
