@@ -25,6 +25,7 @@ const TARGETS: Record<string, { target: string; package: string }> = {
 const WORKERS = ['src/store/writer.ts', 'src/store/background.ts'];
 
 function commit(): string {
+  if (Bun.which('git') === null) return 'unknown';
   const run = Bun.spawnSync(['git', 'rev-parse', '--short=12', 'HEAD'], {
     cwd: ROOT,
     stderr: 'ignore',
