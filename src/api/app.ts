@@ -17,7 +17,7 @@ import { RateWindows } from './rate-windows.ts';
 import { referenceRoutes } from './reference.ts';
 import { RequestLog } from './request-log.ts';
 import type { Doors, Route } from './route.ts';
-import { OTHER_ROUTES, ROUTES } from './routes.ts';
+import { NOT_OFFERED_ROUTES, ROUTES } from './routes.ts';
 
 export interface Api {
   /** The rate windows, shared with SMTP submission so that one account has one rate. */
@@ -56,7 +56,7 @@ export function createApi(ctx: Context, doors: Doors): Api {
       peer: peers.get(context.request)?.peer ?? null,
       params: decoded(context.params),
     });
-  const app = mount([...ROUTES, ...OTHER_ROUTES, ...referenceRoutes(ROUTES)], handle);
+  const app = mount([...ROUTES, ...NOT_OFFERED_ROUTES, ...referenceRoutes(ROUTES)], handle);
   return {
     rates,
     async handle(request, peer = null) {

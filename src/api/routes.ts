@@ -33,4 +33,4 @@ export const ROUTES: readonly Route[] = [
 ];
 
 /** What client libraries call besides. */
-export const OTHER_ROUTES: readonly Route[] = notOfferedRoutes;
+export const NOT_OFFERED_ROUTES: readonly Route[] = notOfferedRoutes;
