@@ -1,0 +1,157 @@
+/**
+ * The request log: what is in a row, and what never is.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { logBody } from '../../src/api/redaction.ts';
+import { openBench, type Bench, type Sent } from './bench.ts';
+
+let bench: Bench;
+let key: string;
+let send: string;
+let accountId: string;
+
+beforeAll(async () => {
+  bench = await openBench();
+  const account = await bench.account('logged', 'fast');
+  await bench.domain(account, 'own.example.com');
+  accountId = account.id;
+  key = await bench.key(account);
+  send = await bench.key(account, 'sending_access');
+});
+
+afterAll(() => bench.close());
+
+const EMAIL = { from: 'a@own.example.com', to: 'delivered@sandbox.test', subject: 's', text: 't' };
+const rowOf = (sent: Sent): Promise<Sent> =>
+  bench.ask({ path: `/logs/${sent.headers.get('x-request-id')}`, key });
+
+test('a full record has every field of the interface', async () => {
+  const sent = await bench.ask({
+    path: '/v1/emails',
+    key: send,
+    body: EMAIL,
+    headers: { 'user-agent': 'shop/1.0' },
+  });
+  const { json } = await rowOf(sent);
+  expect(json).toMatchObject({
+    object: 'log',
+    id: sent.headers.get('x-request-id'),
+    method: 'POST',
+    path: '/v1/emails',
+    status: 200,
+    message_id: sent.json.id,
+    key_name: 'bench',
+    key_scope: 'send',
+    user_agent: 'shop/1.0',
+    ip: '127.0.0.1',
+    request_body: JSON.stringify(EMAIL),
+    response_body: sent.text,
+  });
+  for (const field of ['account_id', 'key_id', 'duration_ms', 'created_at'])
+    expect(json).toHaveProperty(field);
+});
+
+test('refused requests with a valid key are logged, also unknown routes; others are not', async () => {
+  for (const what of [
+    { path: '/emails', key: send, body: {} },
+    { path: '/domains', key: send },
+    { path: '/nothing', key },
+    { path: '/usage', method: 'DELETE', key },
+    { path: '/emails', key, raw: '{' },
+  ]) {
+    const sent = await bench.ask(what);
+    expect((await rowOf(sent)).json.status).toBe(sent.status);
+  }
+  const stranger = await bench.ask({ path: '/domains' });
+  expect((await rowOf(stranger)).status).toBe(404);
+});
+
+test('the client behind a trusted proxy is the one that is logged', async () => {
+  for (const [forwarded, ip] of [
+    ['203.0.113.7', '203.0.113.7'],
+    ['198.51.100.1, 203.0.113.7', '203.0.113.7'],
+    ['203.0.113.7, 127.0.0.9', '203.0.113.7'],
+    ['nonsense', '127.0.0.1'],
+    ['2001:db8::7', '2001:db8::7'],
+  ]) {
+    const sent = await bench.ask({
+      path: '/usage',
+      key,
+      headers: { 'x-forwarded-for': forwarded ?? '' },
+    });
+    expect((await rowOf(sent)).json.ip).toBe(ip);
+  }
+});
+
+test('no key, secret or attachment reaches a row', async () => {
+  const made = await bench.ask({ path: '/api-keys', key, body: { name: 'hidden' } });
+  const hook = await bench.ask({
+    path: '/webhooks',
+    key,
+    body: { endpoint: 'https://h.example.com/' },
+  });
+  const rotated = await bench.ask({
+    path: `/webhooks/${hook.json.id}/rotate-secret`,
+    method: 'POST',
+    key,
+  });
+  const content = Buffer.from('the attached words').toString('base64');
+  const sent = await bench.ask({
+    path: '/emails/batch',
+    key,
+    body: [{ ...EMAIL, attachments: [{ filename: 'a.txt', content }] }],
+  });
+  const broken = await bench.ask({
+    path: '/emails/batch',
+    key,
+    raw: `[{"attachments":[{"content":"${content}"`,
+  });
+  const escaped = await bench.ask({
+    path: '/emails/batch',
+    key,
+    raw: `[{"attachments":[{"filename":"a","cont\\u0065nt":"${content}"}]}]`,
+  });
+  for (const one of [made, hook, rotated, sent, broken, escaped]) {
+    const { text } = await rowOf(one);
+    for (const secret of [made.json.token, hook.json.secret, rotated.json.secret, content, key]) {
+      expect(text).not.toContain(secret);
+    }
+  }
+  expect((await rowOf(sent)).json.request_body).toContain('a.txt');
+});
+
+describe('bodies in the log', () => {
+  test('are cut at 16 KiB of UTF-8 without half a character', () => {
+    const long = logBody(`"${'ü'.repeat(20_000)}"`) ?? '';
+    expect(Buffer.byteLength(long)).toBeLessThanOrEqual(16 * 1024);
+    expect(Buffer.byteLength(long)).toBeGreaterThan(16 * 1024 - 4);
+    expect(long).not.toContain('\ufffd');
+  });
+
+  test('that are empty are null', () => {
+    expect([logBody(null), logBody('')]).toEqual([null, null]);
+  });
+
+  test('keep what only looks like a secret', () => {
+    expect(logBody('{"subject":"your key","tags":{"kind":"x"}}')).toContain('your key');
+  });
+});
+
+test('rows are written by themselves, without anybody reading', async () => {
+  const sent = await bench.ask({ path: '/usage', key });
+  const id = String(sent.headers.get('x-request-id'));
+  const deadline = Date.now() + 5_000;
+  for (;;) {
+    const rows = await bench.ctx.store.logs(accountId, {
+      limit: 5,
+      after: null,
+      before: null,
+      q: null,
+      status: null,
+      method: null,
+    });
+    if (rows.rows.some((row) => row.id === id)) return;
+    if (Date.now() > deadline) throw new Error('the row never came');
+    await Bun.sleep(20);
+  }
+});
