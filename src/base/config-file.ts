@@ -25,6 +25,7 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** The certificate authority asked by default. */
 const LETS_ENCRYPT = 'https://acme-v02.api.letsencrypt.org/directory';
 const HOURS_48_MS = 48 * 3_600_000;
+const DAYS_365_MS = 365 * 86_400_000;
 const DAYS_30_MS = 30 * 86_400_000;
 const MANY = 1_000_000_000;
 
@@ -99,11 +100,11 @@ function readSmallTables(
   top: ConfigTable,
 ): Pick<
   Config,
-  'dnsServers' | 'extraCaFile' | 'acme' | 'api' | 'limits' | 'webhooks' | 'retention'
+  'dnsServers' | 'extraCaFile' | 'acme' | 'api' | 'limits' | 'webhooks' | 'retention' | 'brake'
 > {
   const [dns, tls, api] = [top.table('dns'), top.table('tls'), top.table('api')];
   const [limits, webhooks] = [top.table('limits'), top.table('webhooks')];
-  const retention = top.table('retention');
+  const [retention, brake] = [top.table('retention'), top.table('brake')];
   const keys = {
     dnsServers: dns.read('servers', value.listOf(value.listenAddress), []),
     extraCaFile: readFilePath(tls, 'extra_ca_file'),
@@ -114,9 +115,16 @@ function readSmallTables(
     },
     limits: { recipients: limits.read('recipients', value.wholeNumber(1, 1000), 50) },
     webhooks: { allowNetworks: webhooks.read('allow_networks', value.listOf(value.network), []) },
-    retention: { bodiesMs: retention.read('bodies', value.duration(0), DAYS_30_MS) },
+    retention: {
+      bodiesMs: retention.read('bodies', value.duration(0), DAYS_30_MS),
+      historyMs: retention.read('history', value.duration(DAYS_30_MS), DAYS_365_MS),
+    },
+    brake: {
+      bouncesPer1000: brake.read('bounces_per_1000', value.wholeNumber(0, 1000), 100),
+      complaintsPer1000: brake.read('complaints_per_1000', value.wholeNumber(0, 1000), 5),
+    },
   };
-  for (const table of [dns, tls, api, limits, webhooks, retention]) table.refuseOthers();
+  for (const table of [dns, tls, api, limits, webhooks, retention, brake]) table.refuseOthers();
   return keys;
 }
 

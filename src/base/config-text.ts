@@ -122,6 +122,15 @@ allow_networks = []
 [retention]
 # How long html, text, headers and attachments are kept; "0" = not once a message is final. Default: "30d".
 bodies = "30d"
+# How long events, delivery attempts and webhook calls are kept; the email itself stays listed. At least "30d".
+# Default: "365d".
+history = "365d"
+
+[brake]
+# An account is paused when, over the last day or week, so many of 1,000 emails bounced for good or were complained
+# about; 0 = never. Defaults: 100 and 5, where Amazon SES pauses an account too (10 % and 0.5 %).
+bounces_per_1000 = 100
+complaints_per_1000 = 5
 
 # Plans limit accounts; "unlimited" is built in and is every account's default. Repeat the table for more.
 # Without a key, its limit does not exist, unless a default is named.

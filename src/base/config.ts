@@ -93,7 +93,10 @@ export interface Config {
   api: { singleSend: 'basic' | 'full'; region: string };
   limits: { recipients: number };
   webhooks: { allowNetworks: string[] };
-  retention: { bodiesMs: number };
+  /** `historyMs`: events, attempts and webhook calls; absent: a year. */
+  retention: { bodiesMs: number; historyMs?: number };
+  /** Rates past which an account is paused, in emails of 1,000; 0: never. Absent: those of config-file.ts. */
+  brake?: { bouncesPer1000: number; complaintsPer1000: number };
   /** By id; always holds `unlimited`. */
   plans: ReadonlyMap<string, Plan>;
 }

@@ -36,7 +36,8 @@ describe('defaults', () => {
       dnsServers: [],
       api: { singleSend: 'basic', region: 'us-east-1' },
       limits: { recipients: 50 },
-      retention: { bodiesMs: 2_592_000_000 },
+      retention: { bodiesMs: 2_592_000_000, historyMs: 31_536_000_000 },
+      brake: { bouncesPer1000: 100, complaintsPer1000: 5 },
     });
     expect(Array.from(config.plans.keys())).toEqual(['unlimited']);
     expect(problems('')).toEqual(['1: hostname is missing: it has no default']);
