@@ -45,6 +45,7 @@ describeWith(['openssl'], `kill -9 at ${CRASHES} random points (SEED=${SEED})`, 
         let isAlive = true;
         const load = (async () => {
           const running: Promise<void>[] = [];
+          // oxlint-disable-next-line no-unmodified-loop-condition -- the kill below sets it
           while (isAlive) {
             const subjects = Array.from({ length: BATCH }, () => `crash ${(number += 1)}`);
             running.push(send(world, subjects, acknowledged));
