@@ -49,6 +49,7 @@ function takeOver(config: Config, next: Config): string[] {
   config.limits = next.limits;
   config.webhooks = next.webhooks;
   config.retention = next.retention;
+  if (next.brake !== undefined) config.brake = next.brake;
   config.plans = next.plans;
   return waiting;
 }

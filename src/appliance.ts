@@ -16,6 +16,7 @@ import type { Config } from './base/config.ts';
 import { OperatorError } from './base/errors.ts';
 import { runOperation } from './control/operations.ts';
 import { ControlServer } from './control/server.ts';
+import { Brake } from './flow/brake.ts';
 import { Capture } from './flow/capture.ts';
 import { CertificateKeeper } from './flow/certificates.ts';
 import type { Context } from './flow/context.ts';
@@ -23,6 +24,7 @@ import { DiskWatch } from './flow/disk.ts';
 import { DomainChecker } from './flow/domain-checker.ts';
 import { haltOf } from './flow/halt.ts';
 import { Queue } from './flow/queue.ts';
+import { Retention } from './flow/retention.ts';
 import { Vitals } from './flow/vitals.ts';
 import { WebhookDispatcher } from './flow/webhooks.ts';
 
@@ -73,6 +75,8 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   const dispatcher = new WebhookDispatcher(ctx);
   const queue = new Queue(ctx, dispatcher, { captureAt });
   const checker = new DomainChecker(ctx);
+  const brake = new Brake(ctx);
+  const retention = new Retention(ctx);
   const control = new ControlServer(
     config.dataDir,
     (name, args, sink) => runOperation({ ctx, queue, dispatcher, sink }, name, args),
@@ -91,7 +95,7 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   const http = new HttpListener(config, api, createHealth(ctx, vitals));
   await http.start();
   started.push(async () => {
-    await Promise.all([queue.stop(), dispatcher.stop(), checker.stop()]);
+    await Promise.all([queue, dispatcher, checker, brake, retention].map((part) => part.stop()));
   });
   // Undone first: no request may find a queue that has stopped.
   started.push(async () => {
@@ -108,6 +112,8 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   started.push(() => keeper.stop());
   dispatcher.start();
   checker.start();
+  brake.start();
+  retention.start();
   vitals.start();
   await control.start();
   started.push(() => control.stop());
