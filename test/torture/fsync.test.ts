@@ -43,8 +43,12 @@ describeWith(['strace'], 'durability before the answer', () => {
     const tracer = Bun.spawn(
       [
         '/usr/bin/strace',
-        ...['-f', '-y', '-s', '16', '-o', trace, '-p', String(appliance.pid)],
-        ...['-e', 'trace=pwrite64,pwritev,fdatasync,fsync,write,writev,sendto,sendmsg'],
+        '-f',
+        '-y',
+        '-s16',
+        `-o${trace}`,
+        `-p${appliance.pid}`,
+        '-etrace=pwrite64,pwritev,fdatasync,fsync,write,writev,sendto,sendmsg',
       ],
       { stderr: 'pipe' },
     );
