@@ -1,0 +1,126 @@
+/** The first page: whether mail flows, what waits where, what the host check found; and the kill switch. */
+import { halt, haltOf, resume } from '../flow/halt.ts';
+import type { Context } from '../flow/context.ts';
+import { html, type Html } from './html.ts';
+import { accountPath, action, badge, ROOT, table, time } from './layout.ts';
+import { field, type Page, type Visit } from './visit.ts';
+
+const COUNT_MS = 30 * 86_400_000;
+const REFRESH_SECONDS = 10;
+const MOST_DESTINATIONS = 20;
+
+export const overviewPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '',
+    async open({ ctx, doors }) {
+      const body = html`${switchOf(ctx)} ${await tiles(ctx, doors)}
+        <h2>Messages of the last 30 days</h2>
+        ${await accountTable(ctx)}
+        <h2>Waiting, by destination</h2>
+        ${await waitingTable(ctx)}
+        <h2>Host check</h2>
+        ${findings(doors)}`;
+      const refreshSeconds = REFRESH_SECONDS;
+      return { kind: 'page', title: 'Overview', account: null, body, refreshSeconds };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/halt',
+    async open(visit) {
+      await halt(visit.ctx, field(visit, 'reason'));
+      visit.doors.queue.setResting(true);
+      return { kind: 'redirect', to: ROOT, done: 'halted' };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/resume',
+    async open({ ctx, doors }) {
+      await resume(ctx);
+      doors.queue.setResting(false);
+      return { kind: 'redirect', to: ROOT, done: 'resumed' };
+    },
+  },
+];
+
+function switchOf(ctx: Context): Html {
+  const state = haltOf(ctx);
+  if (state !== null) {
+    return html`<div class="notice bad">
+      Halted since ${time(state.since)}: ${state.reason} ${action(`${ROOT}/resume`, 'Resume')}
+    </div>`;
+  }
+  return html`<details>
+    <summary class="soft">Kill switch</summary>
+    <form method="post" action="${ROOT}/halt">
+      <label>Reason, shown to senders <input name="reason" maxlength="200" /></label>
+      <button class="danger">Halt all sending</button>
+    </form>
+  </details>`;
+}
+
+async function tiles(ctx: Context, doors: Visit['doors']): Promise<Html> {
+  const waiting = await ctx.store.queueCounts(ctx.clock.now());
+  const total = waiting.reduce((sum, { waiting }) => sum + waiting, 0);
+  const rows: [label: string, value: string | number][] = [
+    ['Mode', ctx.config.delivery.mode],
+    ['Recipients waiting', total],
+    ['Being delivered', doors.queue.counts().inFlight],
+    ['Webhook calls open', await ctx.store.openCalls()],
+  ];
+  return html`<div class="tiles">
+    ${rows.map(([label, value]) => html`<div class="tile"><b>${value}</b>${label}</div>`)}
+  </div>`;
+}
+
+async function accountTable(ctx: Context): Promise<Html> {
+  const since = ctx.clock.now() - COUNT_MS;
+  const accounts = await ctx.store.accounts();
+  const rows = await Promise.all(
+    accounts.map(async (account) => {
+      const counts = await ctx.store.countsByStatus(account.id, since);
+      return [
+        html`<a href="${accountPath(account)}/emails">${account.name}</a>`,
+        badge(account.status),
+        counts.delivered,
+        counts.sent,
+        counts.queued + counts.delivery_delayed,
+        counts.bounced,
+        counts.complained,
+        counts.failed,
+        counts.suppressed,
+      ];
+    }),
+  );
+  const headings = ['Account', 'Status', 'Delivered', 'Sent', 'Under way', 'Bounced', 'Complained'];
+  return table([...headings, 'Failed', 'Suppressed'], rows, 'There is no account yet.');
+}
+
+async function waitingTable(ctx: Context): Promise<Html> {
+  const now = ctx.clock.now();
+  const rows = (await ctx.store.queueCounts(now)).slice(0, MOST_DESTINATIONS);
+  return table(
+    ['Destination', 'Recipients', 'Oldest since', 'Last reason'],
+    rows.map(({ domain, waiting, oldestCreatedAt, reason }) => [
+      html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
+      waiting,
+      time(oldestCreatedAt),
+      reason,
+    ]),
+    'Nothing waits.',
+  );
+}
+
+function findings({ vitals }: Visit['doors']): Html {
+  const last = vitals.findings;
+  if (last === null) return html`<p class="none">The first check is still under way.</p>`;
+  const open = last.findings.filter(({ level }) => level !== 'ok');
+  return html`<p class="soft">Checked at ${time(last.checkedAt)}.</p>
+    ${table(
+      ['', 'Finding', 'What to do'],
+      open.map(({ level, summary, advice }) => [badge(level), summary, advice]),
+      'All is well.',
+    )}`;
+}
