@@ -16,6 +16,7 @@ import type { Config } from './base/config.ts';
 import { OperatorError } from './base/errors.ts';
 import { runOperation } from './control/operations.ts';
 import { ControlServer } from './control/server.ts';
+import { createDashboard } from './dashboard/dashboard.ts';
 import { Brake } from './flow/brake.ts';
 import { Capture } from './flow/capture.ts';
 import { CertificateKeeper } from './flow/certificates.ts';
@@ -92,7 +93,13 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   });
   const api = createApi(ctx, { queue, webhooks: dispatcher });
   await api.start();
-  const http = new HttpListener(config, api, createHealth(ctx, vitals));
+  const health = createHealth(ctx, vitals);
+  const dashboard = createDashboard(ctx, { queue, webhooks: dispatcher, capture, vitals });
+  const http = new HttpListener(
+    config,
+    api,
+    (request, peer) => health(request, peer) ?? dashboard(request, peer),
+  );
   await http.start();
   started.push(async () => {
     await Promise.all([queue, dispatcher, checker, brake, retention].map((part) => part.stop()));

@@ -14,7 +14,7 @@ import type { Html } from './html.ts';
 
 /** The running parts a page may act on. */
 export interface Doors {
-  queue: Pick<Queue, 'retry' | 'fail' | 'setResting' | 'counts' | 'offerCalls'>;
+  queue: Pick<Queue, 'retry' | 'fail' | 'setResting' | 'counts'>;
   webhooks: Pick<WebhookDispatcher, 'offer' | 'test' | 'endpointChanged'>;
   /** Null in every mode but `capture`. */
   capture: Pick<Capture, 'captured'> | null;
