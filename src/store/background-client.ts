@@ -96,7 +96,7 @@ export class BackgroundClient {
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.#ask({ kind: 'close' });
+    if (this.#failure === null) await this.#ask({ kind: 'close' });
     this.#worker.unref();
   }
 

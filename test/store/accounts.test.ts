@@ -1,0 +1,183 @@
+/** Accounts, keys, domains, settings, confirmed recipients, logs: what is unique, what belongs to whom. */
+import { describe, expect, test } from 'bun:test';
+
+import { newId } from '../../src/base/ids.ts';
+import type { Domain, Key } from '../../src/store/rows.ts';
+import { newAccount, newLogRecord, withStore } from './samples.ts';
+
+function newKey(accountId: string): Key {
+  const createdAt = Date.now();
+  return {
+    id: newId(createdAt),
+    accountId,
+    name: 'ci',
+    permission: 'sending_access',
+    isTest: true,
+    prefix: 'pr_test_abcd',
+    last4: 'wxyz',
+    lastUsedAt: null,
+    revokedAt: null,
+    createdAt,
+  };
+}
+
+function newDomain(accountId: string, name: string): Domain {
+  const createdAt = Date.now();
+  return {
+    id: newId(createdAt),
+    accountId,
+    name,
+    status: 'pending',
+    selector: 's1',
+    dkimPublicKey: 'MIIB',
+    sealedDkimKey: new Uint8Array([9, 8, 7]),
+    recordStates: { DKIM: 'pending', SPF: 'not_started' },
+    createdAt,
+    verifiedAt: null,
+    lastCheckedAt: null,
+    nextCheckAt: createdAt,
+    failingSince: null,
+    pendingSince: createdAt,
+    deletedAt: null,
+  };
+}
+
+describe('accounts', () => {
+  test('have one name each and are found by name or id', () =>
+    withStore(async (store, account) => {
+      expect(await store.createAccount(newAccount('default'))).toBe('exists');
+      expect(await store.account('default')).toEqual(account);
+      expect(await store.account(account.id)).toEqual(account);
+      expect(await store.account('nobody')).toBeNull();
+      expect(await store.setAccountStatus(account.id, 'paused', 'unpaid')).toBe(true);
+      expect(await store.setAccountStatus('nobody', 'paused', null)).toBe(false);
+      const [only] = await store.accounts();
+      expect(only).toMatchObject({ status: 'paused', statusReason: 'unpaid' });
+    }));
+});
+
+describe('keys', () => {
+  test('are found by hash with their account, revoked ones too', () =>
+    withStore(async (store, account) => {
+      const key = newKey(account.id);
+      const hash = new Uint8Array(32).fill(7);
+      await store.createKey(key, hash);
+      expect(await store.keyByHash(hash)).toEqual({ key, account });
+      expect(await store.keyByHash(new Uint8Array(32))).toBeNull();
+      expect(await store.revokeKey('another account', key.id, 5)).toBe(false);
+      expect(await store.revokeKey(account.id, key.id, 5)).toBe(true);
+      expect(await store.revokeKey(account.id, key.id, 9)).toBe(true);
+      expect((await store.keyByHash(hash))?.key.revokedAt).toBe(5);
+      expect(await store.renameKey(account.id, key.id, 'new')).toBe(true);
+      await store.touchKeys([
+        { id: key.id, usedAt: 20 },
+        { id: key.id, usedAt: 10 },
+      ]);
+      expect(await store.keys(account.id)).toEqual([
+        { ...key, name: 'new', revokedAt: 5, lastUsedAt: 20 },
+      ]);
+    }));
+});
+
+describe('domains', () => {
+  test('stand once in an account, also when asked for in parallel, and in as many as it may', () =>
+    withStore(async (store, account) => {
+      const other = newAccount('other');
+      await store.createAccount(other);
+      const [a, b, c] = ['a.example', 'b.example', 'c.example'].map((name) =>
+        newDomain(account.id, name),
+      );
+      if (a === undefined || b === undefined || c === undefined) throw new Error('three');
+      const results = await Promise.all([
+        store.createDomain(a, 2),
+        store.createDomain(newDomain(account.id, a.name), 2),
+        store.createDomain(b, 2),
+        store.createDomain(c, 2),
+        store.createDomain(newDomain(other.id, a.name), 2),
+      ]);
+      expect(results).toEqual(['created', 'exists', 'created', 'too_many', 'created']);
+      expect(await store.domains(account.id)).toEqual([a, b]);
+    }));
+
+  test('that were deleted are gone, but still sign, and their name is free', () =>
+    withStore(async (store, account) => {
+      const domain = newDomain(account.id, 'a.example');
+      await store.createDomain(domain, 1);
+      expect(await store.deleteDomain('another account', domain.id, 5)).toBe(false);
+      expect(await store.deleteDomain(account.id, domain.id, 5)).toBe(true);
+      expect(await store.domain(account.id, domain.id)).toBeNull();
+      expect(await store.domainByName(account.id, 'a.example')).toBeNull();
+      expect(await store.domainForSigning(domain.id)).toEqual({ ...domain, deletedAt: 5 });
+      expect(await store.domainsDue(Date.now() + 1e9, 9)).toEqual([]);
+      const again = newDomain(account.id, 'a.example');
+      expect(await store.createDomain(again, 1)).toBe('created');
+      expect(await store.domainByName(account.id, 'a.example')).toEqual(again);
+    }));
+
+  test('are checked when due', () =>
+    withStore(async (store, account) => {
+      const domain = newDomain(account.id, 'a.example');
+      await store.createDomain(domain, 9);
+      const now = domain.createdAt;
+      expect(await store.domainsDue(now - 1, 9)).toEqual([]);
+      expect(await store.domainsDue(now, 9)).toEqual([domain]);
+      const check = {
+        status: 'verified',
+        recordStates: { DKIM: 'verified', SPF: 'verified' },
+        verifiedAt: now,
+        nextCheckAt: null,
+        failingSince: null,
+        pendingSince: domain.pendingSince,
+      } as const;
+      await store.finishDomainCheck({ id: domain.id, now: now + 5, ...check });
+      const checked = { ...domain, ...check, lastCheckedAt: now + 5 };
+      expect(await store.domain(account.id, domain.id)).toEqual(checked);
+      expect(await store.domainsDue(now + 1e9, 9)).toEqual([]);
+    }));
+});
+
+test('settings are set, replaced and unset', () =>
+  withStore(async (store) => {
+    expect(await store.setting('halt')).toBeNull();
+    await store.setSetting('halt', 'a');
+    await store.setSetting('halt', 'b');
+    expect(await store.setting('halt')).toBe('b');
+    await store.setSetting('halt', null);
+    expect(await store.setting('halt')).toBeNull();
+  }));
+
+test('confirmed recipients belong to their account', () =>
+  withStore(async (store, account) => {
+    const other = newAccount('other');
+    await store.createAccount(other);
+    expect(await store.addConfirmedRecipient(account.id, 'a@x.org', 5)).toBe(true);
+    expect(await store.addConfirmedRecipient(account.id, 'a@x.org', 6)).toBe(false);
+    expect(await store.confirmedRecipients(account.id)).toEqual([
+      { email: 'a@x.org', createdAt: 5 },
+    ]);
+    const emails = ['a@x.org', 'b@x.org'];
+    expect(await store.confirmed(account.id, emails)).toEqual(new Set(['a@x.org']));
+    expect(await store.confirmed(other.id, emails)).toEqual(new Set());
+    expect(await store.removeConfirmedRecipient(other.id, 'a@x.org')).toBe(false);
+    expect(await store.removeConfirmedRecipient(account.id, 'a@x.org')).toBe(true);
+  }));
+
+test('logs are listed without bodies, newest first, and shown whole to their account alone', () =>
+  withStore(async (store, account) => {
+    const records = Array.from({ length: 7 }, () => newLogRecord(account.id));
+    await store.appendLogs(records.slice(0, 4));
+    await store.appendLogs(records.slice(4));
+    const newestFirst = records.toReversed();
+    const filter = { limit: 3, after: null, before: null, q: null, status: null, method: null };
+    const first = await store.logs(account.id, filter);
+    expect(first.rows).toEqual(
+      newestFirst.slice(0, 3).map(({ requestBody: _1, responseBody: _2, ...row }) => row),
+    );
+    expect(first.hasMore).toBe(true);
+    const after = first.rows.at(-1)?.id ?? '';
+    const second = await store.logs(account.id, { ...filter, limit: 9, after });
+    expect(second.rows.map(({ id }) => id)).toEqual(newestFirst.slice(3).map(({ id }) => id));
+    const [record] = records;
+    expect(await store.log(account.id, record?.id ?? '')).toEqual(record ?? null);
+    expect(await store.log('another account', record?.id ?? '')).toBeNull();
+  }));

@@ -1,0 +1,124 @@
+/** Retention takes what is old and nothing else. */
+import { expect, test } from 'bun:test';
+
+import { idBound } from '../../src/store/write-retention.ts';
+import { newId } from '../../src/base/ids.ts';
+import type { NewMessage, Store } from '../../src/store/store.ts';
+import {
+  accepted,
+  batchOf,
+  finishOf,
+  newAccount,
+  newEndpoint,
+  newEvent,
+  newLogRecord,
+  newMessage,
+  newSuppression,
+  withStore,
+} from './samples.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A message whose id and times are `ageMs` old, delivered when `isDone`. */
+async function sentAgo(
+  store: Store,
+  accountId: string,
+  ageMs: number,
+  isDone: boolean,
+): Promise<NewMessage> {
+  const createdAt = Date.now() - ageMs;
+  // The time stands in the id; made by hand, because ids of one process never go back.
+  const id = idBound(createdAt) + newId(createdAt).slice(13);
+  const message = await accepted(store, newMessage(accountId, { id, createdAt }));
+  const [recipient] = message.recipients;
+  if (isDone && recipient !== undefined) {
+    const events = [newEvent(message.message, recipient.id, 'email.delivered')];
+    await store.finish(finishOf(message, recipient, { events }));
+  }
+  return message;
+}
+
+test('an id sorts by its time against a bound', () => {
+  const now = Date.now();
+  expect(newId(now) > idBound(now)).toBe(true);
+  expect(newId(now) < idBound(now + 60_000)).toBe(true);
+});
+
+test('bodies go when they are old and nothing waits for them', () =>
+  withStore(async (store, account) => {
+    const old = await sentAgo(store, account.id, 40 * DAY_MS, true);
+    const waiting = await sentAgo(store, account.id, 40 * DAY_MS, false);
+    const young = await sentAgo(store, account.id, DAY_MS, true);
+    expect(await store.purgeBodies(Date.now() - 30 * DAY_MS)).toBe(1);
+    expect(await store.body(account.id, old.message.id)).toEqual({ body: null });
+    expect(await store.messageForDelivery(waiting.message.id)).not.toBeNull();
+    expect((await store.body(account.id, young.message.id))?.body).not.toBeNull();
+    expect(await store.message(account.id, old.message.id)).not.toBeNull();
+  }));
+
+test('more bodies than one step takes all go', () =>
+  withStore(async (store, account) => {
+    const messages = Array.from({ length: 250 }, () => newMessage(account.id, {}, []));
+    await store.accept(batchOf(account.id, ...messages));
+    expect(await store.purgeBodies(Date.now() + 1)).toBe(250);
+  }));
+
+test('events, attempts and calls go with the age of their message', () =>
+  withStore(async (store, account) => {
+    const endpoint = newEndpoint(account.id);
+    await store.createEndpoint(endpoint, 1);
+    const old = await sentAgo(store, account.id, 40 * DAY_MS, true);
+    const young = await sentAgo(store, account.id, DAY_MS, true);
+    expect(await store.purgeHistory(Date.now() - 30 * DAY_MS)).toBe(3);
+    expect(await store.events(old.message.id)).toEqual([]);
+    expect(await store.attempts(old.message.id)).toEqual([]);
+    expect(await store.events(young.message.id)).toHaveLength(2);
+    expect(await store.attempts(young.message.id)).toHaveLength(1);
+    // The calls were made today, whatever the message's age.
+    expect(await store.purgeHistory(Date.now() + DAY_MS)).toBe(2 + 2 + 1);
+    expect(await store.callsDue(Date.now(), Date.now(), 10, [])).toEqual([]);
+  }));
+
+test('idempotency records and marks of removed suppressions go when they are over', () =>
+  withStore(async (store, account) => {
+    const now = Date.now();
+    for (const [key, expiresAt] of [
+      ['old', now - 1],
+      ['new', now + 1000],
+    ] as const) {
+      const idempotency = {
+        key,
+        route: 'POST /emails',
+        bodyHash: 'h',
+        status: 200,
+        response: '{}',
+        createdAt: now,
+        expiresAt,
+      };
+      await store.accept({ ...batchOf(account.id), idempotency });
+    }
+    for (const email of ['gone@x.org', 'kept@x.org']) {
+      await store.addSuppression(newSuppression(account.id, email));
+    }
+    await store.removeSuppression(account.id, 'gone@x.org');
+    expect(await store.purgeExpired(now)).toBe(1);
+    expect(await store.idempotencyRecord(account.id, 'new', now)).not.toBeNull();
+    expect(await store.purgeExpired(Date.now() + 8 * DAY_MS)).toBe(2);
+    expect(await store.suppression(account.id, 'kept@x.org')).not.toBeNull();
+  }));
+
+test("an account's old log goes, another's stays", () =>
+  withStore(async (store, account) => {
+    const other = newAccount('other');
+    const now = Date.now();
+    const records = Array.from({ length: 230 }, (_, at) =>
+      newLogRecord(at % 2 === 0 ? account.id : other.id, {
+        createdAt: at < 220 ? now - 8 * DAY_MS : now,
+      }),
+    );
+    await store.appendLogs(records);
+    expect(await store.purgeLogs(account.id, now - 7 * DAY_MS)).toBe(110);
+    const filter = { limit: 200, after: null, before: null, q: null, status: null, method: null };
+    expect((await store.logs(account.id, filter)).rows).toHaveLength(5);
+    expect((await store.logs(other.id, filter)).rows).toHaveLength(115);
+  }));
