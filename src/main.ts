@@ -81,6 +81,5 @@ function synopses(name: string, group: Group): string[] {
   );
 }
 
-const exitCode = await main(process.argv.slice(2));
-// A worker of a store that failed to open must not keep the process: leave once everything is written.
-process.stdout.write('', () => process.exit(exitCode));
+// A worker of a store that failed to open must not keep the process.
+process.exit(await main(process.argv.slice(2)));

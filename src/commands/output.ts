@@ -1,8 +1,10 @@
 /**
  * Where a command's words go: results to standard output, everything else to standard error.
  *
- * Promises whole lines, and tables that a terminal of any width can show: columns as wide as their widest cell.
+ * Promises whole lines that have been written when a call returns, so that the process may end at once, and tables with
+ * columns as wide as their widest cell. A reader that closes its pipe early ends the output, not the command.
  */
+import { writeSync } from 'node:fs';
 
 export interface Output {
   print(text: string): void;
@@ -12,10 +14,28 @@ export interface Output {
 }
 
 export const terminal: Output = {
-  print: (text) => void process.stdout.write(`${text}\n`),
-  write: (text) => void process.stdout.write(text),
-  say: (text) => void process.stderr.write(`${text}\n`),
+  print: (text) => put(1, `${text}\n`),
+  write: (text) => put(1, text),
+  say: (text) => put(2, `${text}\n`),
 };
+
+/** How long to wait for a reader that is slower than we are. */
+const FULL_PIPE_MS = 5;
+
+function put(descriptor: number, text: string): void {
+  const bytes = Buffer.from(text, 'utf8');
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(descriptor, bytes, at);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'EPIPE') return;
+      // A pipe that somebody made non-blocking is full.
+      if (code !== 'EAGAIN') throw error;
+      Bun.sleepSync(FULL_PIPE_MS);
+    }
+  }
+}
 
 /** Rows under headings, columns apart by two blanks; `empty` when there are none. */
 export function table(headings: string[], rows: string[][], empty: string): string {

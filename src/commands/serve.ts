@@ -28,7 +28,7 @@ export const serve: Command = {
 async function runServe(call: Call): Promise<number> {
   const config = call.config();
   const log = createLog(
-    (line) => void process.stderr.write(`${line}\n`),
+    (line) => call.output.say(line),
     () => systemClock.now(),
   );
   dieOfFaults(log);

@@ -284,3 +284,18 @@ describeWith(['strace'], 'where it is started', () => {
     expect(existsSync(join(folder, 'evil-ran'))).toBe(false);
   });
 });
+
+test('a result larger than a pipe holds arrives whole, however slow its reader is', async () => {
+  const rows = Array.from(
+    { length: 3000 },
+    (_, index) => `someone-with-a-long-name-${index}@example.net`,
+  );
+  await appliance.json(['account', 'create', 'pipes']);
+  await appliance.run(
+    ['suppression', 'import', '-', '--account', 'pipes'],
+    ['email', ...rows].join('\n'),
+  );
+  const run = await appliance.run(['suppression', 'list', '--account', 'pipes', '--json']);
+  expect(run.stdout.length).toBeGreaterThan(400_000);
+  expect(run.json()).toBeArrayOfSize(3000);
+});

@@ -1,12 +1,17 @@
 /** A real Postfix receives one message of the compiled binary over TLS, and its own log says so. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
+import PostalMime from 'postal-mime';
+
 import { verifyWithDkimpy } from '../rig/dkim-verifier.ts';
 import { startPostfix } from '../rig/postfix.ts';
 import type { Postfix } from '../rig/postfix.ts';
 import { describeWith } from '../rig/programs.ts';
 import { startWorld } from '../rig/world.ts';
 import type { World } from '../rig/world.ts';
+
+/** Dots where SMTP needs them doubled, and no line end at the end. */
+const TEXT = 'A line.\n.\n.dots at the start\nand an end without a line end';
 
 describeWith(['root', 'postfix', 'openssl', 'python3-dkim'], 'a real Postfix', () => {
   let postfix: Postfix;
@@ -29,7 +34,7 @@ describeWith(['root', 'postfix', 'openssl', 'python3-dkim'], 'a real Postfix', (
       from: 'hello@example.org',
       to: 'root@postfix.test',
       subject: 'Für Postfix',
-      text: 'A line.\n.\n.dots at the start\nand an end without a line end',
+      text: TEXT,
     });
     expect(sent.status).toBe(200);
     const stored = await postfix.firstMessage();
@@ -39,7 +44,7 @@ describeWith(['root', 'postfix', 'openssl', 'python3-dkim'], 'a real Postfix', (
     const text = stored.toString('latin1').replaceAll(/\r?\n/g, '\r\n');
     expect(text).toMatch(/^Return-Path: <b-[0-9a-f-]+@send\.example\.org>/);
     expect(text).toContain('with ESMTPS');
-    expect(text).toContain('\r\n.\r\n.dots at the start\r\n');
+    expect((await PostalMime.parse(stored)).text?.trimEnd()).toBe(TEXT);
     const signed = text.slice(text.indexOf('DKIM-Signature:'));
     expect(await verifyWithDkimpy(Buffer.from(signed, 'latin1'), world.records)).toBe(true);
   });

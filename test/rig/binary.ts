@@ -42,6 +42,8 @@ export interface BinaryOptions {
   /** TOML after `hostname`, `data_dir` and `[http]` with `listen`, in which it may go on. */
   config?: string;
   env?: Record<string, string>;
+  /** Where its folder is made; default: the system's temporary folder. */
+  folder?: string;
 }
 
 /** Runs the executable once, to its end. */
@@ -69,7 +71,9 @@ export async function runBinary(
       try {
         return JSON.parse(stdout) as unknown;
       } catch {
-        throw new Error(`${args.join(' ')} ended with ${code}:\n${stdout}\n${stderr}`);
+        throw new Error(
+          `${args.join(' ')} ended with ${code}:\n${stdout.slice(0, 500)}\n${stderr}`,
+        );
       }
     },
   };
@@ -93,7 +97,7 @@ export class BinaryAppliance {
 
   /** `init` and the test's config; not started yet. */
   static async create(options: BinaryOptions = {}): Promise<BinaryAppliance> {
-    const folder = mkdtempSync(join(tmpdir(), 'postrider-rig-'));
+    const folder = mkdtempSync(join(options.folder ?? tmpdir(), 'postrider-rig-'));
     const hostname = options.hostname ?? 'mail.rig.test';
     const [config, dataDir] = [join(folder, 'postrider.toml'), join(folder, 'data')];
     const places = ['--config', config, '--data-dir', dataDir];
