@@ -2,13 +2,14 @@
  * DKIM (RFC 6376): keys, and the signature of one message.
  *
  * Promises one complete DKIM-Signature field or a throw, never a message without one. RSA runs off the
- * main thread (the callback form of crypto.sign), so signing does not stop the appliance. The signature
+ * main thread (see rsa.ts), so signing does not stop the appliance. The signature
  * has no time stamp: the same message gets the same bytes at every attempt. The fields a reader sees
  * are listed once more than they occur, so that none can be added later (RFC 6376 section 8.15).
  */
-import { createPrivateKey, generateKeyPair, sign as signBytes, type KeyObject } from 'node:crypto';
+import { generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import { RelaxedHash } from 'mailauth/lib/dkim/body/relaxed.js';
+import { RsaKey } from './rsa.ts';
 
 /** RFC 8301 section 3.2: signers should use at least 2048 bits. */
 const MODULUS_BITS = 2048;
@@ -74,8 +75,7 @@ export interface DkimIdentity {
 export class DkimSigner {
   readonly #domain: string;
   readonly #selector: string;
-  readonly #key: KeyObject;
-  readonly #signatureBytes: number;
+  readonly #key: RsaKey;
 
   /** Throws when the key is no RSA key, or domain or selector could break out of their tags. */
   constructor(identity: DkimIdentity) {
@@ -86,12 +86,7 @@ export class DkimSigner {
     }
     this.#domain = identity.domain;
     this.#selector = identity.selector;
-    this.#key = createPrivateKey(identity.privateKeyPem);
-    const bits = this.#key.asymmetricKeyDetails?.modulusLength;
-    if (this.#key.asymmetricKeyType !== 'rsa' || bits === undefined) {
-      throw new Error('a DKIM key must be an RSA key');
-    }
-    this.#signatureBytes = Math.ceil(bits / 8);
+    this.#key = new RsaKey(identity.privateKeyPem);
   }
 
   /**
@@ -107,8 +102,8 @@ export class DkimSigner {
     const header = this.#header(names, bodyHash(message.subarray(end + 4)));
     // RFC 6376 section 3.7: the signature field itself comes last, its b= empty, without a CRLF.
     lines.push(relaxField(header.replaceAll('\r\n', '')));
-    const signature = await rsaSha256(Buffer.from(lines.join('\r\n'), 'latin1'), this.#key);
-    if (signature.length !== this.#signatureBytes) {
+    const signature = await this.#key.sign(Buffer.from(lines.join('\r\n'), 'latin1'));
+    if (signature.length !== this.#key.signatureBytes) {
       throw new Error(`can not sign: the signature has ${signature.length} bytes`);
     }
     return `${header}${foldBase64(signature.toString('base64'))}\r\n`;
@@ -185,14 +180,7 @@ function foldNames(names: string[]): string[] {
 
 /** White space is ignored in b= (RFC 6376 section 3.5). The first line shares its line with `b=`. */
 function foldBase64(text: string): string {
-  return text.replace(/(?<=^.{72}(?:.{74})*)(?!$)/g, '\r\n ');
-}
-
-function rsaSha256(data: Buffer, key: KeyObject): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    signBytes('sha256', data, key, (error, signature) => {
-      if (error) reject(error);
-      else resolve(signature);
-    });
-  });
+  const lines = [text.slice(0, 72)];
+  for (let at = 72; at < text.length; at += 74) lines.push(text.slice(at, at + 74));
+  return lines.join('\r\n ');
 }

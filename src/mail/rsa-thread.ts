@@ -44,6 +44,7 @@ function openLibrary() {
 }
 
 const library = openLibrary();
+const digest = library === null ? null : (library.EVP_sha256() as Pointer | null);
 const keys = new Map<number, Pointer>();
 /** Room for the signature of an RSA key of up to 8192 bits, and its length. */
 const output = new Uint8Array(1024);
@@ -55,7 +56,7 @@ function keyOf({ keyId, der }: SignRequest): Pointer | null {
   if (library === null || der === null) return null;
   // The function moves the pointer it is given: it gets a copy.
   const cursor = new BigUint64Array([BigInt(ptr(der))]);
-  const key = library.d2i_AutoPrivateKey(null, ptr(cursor), der.length);
+  const key = library.d2i_AutoPrivateKey(null, ptr(cursor), der.length) as Pointer | null;
   if (key === null) return null;
   keys.set(keyId, key);
   return key;
@@ -64,11 +65,10 @@ function keyOf({ keyId, der }: SignRequest): Pointer | null {
 function sign(request: SignRequest): Uint8Array | null {
   const key = keyOf(request);
   if (library === null || key === null) return null;
-  const context = library.EVP_MD_CTX_new();
+  const context = library.EVP_MD_CTX_new() as Pointer | null;
   if (context === null) return null;
   try {
-    if (library.EVP_DigestSignInit(context, null, library.EVP_sha256(), null, key) !== 1)
-      return null;
+    if (library.EVP_DigestSignInit(context, null, digest, null, key) !== 1) return null;
     outputLength[0] = BigInt(output.length);
     const { data } = request;
     const isSigned = library.EVP_DigestSign(

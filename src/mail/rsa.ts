@@ -99,6 +99,8 @@ class SigningThread {
     const ticket = this.#nextTicket++;
     this.#outbox.push({ ticket, keyId, data, der: isNew ? der : null });
     if (this.#outbox.length === 1) setImmediate(() => this.#flush());
+    // Held while somebody waits: an unreferenced thread would leave the loop to spin, or to end.
+    if (this.#waiting.size === 0) this.#worker.ref();
     return new Promise((resolve, reject) => {
       const retry = (): void => void byRuntime().then(resolve, reject);
       this.#waiting.set(ticket, { resolve, retry });
@@ -135,12 +137,13 @@ class SigningThread {
       if (signature === null) waiting?.retry();
       else waiting?.resolve(Buffer.from(signature.buffer, signature.byteOffset, signature.length));
     }
+    if (this.#waiting.size === 0) this.#worker.unref();
   }
 
   #giveUp(): void {
     this.isUsable = false;
     this.#outbox = [];
-    for (const { retry } of this.#waiting.values()) retry();
+    for (const waiting of this.#waiting.values()) waiting.retry();
     this.#waiting.clear();
   }
 }

@@ -1,0 +1,210 @@
+/**
+ * Messages a second, CPU and memory, from submission to a counting receiver, beside Postfix with OpenDKIM.
+ *
+ * `scripts/bench deliver [--runs 3] [--messages 20000] [--only postrider|postfix] [--binary dist/postrider]`. 5 KB messages (html and
+ * text), one recipient each over 20 domains, 20 connections, RSA-2048. Contenders take turns; OpenSSL's
+ * own rate is measured around each run, because only ratios within a run mean anything. Prints each run
+ * and the medians; ends with 1 when a message is missing or unsigned. Needs dist/postrider.
+ */
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startNames } from '../test/rig/names.ts';
+import { DOMAINS, recipientOf } from './bench-contender.ts';
+import type { Contender } from './bench-contender.ts';
+import { startPostfix } from './bench-postfix.ts';
+import { startPostrider } from './bench-postrider.ts';
+import type { Receipt } from './bench-receiver.ts';
+import { cpuSeconds, opensslRate, pssMb } from './bench-usage.ts';
+
+const CONNECTIONS = 20;
+const PATIENCE_MS = 300_000;
+
+interface Result {
+  contender: string;
+  acceptedPerSecond: number;
+  deliveredPerSecond: number;
+  p50Ms: number;
+  p99Ms: number;
+  cpuSecondsPer1000: number;
+  peakPssMb: number;
+  opensslPerSecond: number;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function startReceiver(port: number) {
+  let receipt: Receipt = { count: 0, unsigned: 0, lastAt: 0 };
+  let waiter: { count: number; done: () => void } | null = null;
+  let ready: () => void = () => {};
+  const isReady = new Promise<void>((resolve) => (ready = resolve));
+  const child = Bun.spawn(
+    [process.execPath, join(import.meta.dir, 'bench-receiver.ts'), String(port)],
+    {
+      ipc(message) {
+        receipt = message as Receipt;
+        ready();
+        if (waiter !== null && receipt.count >= waiter.count) waiter.done();
+      },
+    },
+  );
+  await isReady;
+  return {
+    receipt: () => receipt,
+    async until(count: number): Promise<void> {
+      if (receipt.count >= count) return;
+      const timer = setTimeout(() => waiter?.done(), PATIENCE_MS);
+      await new Promise<void>((done) => (waiter = { count, done }));
+      clearTimeout(timer);
+    },
+    stop: () => child.kill(),
+  };
+}
+
+type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+
+/** Sends `count` messages over the connections; returns what each took in ms. */
+async function submitAll(contender: Contender, count: number): Promise<number[]> {
+  const waits: number[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    const connection = await contender.connect();
+    for (let place = next++; place < count; place = next++) {
+      const begin = performance.now();
+      await connection.submit(recipientOf(place));
+      waits.push(performance.now() - begin);
+    }
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, worker));
+  return waits.sort((a, b) => a - b);
+}
+
+async function measure(contender: Contender, receiver: Receiver, count: number): Promise<Result> {
+  // Warm: processes are there, keys read, hosts found.
+  await submitAll(contender, 400);
+  await receiver.until(receiver.receipt().count < 400 ? 400 : receiver.receipt().count);
+  await Bun.sleep(1_000);
+  const opensslBefore = await opensslRate();
+  const { count: before, unsigned } = receiver.receipt();
+  const cpuBefore = cpuSeconds(contender.pids);
+  let peakPssMb = 0;
+  const sampler = setInterval(() => {
+    peakPssMb = Math.max(peakPssMb, pssMb(contender.pids));
+  }, 2_000);
+  const begin = Date.now();
+  const waits = await submitAll(contender, count);
+  const accepted = Date.now() - begin;
+  await receiver.until(before + count);
+  clearInterval(sampler);
+  peakPssMb = Math.max(peakPssMb, pssMb(contender.pids));
+  // What is written after the last receipt counts too.
+  await Bun.sleep(1_500);
+  const cpu = cpuSeconds(contender.pids) - cpuBefore;
+  const opensslAfter = await opensslRate();
+  const receipt = receiver.receipt();
+  if (receipt.count !== before + count || receipt.unsigned !== unsigned) {
+    throw new Error(
+      `${contender.name}: ${receipt.count - before} of ${count} came, ${receipt.unsigned - unsigned} unsigned`,
+    );
+  }
+  return {
+    contender: contender.name,
+    acceptedPerSecond: (count / accepted) * 1000,
+    deliveredPerSecond: (count / (receipt.lastAt - begin)) * 1000,
+    p50Ms: waits[Math.floor(waits.length * 0.5)] ?? NaN,
+    p99Ms: waits[Math.floor(waits.length * 0.99)] ?? NaN,
+    cpuSecondsPer1000: (cpu / count) * 1000,
+    peakPssMb,
+    opensslPerSecond: (opensslBefore + opensslAfter) / 2,
+  };
+}
+
+function show(results: Result[]): void {
+  for (const r of results) {
+    const ratio = r.deliveredPerSecond / r.opensslPerSecond;
+    process.stdout.write(
+      `${r.contender.padEnd(18)} accepted ${r.acceptedPerSecond.toFixed(0)}/s  delivered ${r.deliveredPerSecond.toFixed(0)}/s` +
+        `  = ${ratio.toFixed(2)} x openssl ${r.opensslPerSecond.toFixed(0)}/s  p50 ${r.p50Ms.toFixed(1)} ms  p99 ${r.p99Ms.toFixed(1)} ms` +
+        `  CPU ${r.cpuSecondsPer1000.toFixed(2)} s/1000  PSS ${r.peakPssMb.toFixed(0)} MB\n`,
+    );
+  }
+}
+
+function medians(results: Result[]): Result {
+  const first = results[0];
+  if (first === undefined) throw new Error('no run');
+  const median = (pick: (r: Result) => number): number =>
+    results.map(pick).sort((a, b) => a - b)[Math.floor(results.length / 2)] ?? NaN;
+  return {
+    contender: first.contender,
+    acceptedPerSecond: median((r) => r.acceptedPerSecond),
+    deliveredPerSecond: median((r) => r.deliveredPerSecond),
+    p50Ms: median((r) => r.p50Ms),
+    p99Ms: median((r) => r.p99Ms),
+    cpuSecondsPer1000: median((r) => r.cpuSecondsPer1000),
+    peakPssMb: median((r) => r.peakPssMb),
+    opensslPerSecond: median((r) => r.opensslPerSecond),
+  };
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      runs: { type: 'string', default: '3' },
+      messages: { type: 'string', default: '20000' },
+      only: { type: 'string', default: '' },
+      binary: { type: 'string', default: join(import.meta.dir, '../dist/postrider') },
+    },
+  });
+  const count = Number(values.messages);
+  const names = await startNames();
+  const port = await freePort();
+  for (let place = 0; place < DOMAINS; place += 1) {
+    names.set(`bench${place}.test`, 'MX', [`10 mx.bench${place}.test`], 3600);
+    names.set(`mx.bench${place}.test`, 'A', [`127.0.1.${place}`], 3600);
+  }
+  const all: Result[] = [];
+  for (let run = 0; run < Number(values.runs); run += 1) {
+    for (const name of ['postrider', 'postfix']) {
+      if (values.only !== '' && values.only !== name) continue;
+      const receiver = await startReceiver(port);
+      const contender =
+        name === 'postrider'
+          ? await startPostrider(names, port, values.binary)
+          : await startPostfix({
+              receiver: port,
+              smtp: await freePort(),
+              milter: await freePort(),
+            });
+      try {
+        const result = await measure(contender, receiver, count);
+        show([result]);
+        all.push(result);
+      } finally {
+        await contender.stop();
+        receiver.stop();
+      }
+    }
+  }
+  await names.stop();
+  process.stdout.write('medians\n');
+  const byName = Map.groupBy(all, (r) => r.contender);
+  const middle = [...byName.values()].map(medians);
+  show(middle);
+  const [ours, peer] = [middle[0], middle[1]];
+  if (ours !== undefined && peer !== undefined) {
+    const times = ours.deliveredPerSecond / peer.deliveredPerSecond;
+    process.stdout.write(`delivered: ${times.toFixed(1)} x ${peer.contender}\n`);
+  }
+}
+
+await main();
+process.exit(0);

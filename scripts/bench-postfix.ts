@@ -1,0 +1,202 @@
+/**
+ * Postfix with OpenDKIM as a contender: an instance of its own in a temporary directory, the milter signing
+ * RSA-2048 relaxed/relaxed, mail over SMTP on kept connections. Needs root and the two Debian packages.
+ */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { generateDkimKey } from '../src/mail/dkim.ts';
+import { DOMAINS, HTML, SENDER_DOMAIN, TEXT } from './bench-contender.ts';
+import type { Connection, Contender } from './bench-contender.ts';
+
+const MASTER = (port: number): string => `127.0.0.1:${port} inet n - n - - smtpd
+pickup unix n - n 60 1 pickup
+cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+tlsmgr unix - - n 1000? 1 tlsmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+verify unix - - n - 1 verify
+flush unix n - n 1000? 0 flush
+proxymap unix - - n - - proxymap
+smtp unix - - n - - smtp
+relay unix - - n - - smtp
+showq unix n - n - - showq
+error unix - - n - - error
+retry unix - - n - - error
+discard unix - - n - - discard
+anvil unix - - n - 1 anvil
+scache unix - - n - 1 scache
+postlog unix-dgram n - n - 1 postlogd
+`;
+
+async function run(...command: string[]): Promise<void> {
+  const child = Bun.spawn(command, { stderr: 'pipe', stdout: 'ignore' });
+  const text = await new Response(child.stderr).text();
+  if ((await child.exited) !== 0) throw new Error(`${command.join(' ')}: ${text}`);
+}
+
+export async function startPostfix(ports: {
+  receiver: number;
+  smtp: number;
+  milter: number;
+}): Promise<Contender> {
+  const folder = mkdtempSync(join(tmpdir(), 'postfix-bench-'));
+  chmodSync(folder, 0o755);
+  const [etc, spool, lib] = [join(folder, 'etc'), join(folder, 'spool'), join(folder, 'lib')];
+  for (const made of [etc, spool, lib]) mkdirSync(made);
+  await run('chown', 'postfix', lib);
+  const { privateKeyPem } = await generateDkimKey();
+  writeFileSync(join(etc, 'dkim.pem'), privateKeyPem, { mode: 0o600 });
+  writeFileSync(
+    join(etc, 'opendkim.conf'),
+    `Mode s
+Canonicalization relaxed/relaxed
+Domain ${SENDER_DOMAIN}
+Selector bench
+KeyFile ${etc}/dkim.pem
+Socket inet:${ports.milter}@127.0.0.1
+OversignHeaders From
+SignatureAlgorithm rsa-sha256
+InternalHosts 127.0.0.0/8
+`,
+  );
+  const routes = Array.from(
+    { length: DOMAINS },
+    (_, place) => `bench${place}.test smtp:[127.0.1.${place}]:${ports.receiver}\n`,
+  );
+  writeFileSync(join(etc, 'transport'), routes.join(''));
+  writeFileSync(
+    join(etc, 'main.cf'),
+    `compatibility_level = 3.6
+queue_directory = ${spool}
+data_directory = ${lib}
+command_directory = /usr/sbin
+daemon_directory = /usr/lib/postfix/sbin
+mail_owner = postfix
+setgid_group = postdrop
+myhostname = mail.bench.test
+mydestination =
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+mynetworks = 127.0.0.0/8
+smtpd_relay_restrictions = permit_mynetworks, reject
+transport_maps = texthash:${etc}/transport
+smtp_tls_security_level = none
+smtpd_tls_security_level = none
+smtpd_milters = inet:127.0.0.1:${ports.milter}
+milter_default_action = tempfail
+smtpd_client_connection_count_limit = 0
+smtpd_client_connection_rate_limit = 0
+smtp_dns_support_level = disabled
+smtp_host_lookup = native
+maillog_file = ${folder}/postfix.log
+maillog_file_prefixes = ${folder}
+`,
+  );
+  writeFileSync(join(etc, 'master.cf'), MASTER(ports.smtp));
+  const opendkim = Bun.spawn(['opendkim', '-f', '-x', join(etc, 'opendkim.conf')], {
+    stdout: 'ignore',
+    stderr: 'ignore',
+  });
+  await run('postfix', '-c', etc, 'start');
+  const master = Number((await Bun.file(join(spool, 'pid/master.pid')).text()).trim());
+  await answering(ports.milter);
+  return {
+    name: 'postfix+opendkim',
+    pids: [master, opendkim.pid],
+    connect: () => connect(ports.smtp),
+    async stop() {
+      await run('postfix', '-c', etc, 'stop');
+      opendkim.kill('SIGTERM');
+      await opendkim.exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Waits until the port takes connections. */
+async function answering(port: number): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    try {
+      const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } });
+      socket.end();
+      return;
+    } catch {
+      await Bun.sleep(50);
+    }
+  }
+  throw new Error(`nothing listens on port ${port}`);
+}
+
+function message(recipient: string): string {
+  const boundary = '=_bench';
+  return [
+    `From: Shop <shop@${SENDER_DOMAIN}>`,
+    `To: ${recipient}`,
+    'Subject: Sent',
+    `Date: ${new Date().toUTCString().replace('GMT', '+0000')}`,
+    `Message-ID: <${crypto.randomUUID()}@mail.bench.test>`,
+    'MIME-Version: 1.0',
+    `Content-Type: multipart/alternative; boundary="${boundary}"`,
+    '',
+    `--${boundary}`,
+    'Content-Type: text/plain; charset=utf-8',
+    '',
+    TEXT.replace(/.{900}/g, '$&\r\n'),
+    `--${boundary}`,
+    'Content-Type: text/html; charset=utf-8',
+    '',
+    HTML.replaceAll('\n', '\r\n'),
+    `--${boundary}--`,
+    '',
+  ].join('\r\n');
+}
+
+/** One SMTP session, pipelined. */
+async function connect(port: number): Promise<Connection> {
+  let pending = '';
+  let waiting: { replies: number; done: (text: string) => void } | null = null;
+  let said = '';
+  const socket = await Bun.connect({
+    hostname: '127.0.0.1',
+    port,
+    socket: {
+      data(_socket, chunk) {
+        pending += chunk.toString('latin1');
+        for (let end = pending.indexOf('\r\n'); end >= 0; end = pending.indexOf('\r\n')) {
+          const line = pending.slice(0, end);
+          pending = pending.slice(end + 2);
+          if (line[3] === '-' || waiting === null) continue;
+          said += `${line}\n`;
+          waiting.replies -= 1;
+          if (waiting.replies > 0) continue;
+          const { done } = waiting;
+          waiting = null;
+          done(said);
+          said = '';
+        }
+      },
+    },
+  });
+  const replies = (count: number): Promise<string> =>
+    new Promise((done) => (waiting = { replies: count, done }));
+  const hello = replies(2);
+  socket.write('EHLO bench\r\n');
+  await hello;
+  return {
+    async submit(recipient) {
+      const ready = replies(3);
+      socket.write(`MAIL FROM:<shop@${SENDER_DOMAIN}>\r\nRCPT TO:<${recipient}>\r\nDATA\r\n`);
+      const opened = await ready;
+      if (!opened.includes('354')) throw new Error(opened);
+      const taken = replies(1);
+      socket.write(`${message(recipient)}.\r\n`);
+      const answer = await taken;
+      if (!answer.startsWith('250')) throw new Error(answer);
+    },
+    close: () => socket.end(),
+  };
+}
