@@ -66,6 +66,8 @@ export class Dialogue {
   #deadlineAt = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #timerAt = 0;
+  /** The deadline that was found past once. */
+  #overdue = 0;
 
   private constructor(socket: Socket, options: DialogueOptions) {
     this.#socket = socket;
@@ -279,8 +281,15 @@ export class Dialogue {
     this.#timer = null;
     if (this.#deadlineAt === Number.POSITIVE_INFINITY || this.#ended !== null) return;
     const now = performance.now();
-    if (now >= this.#deadlineAt) this.#fail('timeout');
-    else this.#arm(now);
+    if (now < this.#deadlineAt) {
+      this.#arm(now);
+    } else if (this.#overdue !== this.#deadlineAt) {
+      // We may be late ourselves, with the reply in the socket: one turn of the loop to read it.
+      this.#overdue = this.#deadlineAt;
+      this.#timer = setTimeout(this.#tick, 1);
+    } else {
+      this.#fail('timeout');
+    }
   };
 
   /** No deadline until the next command. */
