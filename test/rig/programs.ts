@@ -13,6 +13,7 @@ export const PROGRAMS = {
   bind9: { file: '/usr/sbin/named', package: 'bind9' },
   msmtp: { file: '/usr/bin/msmtp', package: 'msmtp' },
   'net-ssleay': { file: '/usr/share/doc/libnet-ssleay-perl', package: 'libnet-ssleay-perl' },
+  mount: { file: '/usr/bin/mount', package: 'mount' },
   openssl: { file: '/usr/bin/openssl', package: 'openssl' },
   pebble: { file: '/usr/bin/pebble', package: 'pebble' },
   postfix: { file: '/usr/sbin/postfix', package: 'postfix' },

@@ -36,7 +36,9 @@ const DOMAIN = 'example.org';
 const RECEIVER_NAME = 'mx.example.net';
 
 /** `config`: more TOML, behind the tables that this writes. `port`: of the receivers, in place of the rig's own. */
-export async function startWorld(options: { config?: string; port?: number } = {}): Promise<World> {
+export async function startWorld(
+  options: { config?: string; port?: number; folder?: string } = {},
+): Promise<World> {
   const names = await startNames();
   const receiver = await startReceiver({ hostname: RECEIVER_NAME });
   const hook = await startHook();
@@ -45,6 +47,7 @@ export async function startWorld(options: { config?: string; port?: number } = {
   names.set(RECEIVER_NAME, 'A', [receiver.host]);
   names.set(new URL(hook.url).hostname, 'A', [hook.host]);
   const appliance = await BinaryAppliance.start({
+    ...(options.folder === undefined ? {} : { folder: options.folder }),
     config: `[delivery]
 port = ${options.port ?? receiver.port}
 allow_networks = ["127.0.0.0/8"]

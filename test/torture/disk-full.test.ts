@@ -1,0 +1,118 @@
+/**
+ * A disk that fills up under the compiled binary (reliability goal 5): a small tmpfs of its own.
+ *
+ * Sends are refused before the disk is full, reads and the queue go on, and service is back by itself within
+ * five seconds of space.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { describeWith } from '../rig/programs.ts';
+import { startWorld } from '../rig/world.ts';
+import type { World } from '../rig/world.ts';
+
+const SIZE_MIB = 48;
+const BACK_WITHIN_MS = 5_000;
+
+describeWith(['openssl', 'mount'], 'a disk that fills up', () => {
+  let mountPoint: string;
+  let world: World;
+  beforeAll(async () => {
+    mountPoint = mkdtempSync(join(tmpdir(), 'disk-'));
+    const mounted = Bun.spawnSync([
+      'mount',
+      '-t',
+      'tmpfs',
+      `-osize=${SIZE_MIB}m,mode=700`,
+      'tmpfs',
+      mountPoint,
+    ]);
+    if (mounted.exitCode !== 0) throw new Error(mounted.stderr.toString());
+    world = await startWorld({ folder: mountPoint });
+  });
+  afterAll(async () => {
+    await world.stop();
+    Bun.spawnSync(['umount', mountPoint]);
+    rmSync(mountPoint, { recursive: true, force: true });
+  });
+
+  const send = (subject: string): Promise<Response> =>
+    world.appliance.api('POST', '/emails', {
+      from: 'full@example.org',
+      to: 'a@example.net',
+      subject,
+      text: 'x',
+    });
+
+  /** Leaves `bytes` free. */
+  const fill = (bytes: number): void => {
+    const filler = join(mountPoint, 'filler');
+    writeFileSync(filler, '');
+    const { bavail, bsize } = statfsSync(mountPoint);
+    try {
+      writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - bytes)));
+    } catch (error) {
+      // The appliance writes meanwhile: full is full.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    }
+  };
+  const free = (): void => truncateSync(join(mountPoint, 'filler'), 0);
+
+  test('sends answer 503 platform_halted, reads work, the queue drains, and all is well again in 5 s', async () => {
+    world.receiver.script.rcpt = () => '450 4.2.0 later';
+    const waiting = (await (await send('waits')).json()) as { id: string };
+    await world.appliance.log.first(({ event }) => event === 'ready');
+    // 1 MiB is less than the reserve of 5 % of 48 MiB, and enough for the queue's own commits.
+    fill(1024 * 1024);
+    await world.appliance.log.first(({ event }) => event === 'disk_low');
+
+    const refused = await send('refused');
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(await refused.json()).toMatchObject({
+      code: 'platform_halted',
+      name: 'application_error',
+    });
+    expect((await fetch(`${world.appliance.url}/ready`)).status).toBe(503);
+    expect((await world.appliance.api('GET', `/emails/${waiting.id}`)).status).toBe(200);
+    expect((await world.appliance.api('GET', '/emails')).status).toBe(200);
+
+    world.receiver.script.rcpt = () => null;
+    await world.appliance.json(['queue', 'retry']);
+    await world.receiver.messages.first(({ bytes }) => bytes.includes('Subject: waits'));
+
+    const freedAt = performance.now();
+    free();
+    let status = 503;
+    while (status !== 200 && performance.now() - freedAt < BACK_WITHIN_MS) {
+      status = (await send('back')).status;
+      if (status !== 200) await Bun.sleep(100);
+    }
+    expect(status).toBe(200);
+    await world.receiver.messages.first(({ bytes }) => bytes.includes('Subject: back'));
+  });
+
+  test('completely full: nothing acknowledged is lost, the process lives, and it goes on by itself', async () => {
+    fill(0);
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => send(`over ${n}`)));
+    const taken = answers
+      .map(({ status }, n) => (status === 200 ? `over ${n}` : null))
+      .filter((subject) => subject !== null);
+    for (const { status } of answers) expect([200, 503]).toContain(status);
+    expect((await world.appliance.api('GET', '/emails')).status).toBe(200);
+    free();
+    for (const subject of taken) {
+      await world.receiver.messages.first(({ bytes }) => bytes.includes(`Subject: ${subject}\r`));
+    }
+    const freedAt = performance.now();
+    let status = 503;
+    while (status !== 200 && performance.now() - freedAt < BACK_WITHIN_MS) {
+      status = (await send('alive')).status;
+      if (status !== 200) await Bun.sleep(100);
+    }
+    expect(status).toBe(200);
+    await world.receiver.messages.first(({ bytes }) => bytes.includes('Subject: alive'));
+  });
+});
