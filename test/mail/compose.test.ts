@@ -117,7 +117,24 @@ test('a plain message is exactly what the RFCs ask for', async () => {
 test('text and HTML are alternatives, text first', async () => {
   const message = (await compose({ ...PLAIN, html: '<p>Hi</p>' })).toString();
   expect(message).toContain('Content-Type: multipart/alternative;');
-  expect(message.indexOf('text/plain')).toBeLessThan(message.indexOf('text/html'));
+  const boundary = /boundary="([^"]+)"/.exec(message)?.[1] ?? '';
+  expect(message.slice(message.indexOf('\r\n\r\n') + 4)).toBe(
+    [
+      `--${boundary}`,
+      'Content-Type: text/plain; charset=utf-8',
+      'Content-Transfer-Encoding: 7bit',
+      '',
+      'Hi Bob',
+      '',
+      `--${boundary}`,
+      'Content-Type: text/html; charset=utf-8',
+      'Content-Transfer-Encoding: 7bit',
+      '',
+      '<p>Hi</p>',
+      `--${boundary}--`,
+      '',
+    ].join('\r\n'),
+  );
 });
 
 test('an image the HTML shows stands beside it, others are attached', async () => {
@@ -180,6 +197,24 @@ test('an attached message stays a message, or becomes a file when it is not 7-bi
   expect(plain).toContain('\r\n\r\nFrom: a@example.com\r\n\r\nbody\r\n');
   for (const odd of ['From: a@example.com\n\nbödy\n', `X: ${'x'.repeat(1_000)}\n\n`, 'a\0b']) {
     expect(await attach(odd)).toContain('Content-Type: application/octet-stream');
+  }
+});
+
+test('an attachment can not bring in MIME parts of its own', async () => {
+  for (const contentType of [
+    'multipart/mixed',
+    'Multipart/Mixed; boundary=x',
+    'text',
+    'text/plain; x',
+    '',
+  ]) {
+    const file = {
+      filename: 'f',
+      contentType,
+      contentId: null,
+      content: Buffer.from('--x\r\n\r\nhi\r\n--x--'),
+    };
+    expect(compose({ ...PLAIN, attachments: [file] })).rejects.toThrow(/attachment "f" must/);
   }
 });
 

@@ -75,6 +75,15 @@ test('messages verify with mailauth', async () => {
   }
 });
 
+test('fields that occur more than once are signed from the lowest up', async () => {
+  const message = Buffer.from(
+    'From: a@example.com\r\nList-Id: <one>\r\nReferences: <a@x>\r\nList-Id: <two>\r\nReferences: <b@x>\r\n\r\nx\r\n',
+  );
+  const both = await signed(message);
+  expect(await verifyByDkimpy([both])).toEqual([true]);
+  expect((await verifyOwn(both, async () => [RECORD])).isProven).toBe(true);
+});
+
 test('a field added in front or behind breaks the signature', async () => {
   const message = await signed(await composed(6_000));
   for (const field of [

@@ -7,7 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArf } from '../../src/mail/arf.ts';
 import { parseDsn } from '../../src/mail/dsn.ts';
-import { decodeWords } from '../../src/mail/mime-text.ts';
+import { decodeBody, decodeWords } from '../../src/mail/mime-text.ts';
 import { MIME_LIMITS, partsOf, splitMime } from '../../src/mail/mime-tree.ts';
 import { repairSubmission } from '../../src/mail/repair.ts';
 import { randomText, seeded, type Random } from './random.ts';
@@ -190,6 +190,24 @@ test.each(SHAPES)('%s', (_, text) => {
         part.bodyEnd <= bytes.length,
     ).toBe(true);
   }
+});
+
+test('multiparts deeper than the limit are leaves', () => {
+  let part = splitMime(Buffer.from(nested(1_000)));
+  let depth = 0;
+  while (part.children[0] !== undefined) {
+    part = part.children[0];
+    depth += 1;
+  }
+  expect(depth).toBe(MIME_LIMITS.depth);
+  expect(part.contentType).toBe('multipart/mixed');
+});
+
+test('white space at the end of a quoted-printable line was added on the way', () => {
+  const bytes = Buffer.from(
+    'Content-Transfer-Encoding: quoted-printable\r\n\r\na=20 \t\r\nb=  \r\nc\r\n',
+  );
+  expect(decodeBody(bytes, splitMime(bytes)).toString()).toBe('a \r\nbc\r\n');
 });
 
 test(`${MUTANTS} mutants of real reports (seed ${SEED})`, () => {

@@ -215,6 +215,15 @@ test('a single part with long lines or NUL is encoded, and says so once', async 
   }
 });
 
+test('text that came in base64 stays in base64', () => {
+  const body = Buffer.from('Jürgen '.repeat(300)).toString('base64');
+  const text = repair(
+    `From: a@example.com\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\n${body}\r\n`,
+  ).bytes.toString();
+  expect(text).toContain('Content-Transfer-Encoding: base64\r\n');
+  expect(text.slice(text.indexOf('\r\n\r\n')).replaceAll('\r\n', '')).toBe(body);
+});
+
 test('a long header field is folded; one that can not be is refused', () => {
   const words = 'word '.repeat(500).trim();
   expect(

@@ -101,6 +101,28 @@ test("the receiver's words are kept", () => {
   expect(parseDsn(read('icloud-over-quota'))?.envelopeId).toBe('0MN1234567');
 });
 
+test('a recipient without an action is read by its status', () => {
+  const report = parseDsn(
+    Buffer.from(
+      [
+        'Content-Type: message/delivery-status',
+        '',
+        ...['5.1.1', '4.4.1', '2.0.0', 'none'].flatMap((status) => [
+          `Final-Recipient: rfc822; a@example.com`,
+          `Status: ${status}`,
+          '',
+        ]),
+      ].join('\r\n'),
+    ),
+  );
+  expect(report?.recipients.map(({ action }) => action)).toEqual([
+    'failed',
+    'delayed',
+    'delivered',
+    'failed',
+  ]);
+});
+
 test('an expired message is a transient bounce, not a permanent one', () => {
   for (const file of ['postfix-expired', 'exchange-online-expired', 'rfc3464-example']) {
     const first = parseDsn(read(file))?.recipients[0];
