@@ -1,0 +1,329 @@
+/** Port 25 by hand: what is let in, what is not, and that nothing forged or malformed moves anything. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { encodeReturnPath } from '../../src/mail/return-path.ts';
+import { mailbox, draft } from '../flow/house.ts';
+import { openSmtpHouse, type SmtpHouse } from './house.ts';
+import { RawClient } from './raw-client.ts';
+
+let house: SmtpHouse;
+const clients: RawClient[] = [];
+
+beforeEach(async () => {
+  house = await openSmtpHouse();
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await house.close();
+});
+
+async function connected(): Promise<RawClient> {
+  const client = await RawClient.open(house.inbound);
+  clients.push(client);
+  await client.hello();
+  return client;
+}
+
+/** A message to one recipient, as stored, and the return path its mail would have had. */
+async function sentMail() {
+  const { message, recipients } = await house.stored(await house.accept(house.by, draft()));
+  const [recipient] = recipients;
+  if (recipient === undefined) throw new Error('no recipient');
+  const mac = (text: string): Buffer => house.ctx.secrets.mac('return-path', text);
+  return { message, recipient, path: `${encodeReturnPath(recipient.id, mac)}@send.acme.example` };
+}
+
+const status = async (id: string): Promise<string> =>
+  (await house.ctx.store.recipientById(id))?.status ?? 'gone';
+
+/** RFC 3464, section 2: a bounce as Postfix writes it. */
+function bounce(address: string, code = '5.1.1'): string {
+  return [
+    'From: MAILER-DAEMON@mx.receiver.example',
+    'Subject: Undelivered Mail Returned to Sender',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+    '',
+    '--b',
+    'Content-Type: text/plain',
+    '',
+    'It could not be delivered.',
+    '--b',
+    'Content-Type: message/delivery-status',
+    '',
+    'Reporting-MTA: dns; mx.receiver.example',
+    '',
+    `Final-Recipient: rfc822; ${address}`,
+    'Action: failed',
+    `Status: ${code}`,
+    `Diagnostic-Code: smtp; 550 ${code} No such user`,
+    '--b--',
+  ].join('\r\n');
+}
+
+async function deliver(client: RawClient, to: string, message: string | Buffer): Promise<string> {
+  await client.command('MAIL FROM:<>');
+  const reply = await client.command(`RCPT TO:<${to}>`);
+  if (!reply.startsWith('250')) return reply;
+  await client.command('DATA');
+  client.write(message);
+  return client.command('\r\n.');
+}
+
+test('a bounce to a return path of ours ends the recipient, once', async () => {
+  const { message, recipient, path } = await sentMail();
+  const client = await connected();
+  // Some systems put addresses in capitals.
+  expect(await deliver(client, path.toUpperCase(), bounce(recipient.address))).toStartWith('250');
+  expect(await status(recipient.id)).toBe('bounced');
+  const types = async () => (await house.ctx.store.events(message.id)).map(({ type }) => type);
+  expect(await types()).toEqual(['email.queued', 'email.bounced']);
+  const suppression = await house.ctx.store.suppression(house.by.account.id, recipient.address);
+  expect([suppression?.reason, suppression?.source]).toEqual(['hard_bounce', message.id]);
+  expect(await deliver(client, path, bounce(recipient.address))).toStartWith('250');
+  expect(await types()).toHaveLength(2);
+});
+
+describe('is refused at RCPT', () => {
+  test.each([
+    'anybody@elsewhere.example',
+    'ann@receiver.example',
+    'root@mail.appliance.example',
+    'postmaster@acme.example',
+    'abuse@elsewhere.example',
+    'b-00000000000070008000000000000000-0000000000000000@send.acme.example',
+    'a%b@mail.appliance.example',
+  ])('%s', async (address) => {
+    const client = await connected();
+    await client.command('MAIL FROM:<>');
+    expect(await client.command(`RCPT TO:<${address}>`)).toStartWith('550 5.1.1');
+    expect(await client.command('DATA')).toStartWith('503');
+  });
+
+  test('a return path whose tag is off by one bit, and one at a domain that can not be ours', async () => {
+    const { path } = await sentMail();
+    const [local = '', domain = ''] = path.split('@');
+    const flipped = local.replace(/.$/, (digit) => (Number.parseInt(digit, 16) ^ 1).toString(16));
+    const client = await connected();
+    await client.command('MAIL FROM:<>');
+    expect(await client.command(`RCPT TO:<${flipped}@${domain}>`)).toStartWith('550');
+    expect(await client.command(`RCPT TO:<${local}@gmail.example>`)).toStartWith('550');
+    expect(await client.command(`RCPT TO:<${path}>`)).toStartWith('250');
+  });
+
+  test('and who keeps guessing is sent away', async () => {
+    const client = await connected();
+    await client.command('MAIL FROM:<>');
+    for (let n = 0; n < 20; n += 1) await client.command(`RCPT TO:<x${n}@send.acme.example>`);
+    expect(await client.command('RCPT TO:<y@send.acme.example>')).toStartWith('421');
+    await client.closed;
+  });
+
+  test('logging in is not possible here', async () => {
+    const client = await connected();
+    await client.command('STARTTLS');
+    await client.upgrade();
+    expect(await client.command('EHLO client.example')).not.toContain('AUTH');
+    expect(await client.login(house.token)).toStartWith('500');
+  });
+});
+
+test('10,000 forged reports: none gets in, none suppresses, and an honest one does', async () => {
+  const { message, recipient, path } = await sentMail();
+  const [, uuid = ''] = path.split('-');
+  let refused = 0;
+  let seed = 1;
+  const forge = async (): Promise<void> => {
+    const client = await RawClient.open(house.inbound);
+    clients.push(client);
+    await client.hello();
+    // Twenty guesses each, pipelined, as many as one session gets.
+    let commands = 'MAIL FROM:<>\r\n';
+    for (let n = 0; n < 20; n += 1) {
+      seed = (seed * 48_271) % 2_147_483_647;
+      const tag = seed.toString(16).padStart(16, '0');
+      commands += `RCPT TO:<b-${uuid}-${tag}@send.acme.example>\r\n`;
+    }
+    client.write(commands);
+    await client.reply();
+    for (let n = 0; n < 20; n += 1) if ((await client.reply()).startsWith('550')) refused += 1;
+    client.close();
+  };
+  for (let round = 0; round < 25; round += 1) await Promise.all(Array.from({ length: 20 }, forge));
+  expect(refused).toBe(10_000);
+  // Reports that come to abuse@ are let in, but name nobody that we can be sure of.
+  const client = await connected();
+  for (const [own, about] of [
+    [message.messageId, recipient.address],
+    ['<x@y.example>', recipient.address],
+  ] as const) {
+    const forged = `${bounce(about)}\r\n--b\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: ${own}\r\nReturn-Path: <b-${uuid}-0000000000000000@send.acme.example>\r\n\r\n--b--`;
+    expect(await deliver(client, 'abuse@mail.appliance.example', forged)).toStartWith('250');
+  }
+  expect(await status(recipient.id)).toBe('queued');
+  const list = await house.ctx.store.suppressions(house.by.account.id, null, {
+    limit: 10,
+    after: null,
+    before: null,
+  });
+  expect(list.rows).toEqual([]);
+  expect(await deliver(client, path, bounce(recipient.address))).toStartWith('250');
+  expect(await status(recipient.id)).toBe('bounced');
+}, 60_000);
+
+describe('mail for abuse and postmaster', () => {
+  test.each(['postmaster', 'Postmaster@mail.appliance.example', 'ABUSE@MAIL.APPLIANCE.EXAMPLE'])(
+    '%s is taken and told to the operator',
+    async (address) => {
+      const client = await connected();
+      const reply = await deliver(
+        client,
+        address,
+        'From: a@b.example\r\nSubject: Hello you\r\n\r\nx',
+      );
+      expect(reply).toStartWith('250');
+      expect(house.logged.at(-1)).toMatchObject({
+        event: 'mail for the operator',
+        from: 'a@b.example',
+        subject: 'Hello you',
+      });
+    },
+  );
+
+  test('a complaint that names our return path finds its recipient; the repeat changes nothing', async () => {
+    const { message, recipient, path } = await sentMail();
+    const report = arf(`Original-Mail-From: <${path}>`, 'abuse');
+    const client = await connected();
+    expect(await deliver(client, 'abuse@mail.appliance.example', report)).toStartWith('250');
+    expect(await deliver(client, 'abuse@mail.appliance.example', report)).toStartWith('250');
+    expect(await status(recipient.id)).toBe('complained');
+    const types = (await house.ctx.store.events(message.id)).map(({ type }) => type);
+    expect(types).toEqual(['email.queued', 'email.complained']);
+    const row = await house.ctx.store.suppression(house.by.account.id, recipient.address);
+    expect(row?.reason).toBe('complaint');
+  });
+
+  test('a complaint by Message-ID alone counts where the message had one recipient', async () => {
+    const one = await sentMail();
+    const several = await house.stored(
+      await house.accept(
+        house.by,
+        draft({ to: [mailbox('a@receiver.example'), mailbox('b@receiver.example')] }),
+      ),
+    );
+    const client = await connected();
+    for (const { message } of [one, several]) {
+      const report = arf('User-Agent: x', 'abuse', `Message-ID: ${message.messageId}`);
+      await deliver(client, 'abuse@mail.appliance.example', report);
+    }
+    expect(await status(one.recipient.id)).toBe('complained');
+    for (const { id } of several.recipients) expect(await status(id)).toBe('queued');
+  });
+
+  test.each(['not-spam', 'auth-failure'])('%s is no complaint', async (type) => {
+    const { recipient, path } = await sentMail();
+    const client = await connected();
+    await deliver(client, path, arf(`Original-Mail-From: <${path}>`, type));
+    expect(await status(recipient.id)).toBe('queued');
+  });
+});
+
+/** RFC 5965, section 3, with the recipient redacted. */
+function arf(field: string, type: string, original = 'Message-ID: <other@x.example>'): string {
+  return [
+    'From: fbl@receiver.example',
+    'Content-Type: multipart/report; report-type=feedback-report; boundary="b"',
+    '',
+    '--b',
+    'Content-Type: text/plain',
+    '',
+    'A complaint.',
+    '--b',
+    'Content-Type: message/feedback-report',
+    '',
+    `Feedback-Type: ${type}`,
+    'Version: 1',
+    field,
+    'Original-Rcpt-To: redacted@receiver.example',
+    '',
+    '--b',
+    'Content-Type: message/rfc822',
+    '',
+    original,
+    '',
+    'x',
+    '--b--',
+  ].join('\r\n');
+}
+
+describe('content', () => {
+  test.each([
+    ['a bare LF', 'Subject: x\r\n\r\na\nb', '554 5.6.0'],
+    ['a bare CR', 'Subject: x\r\n\r\na\rb', '554 5.6.0'],
+    ['LF.LF', 'Subject: x\r\n\r\na\n.\nMAIL FROM:<>\r\n', '554 5.6.0'],
+    ['LF.CRLF', 'Subject: x\r\n\r\na\n.\r\nMAIL FROM:<>\r\n', '554 5.6.0'],
+    ['CRLF.LF', 'Subject: x\r\n\r\na\r\n.\nMAIL FROM:<>\r\n', '554 5.6.0'],
+    ['CR.CR', 'Subject: x\r\n\r\na\r.\rMAIL FROM:<>\r\n', '554 5.6.0'],
+    ['CRLF.CR', 'Subject: x\r\n\r\na\r\n.\rMAIL FROM:<>\r\n', '554 5.6.0'],
+    ['a NUL', 'Subject: x\r\n\r\na\0b', '250'],
+    ['31 hops', `${'Received: from a by b\r\n'.repeat(31)}\r\nx`, '554 5.4.6'],
+    ['30 hops', `${'Received: from a by b\r\n'.repeat(30)}\r\nx`, '250'],
+    [
+      'a quoted header of 40 hops',
+      `Subject: x\r\n\r\n${'Received: from a by b\r\n'.repeat(40)}`,
+      '250',
+    ],
+  ])('%s', async (_, message, reply) => {
+    const { path } = await sentMail();
+    const client = await connected();
+    expect(await deliver(client, path, message)).toStartWith(reply);
+    // One reply to one message: nothing inside was taken for commands.
+    expect(await client.command('NOOP')).toStartWith('250 2.0.0 OK');
+    expect(client.rest()).toBe('');
+  });
+
+  test('a bare line end is seen wherever the packets are cut', async () => {
+    const { path } = await sentMail();
+    for (const cut of [1, 2, 3, 4]) {
+      const client = await connected();
+      client.socket.setNoDelay(true);
+      await client.command('MAIL FROM:<>');
+      await client.command(`RCPT TO:<${path}>`);
+      await client.command('DATA');
+      const bytes = 'Subject: x\r\n\r\n1\r\n2\r3\r\n';
+      for (let at = 0; at < bytes.length; at += cut) {
+        client.write(bytes.slice(at, at + cut));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(await client.command('.')).toStartWith('554');
+    }
+  });
+
+  test('more than any report has is read and refused', async () => {
+    const small = await openSmtpHouse({ inbound: { messageBytes: 10_000 } });
+    const client = await RawClient.open(small.inbound);
+    await client.hello();
+    const large = `${'x'.repeat(998)}\r\n`.repeat(20);
+    const reply = await deliver(client, 'abuse@mail.appliance.example', large);
+    expect(reply).toStartWith('552 5.3.4');
+    client.close();
+    await small.close();
+  });
+});
+
+describe('STARTTLS injection', () => {
+  test.each([
+    ['a whole command', 'RSET\r\n'],
+    ['part of one', 'RS'],
+    ['150 commands', 'NOOP\r\n'.repeat(150)],
+    ['EHLO and MAIL', 'EHLO evil.example\r\nMAIL FROM:<evil@evil.example>\r\n'],
+  ])('%s sent in the same packet as STARTTLS never crosses the upgrade', async (_, injected) => {
+    const client = await connected();
+    client.write(`STARTTLS\r\n${injected}`);
+    expect(await client.reply()).toStartWith('220');
+    await client.upgrade();
+    expect(await client.command('EHLO client.example')).toStartWith('250-mail.appliance.example');
+    expect(await client.command('NOOP')).toBe('250 2.0.0 OK');
+    // No MAIL is open, so the injected one was not heard.
+    expect(await client.command('RCPT TO:<postmaster>')).toStartWith('503');
+    expect(client.rest()).toBe('');
+  });
+});
