@@ -53,10 +53,6 @@ const MISSING: readonly Missing[] = [
       'GET /webhooks/:id/events/:event/attempts',
     ],
   },
-  {
-    words: 'Addresses are suppressed one by one: POST /suppressions, DELETE /suppressions/{email}.',
-    routes: ['POST /suppressions/batch/add', 'POST /suppressions/batch/remove'],
-  },
   ...[
     ['templates', 'This service has no templates; send html or text.', ['publish', 'duplicate']],
     [

@@ -6,30 +6,16 @@
  */
 import { Type, type Static } from '@sinclair/typebox';
 import { ApiError } from '../base/errors.ts';
-import type { SuppressionReason } from '../base/status.ts';
 import { addSuppression, removeSuppression, suppressionAddress } from '../flow/suppressions.ts';
 import { makeAddress } from '../mail/address.ts';
 import type { Suppression as Row } from '../store/rows.ts';
 import { defineRoute, type Call, type Route } from './route.ts';
 import { bodyOf } from './shapes/check.ts';
-import { Id, iso, nullable, paged, pagedList, Time, words } from './shapes/common.ts';
+import { Id, paged, pagedList, words } from './shapes/common.ts';
+import { REASONS, suppression, Suppression } from './shapes/suppression-answers.ts';
 import { count, pageOfQuery, queryOf, search } from './shapes/query.ts';
 
 const TAG = 'Suppressions';
-const REASONS = ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] as const;
-
-const Suppression = Type.Object(
-  {
-    object: Type.Literal('suppression'),
-    id: Id,
-    email: Type.String(),
-    reason: words(REASONS),
-    origin: words(['bounce', 'complaint', 'unsubscribe', 'manual']),
-    source: nullable(Type.String()),
-    created_at: Time,
-  },
-  { title: 'Suppression' },
-);
 
 const AddSuppression = bodyOf(
   Type.Object(
@@ -53,6 +39,13 @@ const SuppressionQuery = queryOf(
     q: Type.Optional(search('Part of the address.')),
   }),
   (text) => !('error' in makeAddress(text)),
+);
+
+const Emails = bodyOf(
+  Type.Object(
+    { emails: Type.Array(Type.String(), { minItems: 1, maxItems: 100 }) },
+    { title: 'Addresses' },
+  ),
 );
 
 const Removed = Type.Object({
@@ -121,10 +114,51 @@ export const suppressionRoutes: readonly Route[] = [
       const { id } = await rowOf(call);
       const accountId = call.identity.account.id;
       const email = await removeSuppression(call.api.ctx, accountId, call.params['email'] ?? '');
-      return {
-        status: 200,
-        body: { object: 'suppression', id, email, deleted: true, status: 'removed' },
-      };
+      return { status: 200, body: removed(id, email) };
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/suppressions/batch/add',
+    access: 'full',
+    body: Emails,
+    text: { tag: TAG, summary: 'Suppress up to 100 addresses' },
+    success: {
+      status: 200,
+      schema: Type.Object({ data: Type.Array(Suppression) }),
+      description: 'The rows, in the order of the request.',
+    },
+    async handle({ api: { ctx }, identity, body: { emails } }) {
+      const { id } = identity.account;
+      // All are read before the first is written, so that one bad address refuses the request.
+      const addresses = emails.map((email, at) => suppressionAddress(email, `emails[${at}]`));
+      const rows = await Promise.all(
+        addresses.map((email) => addSuppression(ctx, id, { email, source: 'api' })),
+      );
+      return { status: 200, body: { data: rows.map(suppression) } };
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/suppressions/batch/remove',
+    access: 'full',
+    body: Emails,
+    text: { tag: TAG, summary: 'Remove up to 100 manual suppressions' },
+    success: {
+      status: 200,
+      schema: Type.Object({ data: Type.Array(Removed) }),
+      description: 'What was removed; addresses that were not suppressed are left out.',
+    },
+    async handle({ api: { ctx }, identity, body: { emails } }) {
+      const { id } = identity.account;
+      const addresses = emails.map((email, at) => suppressionAddress(email, `emails[${at}]`));
+      const found = [...(await ctx.store.suppressed(id, addresses)).values()];
+      const kept = found.find(({ reason }) => reason !== 'manual');
+      // Refused as a whole, by the one sentence that says why.
+      if (kept !== undefined) await removeSuppression(ctx, id, kept.email);
+      await Promise.all(found.map(({ email }) => removeSuppression(ctx, id, email)));
+      const data = found.map((row) => removed(row.id, row.email));
+      return { status: 200, body: { data } };
     },
   }),
 ];
@@ -140,22 +174,6 @@ async function rowOf({ api, identity, params }: Call<undefined, undefined>): Pro
   return row;
 }
 
-/** What the libraries call the reason. */
-const ORIGINS: Record<SuppressionReason, Static<typeof Suppression>['origin']> = {
-  hard_bounce: 'bounce',
-  complaint: 'complaint',
-  unsubscribe: 'unsubscribe',
-  manual: 'manual',
-};
-
-function suppression(row: Row): Static<typeof Suppression> {
-  return {
-    object: 'suppression',
-    id: row.id,
-    email: row.email,
-    reason: row.reason,
-    origin: ORIGINS[row.reason],
-    source: row.source,
-    created_at: iso(row.createdAt),
-  };
+function removed(id: string, email: string): Static<typeof Removed> {
+  return { object: 'suppression', id, email, deleted: true, status: 'removed' };
 }

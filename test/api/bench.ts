@@ -202,6 +202,7 @@ function benchConfig(dataDir: string): Config {
     plans: new Map([
       [UNLIMITED.id, UNLIMITED],
       [starter.id, starter],
+      ['confirmed', { ...UNLIMITED, id: 'confirmed', confirmedRecipientsOnly: true }],
       ['daily', { ...UNLIMITED, id: 'daily', dailyLimit: 7 }],
       ['fast', { ...UNLIMITED, id: 'fast', ratePerSecond: 100_000, readsPerMinute: 100_000 }],
     ]),

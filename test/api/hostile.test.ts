@@ -33,6 +33,8 @@ const GOOD: Record<string, unknown> = {
   '/api-keys': { name: 'n' },
   '/webhooks': { endpoint: 'https://h.example.com/', events: ['email.sent'] },
   '/suppressions': { email: 'a@example.com', reason: 'manual' },
+  '/suppressions/batch/add': { emails: ['a@example.com'] },
+  '/suppressions/batch/remove': { emails: ['a@example.com'] },
 };
 const PATHS = Object.keys(GOOD);
 
@@ -71,7 +73,7 @@ describe.each(PATHS)('POST %s', (path) => {
       'a key of 64 KB',
       JSON.stringify(GOOD[path]).replace(
         '{',
-        `{"${'k'.repeat(65_536)}":[[[[[]]]]],"from":0,"name":0,"endpoint":0,"email":0,`,
+        `{"${'k'.repeat(65_536)}":[[[[[]]]]],"from":0,"name":0,"endpoint":0,"email":0,"emails":0,`,
       ),
     ],
     ['NUL bytes', '\0'.repeat(10)],

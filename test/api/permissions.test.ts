@@ -48,6 +48,8 @@ const TABLE: Record<string, Who> = {
   'GET /suppressions': 'full',
   'GET /suppressions/:email': 'full',
   'DELETE /suppressions/:email': 'full',
+  'POST /suppressions/batch/add': 'full',
+  'POST /suppressions/batch/remove': 'full',
   'GET /logs': 'full',
   'GET /logs/:id': 'full',
   'GET /usage': 'full',
@@ -77,6 +79,8 @@ const BODIES: Record<string, unknown> = {
   'PATCH /webhooks/:id': { events: [] },
   'POST /webhooks/:id/replay': { event_id: '01913c7e-89ab-7cde-8f01-23456789abcd' },
   'POST /suppressions': { email: 'new@example.com' },
+  'POST /suppressions/batch/add': { emails: ['new@example.com'] },
+  'POST /suppressions/batch/remove': { emails: ['new@example.com'] },
 };
 
 let bench: Bench;

@@ -10,6 +10,8 @@ import { BinaryAppliance } from '../rig/binary.ts';
 import { startNames } from '../rig/names.ts';
 
 export interface Target {
+  /** Base address; for the API in this process a name that leads nowhere. */
+  url: string;
   ask: (what: Ask) => Promise<Sent>;
   /** Keys of the first account: full access, sending only, sandbox. */
   full: string;
@@ -50,6 +52,7 @@ export async function openInProcess(): Promise<Target> {
   await bench.domain(main, DOMAIN);
   await bench.domain(starter, STARTER_DOMAIN);
   return {
+    url: 'http://api.test',
     ask: bench.ask,
     full: await bench.key(main),
     send: await bench.key(main, 'sending_access'),
@@ -87,6 +90,7 @@ export async function openBinary(): Promise<Target> {
   await appliance.json(['account', 'create', 'other']);
   await appliance.json(['account', 'create', 'small', '--plan', 'starter']);
   const target: Target = {
+    url: appliance.url,
     ask,
     full: await key('default', ...full),
     send: await key('default', '--permission', 'sending_access'),
