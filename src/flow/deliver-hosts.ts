@@ -40,7 +40,14 @@ export interface Job {
 interface Place {
   host: SiteHost;
   target: Target;
+  /** How a session to it is opened. */
+  options: SessionOptions;
+  /** The same without TLS, for a host whose opportunistic TLS is broken; null where that may not be. */
+  plain: SessionOptions | null;
 }
+
+/** The places of a site, made once: the same options each time, by which open sessions are found again. */
+const places = new WeakMap<Site, Place[]>();
 
 /** Tries the hosts of `job.site` in their order until one answers for the message. */
 export async function tryHosts(tools: HostTools, job: Job): Promise<Outcome> {
@@ -58,10 +65,11 @@ export async function tryHosts(tools: HostTools, job: Job): Promise<Outcome> {
  * dialling. Null when there is one to try.
  */
 export function restOfSite(tools: HostTools, site: Site): Outcome | null {
+  if (!tools.sessions.hasRests) return null;
   let untilMs = Infinity;
   let outcome: Outcome | null = null;
   for (const place of placesOf(tools, site)) {
-    const rest = tools.sessions.restOf(optionsFor(tools, site, place));
+    const rest = tools.sessions.restOf(place.options);
     if (rest === null) return null;
     untilMs = Math.min(untilMs, rest.untilMs);
     outcome = unreached(place, rest.failure);
@@ -78,16 +86,35 @@ export function restOfSite(tools: HostTools, site: Site): Outcome | null {
 
 /** Addresses in the order to be tried; among hosts of the best preference, one with an idle session first. */
 function placesOf(tools: HostTools, site: Site): Place[] {
-  const places = site.hosts.flatMap((host) =>
-    host.targets.map((target): Place => ({ host, target })),
-  );
+  let all = places.get(site);
+  if (all === undefined) {
+    all = makePlaces(tools, site);
+    places.set(site, all);
+  }
   const best = site.hosts[0]?.preference;
-  const idle = places.findIndex(
+  const idle = all.findIndex(
     (place) =>
-      place.host.preference === best && tools.sessions.hasIdle(optionsFor(tools, site, place)),
+      place.host.preference === best && tools.sessions.hasIdle(currentOptions(tools, place)),
   );
-  const first = idle > 0 ? places.splice(idle, 1) : [];
-  return [...first, ...places].slice(0, MAX_ADDRESSES);
+  if (idle <= 0) return all.length > MAX_ADDRESSES ? all.slice(0, MAX_ADDRESSES) : all;
+  return [...all.slice(idle, idle + 1), ...all.toSpliced(idle, 1)].slice(0, MAX_ADDRESSES);
+}
+
+function makePlaces(tools: HostTools, site: Site): Place[] {
+  return site.hosts.flatMap((host) =>
+    host.targets.map((target): Place => {
+      const options = optionsFor(tools, site, host, target);
+      // A password never follows into the clear.
+      const mayGoPlain = host.tls.mode === 'opportunistic' && site.auth === null;
+      const plain: SessionOptions = { ...options, tls: { ...options.tls, mode: 'none' } };
+      return { host, target, options, plain: mayGoPlain ? plain : null };
+    }),
+  );
+}
+
+/** Without TLS where the host's was found broken lately. */
+function currentOptions(tools: HostTools, { host, options, plain }: Place): SessionOptions {
+  return plain !== null && tools.brokenTls.has(host.name) ? plain : options;
 }
 
 async function tryAddress(
@@ -96,7 +123,7 @@ async function tryAddress(
   place: Place,
 ): Promise<{ outcome: Outcome; mayTryNext: boolean }> {
   for (let mayReuse = true; ; mayReuse = false) {
-    const acquired = await connect(tools, job.site, place, mayReuse);
+    const acquired = await connect(tools, place, mayReuse);
     if (acquired.kind === 'failed') {
       return { outcome: unreached(place, acquired), mayTryNext: !acquired.isLocal };
     }
@@ -109,25 +136,17 @@ async function tryAddress(
   }
 }
 
-async function connect(
-  tools: HostTools,
-  site: Site,
-  place: Place,
-  mayReuse: boolean,
-): Promise<Acquired> {
-  const options = optionsFor(tools, site, place);
+async function connect(tools: HostTools, place: Place, mayReuse: boolean): Promise<Acquired> {
+  const options = currentOptions(tools, place);
   const acquired = await tools.sessions.acquire(options, mayReuse);
-  // A password never follows into the clear.
-  const mayGoPlain = options.tls.mode === 'opportunistic' && options.auth === null;
-  if (acquired.kind === 'ready' || !acquired.tlsFailed || !mayGoPlain) return acquired;
+  if (acquired.kind === 'ready' || !acquired.tlsFailed || place.plain === null) return acquired;
   // RFC 3207 leaves the session unusable: a new connection, this time without TLS.
   tools.brokenTls.note(place.host.name);
-  return tools.sessions.acquire(optionsFor(tools, site, place));
+  return tools.sessions.acquire(place.plain);
 }
 
-function optionsFor(tools: HostTools, site: Site, { host, target }: Place): SessionOptions {
+function optionsFor(tools: HostTools, site: Site, host: SiteHost, target: Target): SessionOptions {
   const { mode, verify, checkPeer } = host.tls;
-  const isPlain = mode === 'opportunistic' && site.auth === null && tools.brokenTls.has(host.name);
   return {
     address: target.address,
     port: site.port,
@@ -135,7 +154,7 @@ function optionsFor(tools: HostTools, site: Site, { host, target }: Place): Sess
     heloName: tools.ctx.config.hostname,
     serverName: host.name,
     tls: {
-      mode: isPlain ? 'none' : mode,
+      mode,
       verify,
       ...(tools.extraCa === undefined ? {} : { ca: tools.extraCa }),
       ...(checkPeer === null ? {} : { checkPeer }),

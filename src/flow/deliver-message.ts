@@ -36,6 +36,8 @@ interface Entry {
   ready: Promise<SignedMessage>;
   bytes: number;
   users: number;
+  /** Recipients that may still come for it. */
+  left: number;
 }
 
 export class SignedMessages {
@@ -68,9 +70,11 @@ export class SignedMessages {
       held.users += 1;
       return held.ready;
     }
-    const entry: Entry = { ready: this.#make(messageId), bytes: 0, users: 1 };
+    const entry: Entry = { ready: this.#make(messageId), bytes: 0, users: 1, left: 1 };
     this.#entries.set(messageId, entry);
     const signed = await entry.ready;
+    const { to, cc, bcc } = signed.message;
+    entry.left += to.length + cc.length + bcc.length - 1;
     entry.bytes = signed.bytes.length;
     this.#bytesInUse += entry.bytes;
     return signed;
@@ -80,9 +84,12 @@ export class SignedMessages {
     const entry = this.#entries.get(messageId);
     if (entry === undefined) return;
     entry.users -= 1;
+    entry.left -= 1;
     if (entry.users > 0) return;
-    if (entry.bytes === 0) {
+    if (entry.left <= 0 || entry.bytes === 0) {
       this.#entries.delete(messageId);
+      this.#bytesInUse -= entry.bytes;
+      this.#wakeWaiting();
       return;
     }
     // Last used goes last: the map's order is the order of eviction.
@@ -96,6 +103,11 @@ export class SignedMessages {
       this.#keptBytes -= oldest.bytes;
       this.#bytesInUse -= oldest.bytes;
     }
+    this.#wakeWaiting();
+  }
+
+  #wakeWaiting(): void {
+    if (this.#waiting.length === 0) return;
     for (const wake of this.#waiting.splice(0)) wake();
   }
 

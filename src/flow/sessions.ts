@@ -99,6 +99,11 @@ export class Sessions {
     else list.push({ session, cancel });
   }
 
+  /** Whether any address is not dialled now. */
+  get hasRests(): boolean {
+    return this.#rests.size > 0;
+  }
+
   /** The failure for which the address is not dialled now, and until when; null when it may be. */
   restOf({ address, port }: SessionOptions): { untilMs: number; failure: Failure } | null {
     const rest = this.#rests.get(`${address} ${port}`);
@@ -151,8 +156,15 @@ export class Sessions {
   }
 }
 
-/** Everything that makes two sessions interchangeable. */
-function keyOf({ address, port, localAddress, serverName, tls, auth }: SessionOptions): string {
+const keys = new WeakMap<SessionOptions, string>();
+
+/** Everything that makes two sessions interchangeable, in one text; made once for each object. */
+function keyOf(options: SessionOptions): string {
+  const known = keys.get(options);
+  if (known !== undefined) return known;
+  const { address, port, localAddress, serverName, tls, auth } = options;
   const policy = `${tls.mode} ${tls.verify ? serverName : ''} ${tls.checkPeer ? serverName : ''}`;
-  return `${address} ${port} ${localAddress ?? ''} ${policy} ${auth?.username ?? ''}`;
+  const key = `${address} ${port} ${localAddress ?? ''} ${policy} ${auth?.username ?? ''}`;
+  keys.set(options, key);
+  return key;
 }
