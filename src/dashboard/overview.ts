@@ -26,6 +26,19 @@ export const overviewPages: readonly Page[] = [
     },
   },
   {
+    // A page of its own: the overview loads itself again and would wipe out what is being typed.
+    method: 'GET',
+    path: '/halt',
+    async open() {
+      const body = html`<p>While halted, sends are refused and the queue rests. Nothing is lost.</p>
+        <form method="post" action="${ROOT}/halt">
+          <label>Reason, shown to senders <input name="reason" maxlength="200" size="40" /></label>
+          <button class="danger">Halt all sending</button>
+        </form>`;
+      return { kind: 'page', title: 'Kill switch', account: null, body };
+    },
+  },
+  {
     method: 'POST',
     path: '/halt',
     async open(visit) {
@@ -52,13 +65,7 @@ function switchOf(ctx: Context): Html {
       Halted since ${time(state.since)}: ${state.reason} ${action(`${ROOT}/resume`, 'Resume')}
     </div>`;
   }
-  return html`<details>
-    <summary class="soft">Kill switch</summary>
-    <form method="post" action="${ROOT}/halt">
-      <label>Reason, shown to senders <input name="reason" maxlength="200" /></label>
-      <button class="danger">Halt all sending</button>
-    </form>
-  </details>`;
+  return html`<p><a href="${ROOT}/halt">Kill switch</a></p>`;
 }
 
 async function tiles(ctx: Context, doors: Visit['doors']): Promise<Html> {
