@@ -65,8 +65,8 @@ test('100 random messages verify with dkimpy, and one changed byte does not', as
   expect(await verifyByDkimpy(changed)).toEqual(changed.map(() => false));
 }, 60_000);
 
-test('messages verify with mailauth', async () => {
-  for (let seed = 5_000; seed < 5_020; seed += 1) {
+test('the 500 messages of the round trip verify with mailauth', async () => {
+  for (let seed = 20_000; seed < 20_500; seed += 1) {
     const message = await signed(await composed(seed));
     expect([seed, await verifyOwn(message, async () => [RECORD])]).toEqual([
       seed,
