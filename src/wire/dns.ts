@@ -2,8 +2,8 @@
  * The house's own stub resolver (RFC 1035), because Bun's splits TXT strings and hides NODATA and AD.
  *
  * Promises that no query throws, that equal questions under way share one query, that answers are kept
- * no longer than they may be, and that the AD bit is believed only from a resolver on loopback: further
- * away anyone on the path can set it (RFC 4035 section 4.9.3). Without servers in the config it uses
+ * no longer than they may be, and that the AD bit is believed only when every resolver is on loopback:
+ * further away anyone on the path can set it (RFC 4035 section 4.9.3). Without servers in the config it uses
  * those of /etc/resolv.conf and notices when the file changes.
  */
 import { isIP } from 'node:net';
@@ -128,13 +128,16 @@ class StubResolver {
     }
     this.#running += 1;
     try {
-      const asked = await askServers(this.#servers(), question, this.#patience, this.#stop.signal);
+      const servers = this.#servers();
+      const asked = await askServers(servers, question, this.#patience, this.#stop.signal);
       if (asked.verdict.kind === 'failed') {
         if (!this.#stop.signal.aborted) this.#cache.put(key, asked.verdict);
         return asked.verdict;
       }
       this.#preferred = asked.server;
-      const isAuthenticData = asked.verdict.isAuthenticData && isLoopback(asked.server.host);
+      // With a resolver further away among them, the SERVFAIL of a forged answer would end in its answer.
+      const mayBelieve = servers.every((server) => isLoopback(server.host));
+      const isAuthenticData = asked.verdict.isAuthenticData && mayBelieve;
       const verdict: Verdict = { ...asked.verdict, isAuthenticData };
       this.#cache.put(key, verdict);
       return verdict;

@@ -11,7 +11,7 @@ export type DnsAnswer<T> =
       records: T[];
       /** Seconds the answer may be kept. */
       ttlSeconds: number;
-      /** DNSSEC-validated (AD bit) by a resolver on loopback. */
+      /** DNSSEC-validated (AD bit), all resolvers being on loopback. */
       isAuthenticated: boolean;
     }
   /** The name exists, but has no such record (RFC 2308 section 2.2). */

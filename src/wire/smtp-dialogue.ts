@@ -12,7 +12,7 @@ import type { TLSSocket } from 'node:tls';
 import { isLocalError } from './local-errors.ts';
 import { bodyDeadlineMs } from './smtp-deadlines.ts';
 import type { Deadlines, Stage } from './smtp-deadlines.ts';
-import { formatReply, ReplyFault, ReplyReader } from './smtp-reply.ts';
+import { formatReply, printable, ReplyFault, ReplyReader } from './smtp-reply.ts';
 import type { Reply, ReplyLines } from './smtp-reply.ts';
 import { secure } from './smtp-tls.ts';
 import type { TlsOptions } from './smtp-tls.ts';
@@ -33,12 +33,15 @@ export class DialogueEnd extends Error {
   readonly isLocal: boolean;
 
   constructor(stage: Stage, cause: string, reply: Reply | null = null, isLocal = false) {
-    super(cause);
+    // Errors of TLS quote the certificate, which is the server's to write.
+    super(printable(cause).slice(0, MAX_CAUSE));
     this.stage = stage;
     this.reply = reply && { code: reply.code, enhanced: reply.enhanced, text: reply.text };
     this.isLocal = isLocal;
   }
 }
+
+const MAX_CAUSE = 500;
 
 /** How much of a body is handed to the socket at once. */
 const BLOCK_BYTES = 65_536;

@@ -40,6 +40,11 @@ const ENHANCED = /^([245])\.(\d{1,3})\.(\d{1,3})(?:\s+|$)/;
 // oxlint-disable-next-line no-control-regex
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 
+/** `text` in one line without control characters. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, ' ').trim();
+}
+
 /** `550 5.1.1 No such user`, for people. */
 export function formatReply(reply: Reply): string {
   return [String(reply.code), reply.enhanced, reply.text].filter(Boolean).join(' ');
@@ -88,7 +93,7 @@ export class ReplyReader {
     this.#code = code;
     this.#bytes += lf + 1;
     const text = end > 4 ? bytes.toString('utf8', 4, end) : '';
-    this.#lines.push(text.replace(UNPRINTABLE, ' ').trim());
+    this.#lines.push(printable(text));
     if (this.#lines.length > MAX_REPLY_LINES || this.#bytes > MAX_REPLY_BYTES) {
       throw new ReplyFault(
         `a reply is longer than ${MAX_REPLY_LINES} lines or ${MAX_REPLY_BYTES} bytes`,

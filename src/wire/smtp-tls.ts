@@ -51,12 +51,20 @@ export function secure(
 
 /** Whether the certificate is trusted and names the server. */
 export function isVerified(socket: TLSSocket, serverName: string): boolean {
-  return refusePeer(socket, serverName) === null;
+  return (
+    checkHandshake(socket, { serverName, verify: true, ca: undefined, checkPeer: undefined }) ===
+    null
+  );
 }
 
 function checkHandshake(socket: TLSSocket, options: TlsOptions): string | null {
-  const refusal = options.verify ? refusePeer(socket, options.serverName) : null;
-  return refusal ?? options.checkPeer?.(peerChain(socket)) ?? null;
+  try {
+    const refusal = options.verify ? refusePeer(socket, options.serverName) : null;
+    return refusal ?? options.checkPeer?.(peerChain(socket)) ?? null;
+  } catch (error) {
+    // Certificates are the server's bytes: keys of unknown kinds, say, are thrown at on reading.
+    return `certificate can not be read: ${error instanceof Error ? error.message : String(error)}`;
+  }
 }
 
 function refusePeer(socket: TLSSocket, serverName: string): string | null {

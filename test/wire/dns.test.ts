@@ -181,6 +181,11 @@ describe('DNSSEC', () => {
     const server = await lookups.raw(respond, outside);
     const answer = await lookups.resolver([server]).a('a.test');
     expect(answer).toMatchObject({ kind: 'found', isAuthenticated: false });
+    // Nor from loopback while one that is elsewhere may answer in its place.
+    const local = await lookups.raw(respond);
+    const mixed = await lookups.resolver([local, server]).a('a.test');
+    expect(mixed).toMatchObject({ kind: 'found', isAuthenticated: false });
+    expect(local.asked).toHaveLength(1);
   });
 });
 

@@ -148,6 +148,20 @@ describe('certificates', () => {
   });
 });
 
+test('a check that throws on the chain refuses it', async () => {
+  const { port, commands } = await start(chains.good);
+  const checkPeer = (): never => {
+    throw new Error('key of\r\nan unknown kind');
+  };
+  const result = await open(port, { mode: 'required', verify: false, checkPeer });
+  expect(result).toMatchObject({
+    kind: 'failed',
+    stage: 'handshake',
+    cause: 'certificate can not be read: key of an unknown kind',
+  });
+  expect(commands.at(-1)?.line).toBe('STARTTLS');
+});
+
 describe('STARTTLS', () => {
   test('everything after it is under TLS', async () => {
     const { port, commands } = await start(chains.good);
