@@ -31,7 +31,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
   // An escape is the only way for a surrogate into a string that was valid UTF-8.
   if (/\\u[dD][89a-fA-F]/.test(text)) findSurrogates(value, '', issues);
-  if (issues.length > 0) throw validationFailed(issues.slice(0, MAX_ISSUES));
+  if (issues.length > 0) throw validationFailed(issues);
   return value;
 }
 
@@ -96,10 +96,9 @@ function inspect(text: string, issues: Issue[]): void {
       case 0x38:
       case 0x39: {
         const end = endOfNumber(text, at);
-        // Shorter ones without an exponent are exact (2^53 has 16 digits).
-        const isLong = end - at > 15 || text.slice(at, end).search(/[eE]/) !== -1;
-        if (isLong && !isExact(text.slice(at, end))) {
-          issues.push({ path: pathOf(levels), message: 'A number is too large to be exact.' });
+        // Shorter ones are exact in any spelling (2^53 has 16 digits, 1e16 has four characters).
+        if (end - at > 3 && !isExact(text.slice(at, end))) {
+          add(issues, levels, 'A number is too large to be exact.');
         }
         at = end - 1;
         break;
@@ -113,11 +112,15 @@ function noteKey(literal: string, level: Level, levels: Level[], issues: Issue[]
   level.at = key;
   level.isKeyNext = false;
   if (key === '__proto__') {
-    issues.push({ path: pathOf(levels), message: 'The key __proto__ is not allowed.' });
+    add(issues, levels, 'The key __proto__ is not allowed.');
   } else if (level.keys?.has(key) === true) {
-    issues.push({ path: pathOf(levels), message: `The key ${shown(key)} stands here twice.` });
+    add(issues, levels, `The key ${shown(key)} stands here twice.`);
   }
   level.keys?.add(key);
+}
+
+function add(issues: Issue[], levels: readonly Level[], message: string): void {
+  if (issues.length < MAX_ISSUES) issues.push({ path: pathOf(levels), message });
 }
 
 /** Two spellings of one key are one key: escapes are undone. */
@@ -158,6 +161,7 @@ function isExact(literal: string): boolean {
 }
 
 function findSurrogates(value: unknown, path: string, issues: Issue[]): void {
+  if (issues.length >= MAX_ISSUES) return;
   if (typeof value === 'string') {
     if (!value.isWellFormed()) {
       issues.push({ path, message: `${path || 'The body'} contains an unpaired surrogate.` });
