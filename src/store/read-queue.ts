@@ -66,7 +66,7 @@ export function queueReads(db: Database): QueueReads {
   );
   const counts = db.prepare<{ domain: string; waiting: number; oldestId: string }, []>(
     'SELECT domain, count(*) AS waiting, min(id) AS oldestId FROM recipients' +
-      ' WHERE next_attempt_at IS NOT NULL GROUP BY domain ORDER BY waiting DESC',
+      ' INDEXED BY recipients_by_due WHERE next_attempt_at IS NOT NULL GROUP BY domain ORDER BY waiting DESC',
   );
   const reasonOf = db.prepare<{ reason: string | null }, [string]>(
     'SELECT last_reason AS reason FROM recipients WHERE id = ?',

@@ -64,14 +64,12 @@ export function attemptWrites(
     'UPDATE messages SET status = ?, updated_at = ?, failure_reason = COALESCE(?, failure_reason)' +
       ' WHERE id = ?',
   );
-  const releaseOf = db.prepare(
-    'UPDATE recipients SET owner = NULL, lease_until = NULL, updated_at = ?' +
-      ' WHERE next_attempt_at IS NOT NULL AND owner = ?',
-  );
-  const releaseAll = db.prepare(
-    'UPDATE recipients SET owner = NULL, lease_until = NULL, updated_at = ?' +
-      ' WHERE next_attempt_at IS NOT NULL AND owner IS NOT NULL',
-  );
+  // The inner SELECT reads the index alone: few of many waiting recipients are under a lease.
+  const RELEASE =
+    'UPDATE recipients SET owner = NULL, lease_until = NULL, updated_at = ? WHERE id IN' +
+    ' (SELECT id FROM recipients INDEXED BY recipients_by_due WHERE next_attempt_at IS NOT NULL';
+  const releaseOf = db.prepare(RELEASE + ' AND owner = ?)');
+  const releaseAll = db.prepare(RELEASE + ' AND owner IS NOT NULL)');
   const releaseCallsOf = db.prepare(
     "UPDATE calls SET owner = NULL, lease_until = NULL WHERE status = 'open' AND owner = ?",
   );
