@@ -11,6 +11,7 @@ import { describe, test } from 'bun:test';
 /** Each with the file that shows it is there. */
 export const PROGRAMS = {
   bind9: { file: '/usr/sbin/named', package: 'bind9' },
+  chromium: { file: '/usr/bin/chromium', package: 'chromium' },
   msmtp: { file: '/usr/bin/msmtp', package: 'msmtp' },
   'net-ssleay': { file: '/usr/share/doc/libnet-ssleay-perl', package: 'libnet-ssleay-perl' },
   mount: { file: '/usr/bin/mount', package: 'mount' },
@@ -19,6 +20,7 @@ export const PROGRAMS = {
   postfix: { file: '/usr/sbin/postfix', package: 'postfix' },
   python3: { file: '/usr/bin/python3', package: 'python3' },
   'python3-dkim': { file: '/usr/bin/dkimverify', package: 'python3-dkim' },
+  'systemd-analyze': { file: '/usr/bin/systemd-analyze', package: 'systemd' },
   strace: { file: '/usr/bin/strace', package: 'strace' },
   swaks: { file: '/usr/bin/swaks', package: 'swaks' },
   unbound: { file: '/usr/sbin/unbound', package: 'unbound' },
