@@ -7,6 +7,7 @@ import { restoreBackup } from '../store/restore.ts';
 import type { Command } from './command.ts';
 import { operate } from './operate.ts';
 import { fields } from './output.ts';
+import { becomeOwner } from './owner.ts';
 
 export const backup: Command = {
   synopsis: 'FILE',
@@ -30,6 +31,7 @@ export const restore: Command = {
   words: [1, 1],
   async run(call) {
     const { dataDir } = call.config();
+    becomeOwner(dataDir);
     const report = restoreBackup(resolve(call.word(0)), dataDir, systemClock.now());
     const aside = report.setAside === null ? '' : `\nWhat was there is in ${report.setAside}.`;
     const rows = Object.entries(report.rows).map(([table, count]): [string, string] => [

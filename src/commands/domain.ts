@@ -32,12 +32,12 @@ function showRecords(records: (DnsRecord & { found?: boolean; reason?: string | 
 
 export const domain: Group = {
   add: {
-    synopsis: 'add NAME --account A',
+    synopsis: 'add NAME [--account A]',
     does: 'Adds a sending domain and shows the DNS records to publish.',
     words: [1, 1],
     flags: { account: 'text' },
     async run(call) {
-      const args = { name: call.word(0), account: call.required('account') };
+      const args = { name: call.word(0), account: call.flag('account') };
       const made = (await operate(call, 'domain.add', args)) as WithRecords;
       const next = `\n\nThen: postrider domain verify ${made.domain.name}`;
       call.print(

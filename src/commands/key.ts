@@ -8,7 +8,7 @@ import { createdKeyShape, keyShape } from './shapes.ts';
 
 export const key: Group = {
   create: {
-    synopsis: 'create --account A --name N [--permission full_access|sending_access] [--test]',
+    synopsis: 'create [--account A] --name N [--permission full_access|sending_access] [--test]',
     does: 'Makes a key and shows it once; sending_access unless named; --test sends nothing for real.',
     flags: { account: 'text', name: 'text', permission: 'text', test: 'flag' },
     async run(call) {
@@ -17,7 +17,7 @@ export const key: Group = {
         throw new UsageError('--permission is full_access or sending_access');
       }
       const made = (await operate(call, 'key.create', {
-        account: call.required('account'),
+        account: call.flag('account'),
         name: call.required('name'),
         permission,
         isTest: call.has('test'),

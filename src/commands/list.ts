@@ -12,6 +12,7 @@ import { queue } from './queue.ts';
 import { serve } from './serve.ts';
 import { suppression } from './suppression.ts';
 import { version } from './version.ts';
+import { webhook } from './webhook.ts';
 
 export const COMMANDS: Readonly<Record<string, Group>> = {
   init: { '': init },
@@ -23,6 +24,7 @@ export const COMMANDS: Readonly<Record<string, Group>> = {
   domain,
   queue,
   suppression,
+  webhook,
   halt: { '': halt },
   resume: { '': resume },
   backup: { '': backup },

@@ -15,6 +15,7 @@ import { askServer } from '../control/client.ts';
 import { runOperation } from '../control/operations.ts';
 import type { Arguments, Sink } from '../control/protocol.ts';
 import type { Call } from './command.ts';
+import { becomeOwner } from './owner.ts';
 
 /** The operation's result. Throws `OperatorError` or `ApiError`. */
 export async function operate(call: Call, operation: string, args: Arguments): Promise<unknown> {
@@ -40,6 +41,7 @@ async function operateAlone(
       'Make it with `postrider init`, or name the right config file with --config.',
     );
   }
+  becomeOwner(config.dataDir);
   // What the flow logs for a server's operator would only stand between a command's own lines.
   const log = createLog(
     () => undefined,

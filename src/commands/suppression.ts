@@ -21,7 +21,7 @@ function shape(one: Suppression): Row {
 }
 
 const list = async (call: Call): Promise<Suppression[]> =>
-  (await operate(call, 'suppression.list', { account: call.required('account') })) as Suppression[];
+  (await operate(call, 'suppression.list', { account: call.flag('account') })) as Suppression[];
 
 function readText(file: string): string {
   try {
@@ -34,7 +34,7 @@ function readText(file: string): string {
 
 export const suppression: Group = {
   list: {
-    synopsis: 'list --account A',
+    synopsis: 'list [--account A]',
     does: 'Suppressed addresses, newest first.',
     flags: { account: 'text' },
     async run(call) {
@@ -51,13 +51,13 @@ export const suppression: Group = {
     },
   },
   add: {
-    synopsis: 'add EMAIL --account A [--reason R] [--note N]',
+    synopsis: 'add EMAIL [--account A] [--reason R] [--note N]',
     does: 'Suppresses an address; the reason is manual unless named.',
     words: [1, 1],
     flags: { account: 'text', reason: 'text', note: 'text' },
     async run(call) {
       const added = (await operate(call, 'suppression.add', {
-        account: call.required('account'),
+        account: call.flag('account'),
         email: call.word(0),
         reason: call.flag('reason'),
         note: call.flag('note'),
@@ -66,13 +66,13 @@ export const suppression: Group = {
     },
   },
   remove: {
-    synopsis: 'remove EMAIL --account A [--note N]',
+    synopsis: 'remove EMAIL [--account A] [--note N]',
     does: 'Lets an address be mailed again, whatever the reason was.',
     words: [1, 1],
     flags: { account: 'text', note: 'text' },
     async run(call) {
       const removed = (await operate(call, 'suppression.remove', {
-        account: call.required('account'),
+        account: call.flag('account'),
         email: call.word(0),
         note: call.flag('note'),
       })) as { email: string };
@@ -80,12 +80,12 @@ export const suppression: Group = {
     },
   },
   import: {
-    synopsis: 'import FILE --account A',
+    synopsis: 'import FILE [--account A]',
     does: 'Adds the addresses of a CSV file (- for standard input); rows that are wrong are named.',
     words: [1, 1],
     flags: { account: 'text' },
     async run(call) {
-      const args = { account: call.required('account'), csv: readText(call.word(0)) };
+      const args = { account: call.flag('account'), csv: readText(call.word(0)) };
       const done = (await operate(call, 'suppression.import', args)) as ImportResult;
       for (const { line, message } of done.named) call.output.say(`line ${line}: ${message}`);
       call.print(done, `${done.added} added, ${done.known} known already, ${done.bad} wrong.`);
@@ -93,12 +93,12 @@ export const suppression: Group = {
     },
   },
   export: {
-    synopsis: 'export --account A',
+    synopsis: 'export [--account A]',
     does: 'Writes CSV to standard output (JSON with --json).',
     flags: { account: 'text' },
     async run(call) {
       if (call.isJson) call.print((await list(call)).map(shape), '');
-      else await operate(call, 'suppression.export', { account: call.required('account') });
+      else await operate(call, 'suppression.export', { account: call.flag('account') });
     },
   },
 };

@@ -6,6 +6,7 @@ import { createKey, revokeKey } from '../flow/keys.ts';
 import type { Account, Key } from '../store/rows.ts';
 import { textOf, textOrNull } from './operation.ts';
 import type { Operation, Scope } from './operation.ts';
+import type { Arguments } from './protocol.ts';
 
 /** A row together with the name of its account. */
 export type Owned<T> = T & { account: string };
@@ -13,6 +14,15 @@ export type Owned<T> = T & { account: string };
 /** The account named in the arguments, or all of them. */
 export async function chosenAccounts(scope: Scope, name: string | null): Promise<Account[]> {
   return name === null ? await scope.ctx.store.accounts() : [await accountNamed(scope.ctx, name)];
+}
+
+/** The account named in the arguments; without a name the only one there is. Throws `ApiError`. */
+export async function oneAccount({ ctx }: Scope, args: Arguments): Promise<Account> {
+  const name = textOrNull(args, 'account');
+  if (name !== null) return await accountNamed(ctx, name);
+  const [only, ...others] = await ctx.store.accounts();
+  if (only !== undefined && others.length === 0) return only;
+  throw new ApiError('not_found', 'There are several accounts: name one with --account.');
 }
 
 function setStatus(status: AccountStatus): Operation {
@@ -39,8 +49,9 @@ export const ACCOUNT_OPERATIONS: Record<string, Operation> = {
   'account.pause': setStatus('paused'),
   'account.resume': setStatus('active'),
   'account.payment_required': setStatus('payment_required'),
-  'key.create': async ({ ctx }, args) => {
-    const account = await accountNamed(ctx, textOf(args, 'account'));
+  'key.create': async (scope, args) => {
+    const { ctx } = scope;
+    const account = await oneAccount(scope, args);
     const permission = textOf(args, 'permission') as Permission;
     const isTest = args['isTest'] === true;
     return await createKey(ctx, account.id, { name: textOf(args, 'name'), permission, isTest });

@@ -1,10 +1,9 @@
 /** Sending domains, as the operator handles them: by name, and by account where two have the same. */
 import { ApiError } from '../base/errors.ts';
-import { accountNamed } from '../flow/accounts.ts';
 import { allRecords } from '../flow/domain-records.ts';
 import { addDomain, removeDomain, verifyDomain } from '../flow/domains.ts';
 import type { Domain } from '../store/rows.ts';
-import { chosenAccounts } from './accounts.ts';
+import { chosenAccounts, oneAccount } from './accounts.ts';
 import type { Owned } from './accounts.ts';
 import { textOf, textOrNull } from './operation.ts';
 import type { Operation, Scope } from './operation.ts';
@@ -44,8 +43,9 @@ async function chosenDomain(scope: Scope, args: Arguments): Promise<Domain> {
 }
 
 export const DOMAIN_OPERATIONS: Record<string, Operation> = {
-  'domain.add': async ({ ctx }, args) => {
-    const account = await accountNamed(ctx, textOf(args, 'account'));
+  'domain.add': async (scope, args) => {
+    const { ctx } = scope;
+    const account = await oneAccount(scope, args);
     const domain = await addDomain(ctx, account, textOf(args, 'name'));
     return { domain: withoutKey(domain), records: allRecords(ctx, domain) };
   },

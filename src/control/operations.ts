@@ -11,6 +11,7 @@ import type { Operation, Scope } from './operation.ts';
 import type { Arguments } from './protocol.ts';
 import { QUEUE_OPERATIONS } from './queue.ts';
 import { SUPPRESSION_OPERATIONS } from './suppressions.ts';
+import { WEBHOOK_OPERATIONS } from './webhooks.ts';
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...ACCOUNT_OPERATIONS,
@@ -18,6 +19,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...QUEUE_OPERATIONS,
   ...BACKUP_OPERATIONS,
   ...SUPPRESSION_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
 };
 
 /** Runs one operation. Throws `OperatorError` for a name that is not in the table, else what the operation throws. */

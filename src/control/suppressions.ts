@@ -1,10 +1,10 @@
 /** Suppressions as the operator handles them: any reason can be removed, and lists come and go as CSV. */
 import { OperatorError } from '../base/errors.ts';
 import type { SuppressionReason } from '../base/status.ts';
-import { accountNamed } from '../flow/accounts.ts';
 import { exportSuppressions, importSuppressions } from '../flow/suppressions-csv.ts';
 import { addSuppression, removeSuppression } from '../flow/suppressions.ts';
 import type { Suppression } from '../store/rows.ts';
+import { oneAccount } from './accounts.ts';
 import { textOf, textOrNull } from './operation.ts';
 import type { Operation, Scope } from './operation.ts';
 
@@ -32,11 +32,12 @@ async function everySuppression(scope: Scope, accountId: string): Promise<Suppre
 
 export const SUPPRESSION_OPERATIONS: Record<string, Operation> = {
   'suppression.list': async (scope, args) => {
-    const account = await accountNamed(scope.ctx, textOf(args, 'account'));
+    const account = await oneAccount(scope, args);
     return await everySuppression(scope, account.id);
   },
-  'suppression.add': async ({ ctx }, args) => {
-    const account = await accountNamed(ctx, textOf(args, 'account'));
+  'suppression.add': async (scope, args) => {
+    const { ctx } = scope;
+    const account = await oneAccount(scope, args);
     const note = textOrNull(args, 'note');
     return await addSuppression(ctx, account.id, {
       email: textOf(args, 'email'),
@@ -45,8 +46,9 @@ export const SUPPRESSION_OPERATIONS: Record<string, Operation> = {
       ...(note === null ? {} : { note }),
     });
   },
-  'suppression.remove': async ({ ctx }, args) => {
-    const account = await accountNamed(ctx, textOf(args, 'account'));
+  'suppression.remove': async (scope, args) => {
+    const { ctx } = scope;
+    const account = await oneAccount(scope, args);
     const note = textOrNull(args, 'note');
     const email = await removeSuppression(ctx, account.id, textOf(args, 'email'), {
       isOperator: true,
@@ -55,14 +57,14 @@ export const SUPPRESSION_OPERATIONS: Record<string, Operation> = {
     return { email, status: 'removed' };
   },
   'suppression.import': async (scope, args) => {
-    const account = await accountNamed(scope.ctx, textOf(args, 'account'));
+    const account = await oneAccount(scope, args);
     const csv = new Blob([textOf(args, 'csv')]).stream();
     return await importSuppressions(scope.ctx, account.id, csv, ({ rows, added }) =>
       scope.sink.progress(`${rows} rows read, ${added} added`),
     );
   },
   'suppression.export': async (scope, args) => {
-    const account = await accountNamed(scope.ctx, textOf(args, 'account'));
+    const account = await oneAccount(scope, args);
     for await (const text of exportSuppressions(scope.ctx, account.id)) scope.sink.chunk(text);
   },
 };

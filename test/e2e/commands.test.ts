@@ -3,7 +3,17 @@
  * signals, the second process, and what it must not read.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 import { BINARY, BinaryAppliance, runBinary } from '../rig/binary.ts';
@@ -298,4 +308,23 @@ test('a result larger than a pipe holds arrives whole, however slow its reader i
   const run = await appliance.run(['suppression', 'list', '--account', 'pipes', '--json']);
   expect(run.stdout.length).toBeGreaterThan(400_000);
   expect(run.json()).toBeArrayOfSize(3000);
+});
+
+describeWith(['root'], 'as root, over data of another user', () => {
+  test('a command leaves nothing that the owner can not open', async () => {
+    const NOBODY = 65_534;
+    const other = await BinaryAppliance.create();
+    const { data_dir: dataDir } = other.made;
+    chmodSync(other.folder, 0o755);
+    for (const path of [dataDir, ...readdirSync(dataDir).map((name) => join(dataDir, name))]) {
+      chownSync(path, NOBODY, NOBODY);
+    }
+    rmSync(join(dataDir, 'log.db'));
+    await other.json(['account', 'create', 'made-by-root']);
+    const names = readdirSync(dataDir);
+    expect(names).toContain('log.db');
+    const foreign = names.filter((name) => statSync(join(dataDir, name)).uid !== NOBODY);
+    expect(foreign).toEqual([]);
+    await other.stop();
+  });
 });
