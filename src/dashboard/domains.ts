@@ -101,7 +101,7 @@ function detail(
           >`,
         record.type,
         html`<code>${record.name}</code>`,
-        html`<code>${record.value}</code>
+        html`<code class="long">${record.value}</code>
           <p class="soft">${record.purpose}</p>`,
         html`${badge(record.status)} ${record.reason}`,
       ]),

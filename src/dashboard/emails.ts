@@ -77,9 +77,7 @@ async function messageOf(visit: Visit): Promise<Message> {
 }
 
 /** Null: the content was not kept. */
-async function bodyOf(
-  visit: Visit,
-): Promise<{
+async function bodyOf(visit: Visit): Promise<{
   message: Message;
   body: Body | null;
   content: { html: string | null; text: string | null } | null;
@@ -155,7 +153,7 @@ function attemptTable(attempts: readonly Attempt[], addressOf: ReadonlyMap<strin
       row.stage,
       html`${row.host} ${row.address !== null && `[${row.address}]`}`,
       row.tls,
-      row.reply,
+      html`<span class="long">${row.reply}</span>`,
     ]),
     'No attempt has ended yet.',
   );

@@ -19,6 +19,7 @@ export const PROGRAMS = {
   pebble: { file: '/usr/bin/pebble', package: 'pebble' },
   postfix: { file: '/usr/sbin/postfix', package: 'postfix' },
   python3: { file: '/usr/bin/python3', package: 'python3' },
+  prometheus: { file: '/usr/bin/prometheus', package: 'prometheus' },
   'python3-dkim': { file: '/usr/bin/dkimverify', package: 'python3-dkim' },
   'systemd-analyze': { file: '/usr/bin/systemd-analyze', package: 'systemd' },
   strace: { file: '/usr/bin/strace', package: 'strace' },
