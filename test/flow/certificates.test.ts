@@ -2,8 +2,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -14,6 +12,7 @@ import { createResolver } from '../../src/wire/dns.ts';
 import { type CertificateAuthority, makeAuthority } from '../rig/certificates.ts';
 import { TestClock } from '../rig/clock.ts';
 import { type Names, startNames } from '../rig/names.ts';
+import { freePorts } from '../rig/ports.ts';
 import { describeWith } from '../rig/programs.ts';
 
 const DAY_MS = 86_400_000;
@@ -186,20 +185,4 @@ async function startPebble(
   }
   reader.releaseLock();
   return child;
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve) => {
-          server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
-        }),
-    ),
-  );
-  await Promise.all(
-    servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
-  );
-  return ports;
 }

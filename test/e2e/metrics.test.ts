@@ -1,0 +1,134 @@
+/** What watches the appliance, on the compiled binary: a real Prometheus, promtool, and who may read what. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { freePorts } from '../rig/ports.ts';
+import { describeWith } from '../rig/programs.ts';
+import { startWorld } from '../rig/world.ts';
+import type { World } from '../rig/world.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+
+describeWith(['openssl', 'prometheus'], 'metrics', () => {
+  let world: World;
+  let folder: string;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'metrics-'));
+    world = await startWorld();
+    await world.appliance.api('POST', '/webhooks', { endpoint: world.hook.url });
+    const sent = await world.appliance.api('POST', '/emails', {
+      from: 'a@example.org',
+      to: 'b@example.net',
+      subject: 'counted',
+      text: 'x',
+    });
+    expect(sent.status).toBe(200);
+    await world.hook.calls.first(({ body }) => body.includes('email.delivered'));
+  });
+  afterAll(async () => {
+    await world.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('a real Prometheus scrapes them, and they say what happened', async () => {
+    const target = new URL(world.appliance.url).host;
+    writeFileSync(
+      join(folder, 'prometheus.yml'),
+      `global: { scrape_interval: 1s }
+rule_files: ["${join(ROOT, 'packaging/prometheus-rules.yml')}"]
+scrape_configs:
+  - job_name: postrider
+    static_configs: [{ targets: ["${target}"] }]
+`,
+    );
+    const address = `127.0.0.1:${(await freePorts(1))[0]}`;
+    const prometheus = Bun.spawn(
+      [
+        '/usr/bin/prometheus',
+        `--config.file=${join(folder, 'prometheus.yml')}`,
+        `--storage.tsdb.path=${join(folder, 'data')}`,
+        `--web.listen-address=${address}`,
+      ],
+      { stdout: 'ignore', stderr: 'ignore' },
+    );
+    try {
+      const query = async (expression: string): Promise<number | null> => {
+        const url = `http://${address}/api/v1/query?query=${encodeURIComponent(expression)}`;
+        const answer = await fetch(url).catch(() => null);
+        if (answer === null) return null;
+        const { data } = (await answer.json()) as {
+          data: { result: { value: [number, string] }[] };
+        };
+        const value = data.result[0]?.value[1];
+        return value === undefined ? null : Number(value);
+      };
+      const deadline = Date.now() + 15_000;
+      while ((await query('up{job="postrider"}')) !== 1) {
+        if (Date.now() > deadline) throw new Error('Prometheus never saw the appliance');
+        await Bun.sleep(200);
+      }
+      expect(await query('sum(postrider_messages_accepted_total)')).toBe(1);
+      expect(await query('sum(postrider_attempts_total{outcome="delivered"})')).toBe(1);
+      expect(await query('sum(postrider_delivery_seconds_count)')).toBe(1);
+      expect(await query('sum(postrider_webhook_call_seconds_count)')).toBeGreaterThan(0);
+      expect(await query('sum(postrider_commit_seconds_count)')).toBeGreaterThan(2);
+      expect(
+        await query('sum(postrider_http_request_seconds_count{method="POST"})'),
+      ).toBeGreaterThan(1);
+      expect(await query('sum(postrider_event_loop_lag_seconds_count)')).toBeGreaterThan(0);
+      expect(await query('postrider_webhook_backlog')).toBe(0);
+      expect(await query('postrider_halted')).toBe(0);
+      expect(await query('process_open_fds')).toBeGreaterThan(5);
+    } finally {
+      prometheus.kill();
+      await prometheus.exited;
+    }
+  });
+
+  test('promtool finds nothing to say against numbers and rules', async () => {
+    const text = await (await fetch(`${world.appliance.url}/metrics`)).text();
+    const lint = Bun.spawnSync(['/usr/bin/promtool', 'check', 'metrics'], {
+      stdin: Buffer.from(text),
+      stderr: 'pipe',
+    });
+    expect([lint.exitCode, lint.stderr.toString()]).toEqual([0, '']);
+    const rules = Bun.spawnSync([
+      '/usr/bin/promtool',
+      'check',
+      'rules',
+      join(ROOT, 'packaging/prometheus-rules.yml'),
+    ]);
+    expect(rules.exitCode).toBe(0);
+  });
+
+  test('every number of the rules and the dashboard is one that the appliance has', async () => {
+    const text = await (await fetch(`${world.appliance.url}/metrics`)).text();
+    const known = new Set((text.match(/^# TYPE (\S+)/gm) ?? []).map((line) => line.slice(7)));
+    for (const file of ['prometheus-rules.yml', 'grafana-dashboard.json']) {
+      const named = (await Bun.file(join(ROOT, 'packaging', file)).text()).match(/postrider_\w+/g);
+      for (const name of named ?? []) {
+        expect([...known]).toContain(name.replace(/_(bucket|sum|count)$/, ''));
+      }
+    }
+  });
+
+  test('a request that came through a proxy that is not trusted reads no numbers', async () => {
+    const { url } = world.appliance;
+    const headers = { 'X-Forwarded-For': '127.0.0.1' };
+    const stranger = await fetch(`${url}/metrics`, { headers });
+    expect(stranger.status).toBe(404);
+    expect(await stranger.json()).toMatchObject({ code: 'not_found' });
+    expect(await (await fetch(`${url}/health`, { headers })).json()).toEqual({ status: 'ok' });
+  });
+
+  test('/ready says when sends would be refused', async () => {
+    const { appliance } = world;
+    expect((await fetch(`${appliance.url}/ready`)).status).toBe(200);
+    await appliance.json(['halt', '--reason', 'test']);
+    expect((await fetch(`${appliance.url}/ready`)).status).toBe(503);
+    await appliance.json(['resume']);
+    expect((await fetch(`${appliance.url}/ready`)).status).toBe(200);
+  });
+});
