@@ -46,7 +46,10 @@ function read(file: string): string {
   }
 }
 
-function check(cert: string, key: string, file: string): TlsPair {
+/** `certText` and `keyText` may be one file that holds both. */
+function check(certText: string, keyText: string, file: string): TlsPair {
+  const cert = blocks(certText, 'CERTIFICATE');
+  const key = blocks(keyText, '(?:[A-Z]+ )?PRIVATE KEY');
   try {
     if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return { cert, key };
   } catch (error) {
@@ -60,4 +63,10 @@ function check(cert: string, key: string, file: string): TlsPair {
     `the key does not belong to the certificate in ${file}`,
     'Give the pair that was issued together.',
   );
+}
+
+/** The PEM blocks with this label: Bun reads nothing from a file that begins with another. */
+function blocks(text: string, label: string): string {
+  const found = text.match(new RegExp(`-----BEGIN ${label}-----[^-]+-----END ${label}-----`, 'g'));
+  return (found ?? []).map((block) => `${block}\n`).join('');
 }

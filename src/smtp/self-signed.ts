@@ -71,7 +71,9 @@ export function selfSigned(hostname: string, now: number): { cert: string; key: 
 function der(tag: number, ...content: Buffer[]): Buffer {
   const body = Buffer.concat(content);
   if (body.length < 0x80) return Buffer.concat([Buffer.of(tag, body.length), body]);
-  const length = Buffer.from(body.length.toString(16).padStart(4, '0'), 'hex');
+  // DER takes the shortest form of a length only (X.690 section 10.1).
+  const hex = body.length.toString(16);
+  const length = Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex');
   return Buffer.concat([Buffer.of(tag, 0x80 | length.length), length, body]);
 }
 

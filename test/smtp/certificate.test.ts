@@ -1,0 +1,94 @@
+/** Which certificate the doors show, and that the self-signed one is sound to other software than ours. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { X509Certificate } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { certificateFile } from '../../src/flow/certificates.ts';
+import { tlsPair } from '../../src/smtp/certificate.ts';
+import { selfSigned } from '../../src/smtp/self-signed.ts';
+import { testAuthority } from '../rig/certificates.ts';
+
+let dir: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'certificate-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const config = (toml = '') =>
+  parseConfig(
+    `hostname = "mail.appliance.example"\ndata_dir = ${JSON.stringify(dir)}\n${toml}`,
+    'x',
+  );
+const now = Date.now();
+const print = (pem: string): string => new X509Certificate(pem).fingerprint256;
+
+test('a self-signed one is made once, kept private, and openssl finds nothing wrong with it', () => {
+  const { cert, key } = tlsPair(config(), now);
+  expect(tlsPair(config(), now)).toEqual({ cert, key });
+  const file = join(dir, 'smtp-self-signed.pem');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const alone = join(dir, 'alone.pem');
+  writeFileSync(alone, cert);
+  const openssl = (...args: string[]): string => {
+    const done = Bun.spawnSync(['openssl', ...args], { stdout: 'pipe', stderr: 'pipe' });
+    return done.stdout.toString() + done.stderr.toString();
+  };
+  expect(
+    openssl(
+      'verify',
+      '-x509_strict',
+      '-CAfile',
+      alone,
+      '-verify_hostname',
+      'mail.appliance.example',
+      alone,
+    ),
+  ).toContain('OK');
+  expect(openssl('verify', '-CAfile', alone, '-verify_hostname', 'other.example', alone)).toContain(
+    'mismatch',
+  );
+  expect(new X509Certificate(cert).checkHost('mail.appliance.example')).toBe(
+    'mail.appliance.example',
+  );
+});
+
+test.each([
+  ['before 2050, as UTCTime', Date.UTC(2026, 5, 1), '2036'],
+  ['after it, as GeneralizedTime', Date.UTC(2045, 5, 1), '2055'],
+])('its ten years end in time %s', (_, from, year) => {
+  expect(new X509Certificate(selfSigned('a.example', from).cert).validTo).toContain(year);
+});
+
+test('the order is [smtp], [http], ACME, self-signed', () => {
+  const [smtp, http, acme] = ['a.example', 'b.example', 'c.example'].map((name) =>
+    testAuthority().issue([name]),
+  );
+  if (smtp === undefined || http === undefined || acme === undefined)
+    throw new Error('unreachable');
+  const named = (
+    table: string,
+    { certFile, keyFile }: { certFile: string; keyFile: string },
+  ): string => `[${table}]\ntls_cert = "${certFile}"\ntls_key = "${keyFile}"\n`;
+  const all = named('smtp', smtp) + named('http', http);
+  expect(print(tlsPair(config(all), now).cert)).toBe(print(smtp.cert));
+  expect(print(tlsPair(config(named('http', http)), now).cert)).toBe(print(http.cert));
+  mkdirSync(join(dir, 'acme'));
+  writeFileSync(certificateFile(dir), acme.key + acme.cert);
+  expect(print(tlsPair(config(), now).cert)).toBe(print(acme.cert));
+});
+
+test('what can not be used is refused by name', () => {
+  const [one, other] = [testAuthority().issue(['a.example']), testAuthority().issue(['b.example'])];
+  const pair = (cert: string, key: string) => () =>
+    tlsPair(config(`[smtp]\ntls_cert = "${cert}"\ntls_key = "${key}"\n`), now);
+  expect(pair(one.certFile, other.keyFile)).toThrow('does not belong');
+  // The config's own check comes first; a file may go away later.
+  const gone = config(`[smtp]\ntls_cert = "${other.certFile}"\ntls_key = "${other.keyFile}"\n`);
+  rmSync(other.keyFile);
+  expect(() => tlsPair(gone, now)).toThrow('can not be read (ENOENT)');
+  writeFileSync(join(dir, 'junk.pem'), 'junk');
+  expect(pair(join(dir, 'junk.pem'), one.keyFile)).toThrow('junk.pem is no certificate');
+});
