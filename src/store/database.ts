@@ -11,10 +11,10 @@ import { OperatorError } from '../base/errors.ts';
 /** `full`: an fsync a commit. `normal`: the last commits may be lost with the power, never torn. */
 export type Durability = 'full' | 'normal';
 
-/** Read back after setting; SQLite answers a setting it does not take with the old value, not an error. */
+/** Read back after setting: SQLite answers a setting it does not take with the old value, not an error. */
 const DURABILITY = {
-  full: { set: 'PRAGMA synchronous = FULL', value: 2 },
-  normal: { set: 'PRAGMA synchronous = NORMAL', value: 1 },
+  full: { set: 'PRAGMA synchronous = FULL', value: 2, cache: 'PRAGMA cache_size = -16000' },
+  normal: { set: 'PRAGMA synchronous = NORMAL', value: 1, cache: 'PRAGMA cache_size = -4000' },
 } as const;
 
 /** The one connection that writes. Makes the file when it is missing. Throws `OperatorError`. */
@@ -29,7 +29,7 @@ export function openForWriting(path: string, durability: Durability): Database {
   // The WAL is cut back to this many bytes when it starts anew.
   db.run('PRAGMA journal_size_limit = 33554432');
   db.run('PRAGMA temp_store = MEMORY');
-  db.run('PRAGMA cache_size = -16000');
+  db.run(DURABILITY[durability].cache);
   expectSetting(db, 'PRAGMA journal_mode', 'wal');
   expectSetting(db, 'PRAGMA synchronous', DURABILITY[durability].value);
   expectSetting(db, 'PRAGMA foreign_keys', 1);
@@ -41,7 +41,8 @@ export function openForReading(path: string): Database {
   const db = new Database(path, { readonly: true, strict: true });
   db.run('PRAGMA query_only = ON');
   db.run('PRAGMA temp_store = MEMORY');
-  db.run('PRAGMA cache_size = -16000');
+  // KiB. Small, because the system keeps the file's pages too, and five connections read.
+  db.run('PRAGMA cache_size = -4000');
   expectSetting(db, 'PRAGMA journal_mode', 'wal');
   return db;
 }
