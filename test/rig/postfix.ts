@@ -35,7 +35,12 @@ export interface Postfix {
   stop(): void;
 }
 
-export async function startPostfix(hostname: string, domains: string[]): Promise<Postfix> {
+/** `extra`: lines behind those of main.cf and master.cf; in main.cf the last of two settings holds. */
+export async function startPostfix(
+  hostname: string,
+  domains: string[],
+  extra: { main?: string; master?: string } = {},
+): Promise<Postfix> {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-postfix-'));
   chmodSync(folder, 0o755);
   const [config, logFile] = [join(folder, 'etc'), join(folder, 'mail.log')];
@@ -45,8 +50,9 @@ export async function startPostfix(hostname: string, domains: string[]): Promise
   for (const name of ['data', 'mail']) chownSync(join(folder, name), owner, owner);
   const host = '127.0.0.1';
   const port = await freePort(host);
-  writeFileSync(join(config, 'main.cf'), mainConfig({ hostname, domains, folder, logFile, owner }));
-  writeFileSync(join(config, 'master.cf'), masterConfig(host, port));
+  const main = mainConfig({ hostname, domains, folder, logFile, owner });
+  writeFileSync(join(config, 'main.cf'), main + (extra.main ?? ''));
+  writeFileSync(join(config, 'master.cf'), masterConfig(host, port) + (extra.master ?? ''));
   run([POSTFIX, '-c', config, 'start']);
   const inbox = join(folder, 'mail/inbox/new');
   return {
@@ -115,7 +121,8 @@ postlog unix-dgram n - n - 1 postlogd
 `;
 }
 
-async function freePort(host: string): Promise<number> {
+/** A port that was free a moment ago. */
+export async function freePort(host: string): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => {
     server.listen(0, host, resolve);
