@@ -93,6 +93,11 @@ export class BackgroundClient {
     return report;
   }
 
+  /** Lets the process end without this thread, when the store could not be opened. */
+  abandon(): void {
+    this.#worker.unref();
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

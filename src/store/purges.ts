@@ -4,7 +4,7 @@
  * Promises that other writes get their turn between steps. Fails as any write does; what went is gone.
  */
 import type { Store } from './store.ts';
-import type { AgingRows } from './write-retention.ts';
+import type { AgingRows } from './verbs.ts';
 import type { WriterClient } from './writer-client.ts';
 
 /** Rows of one step: their content may be large. */

@@ -48,14 +48,17 @@ export async function openStore({
   chmodSync(dataDir, 0o700);
   const lock = lockDirectory(dataDir);
   const writer = new WriterClient(log, onCommit);
+  // Both threads start at the same time; the second opens what the first has made.
+  const background = new BackgroundClient(log);
   try {
     await writer.open(dataDir, clock.now());
+    await background.open(dataDir, clock.now());
   } catch (error) {
+    background.abandon();
+    writer.abandon();
     lock.release();
     throw error;
   }
-  const background = new BackgroundClient(log);
-  await background.open(dataDir, clock.now());
   const mail = openForReading(join(dataDir, 'mail.db'));
   const logs = openForReading(join(dataDir, 'log.db'));
   const search = openForReading(join(dataDir, SEARCH_FILE));

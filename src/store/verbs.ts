@@ -6,7 +6,6 @@
  */
 import type { BeginAttempt, Store } from './store.ts';
 import type { Call, LogRecord, Recipient } from './rows.ts';
-import type { AgingRows } from './write-retention.ts';
 
 /** The same verb without its promise. */
 export type Sync<F> = F extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never;
@@ -69,6 +68,9 @@ export interface BeginCall {
   leaseUntil: number;
   nextAttemptAt: number;
 }
+
+/** Rows that go by age alone; of suppressions, the marks of removed ones. */
+export type AgingRows = 'events' | 'attempts' | 'calls' | 'idempotency' | 'suppressions';
 
 /** Steps of the writer that a verb of the store is made of, beside the verbs that are one step. */
 export interface WriteSteps {

@@ -5,10 +5,7 @@
  * still waits for delivery stays. Never decides how long anything is kept: the caller gives the bound.
  */
 import type { Database } from 'bun:sqlite';
-import type { Writes } from './verbs.ts';
-
-/** Sources of rows that go by age alone. */
-export type AgingRows = 'events' | 'attempts' | 'calls' | 'idempotency' | 'suppressions';
+import type { AgingRows, Writes } from './verbs.ts';
 
 /** Every UUIDv7 made before `timeMs` sorts before this text. */
 export function idBound(timeMs: number): string {

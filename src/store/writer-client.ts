@@ -46,6 +46,11 @@ export class WriterClient {
     return this.#turn({ kind: 'open', dataDir, now });
   }
 
+  /** Lets the process end without this thread, when the store could not be opened. */
+  abandon(): void {
+    this.#worker.unref();
+  }
+
   /** Ends the writer after everything sent before. */
   async close(): Promise<void> {
     await this.#turn({ kind: 'close' });
@@ -133,7 +138,6 @@ export class WriterClient {
   #fail(text: ErrorText): void {
     // Before it is open nothing was promised to anybody: the caller reports it.
     if (!this.#isOpen && this.#lifecycle !== null) {
-      this.#worker.unref();
       this.#lifecycle.reject(errorOf(text));
       return;
     }

@@ -51,7 +51,7 @@ const opened: { close(): void }[] = [];
 
 beforeEach(() => {
   const dir = mkdtempSync(join(tmpdir(), 'postrider-search-'));
-  const mail = openForWriting(join(dir, 'mail.db'), 'full');
+  const mail = openForWriting(join(dir, 'mail.db'), 'normal');
   const log = openForWriting(join(dir, 'log.db'), 'normal');
   migrate(mail, MAIL_MIGRATIONS, 0);
   migrate(log, LOG_MIGRATIONS, 0);

@@ -39,7 +39,7 @@ test('no template with a hole holds SQL', () => {
 
 test('no statement is prepared after the start', () =>
   withDir(async (dir) => {
-    const mail = openForWriting(join(dir, 'mail.db'), 'full');
+    const mail = openForWriting(join(dir, 'mail.db'), 'normal');
     const search = openForWriting(join(dir, 'search.db'), 'normal');
     migrate(mail, MAIL_MIGRATIONS, 0);
     migrate(search, SEARCH_MIGRATIONS, 0);
