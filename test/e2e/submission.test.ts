@@ -1,5 +1,5 @@
 /**
- * Programs that are not ours submit: swaks, msmtp, Python's smtplib and nodemailer, with attachments, Bcc,
+ * Programs that are not ours submit to the compiled binary: swaks, msmtp, Python's smtplib and nodemailer, with attachments, Bcc,
  * 8-bit and SMTPUTF8 content, and ten megabytes; and they understand what they are refused with.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
@@ -8,22 +8,36 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
 import PostalMime from 'postal-mime';
-import type { Listen } from '../../src/base/config.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { describeWith } from '../rig/programs.ts';
-import { openSmtpHouse, type SmtpHouse } from './house.ts';
+import { verifyWithDkimpy } from '../rig/dkim-verifier.ts';
+import { startWorld, type World } from '../rig/world.ts';
 
-let house: SmtpHouse;
+let world: World;
+let token: string;
+let starttls: number;
+let implicit: number;
 let caFile: string;
 
 beforeAll(async () => {
-  house = await openSmtpHouse();
   caFile = testAuthority().certFile;
-});
-afterAll(() => house.close());
-beforeEach(() => {
-  house.sink.messages.length = 0;
-});
+  const { certFile, keyFile } = testAuthority().issue(['mail.rig.test', '127.0.0.1']);
+  world = await startWorld({
+    config: `[smtp]
+submission = ["127.0.0.1:0"]
+submissions = ["127.0.0.1:0"]
+tls_cert = "${certFile}"
+tls_key = "${keyFile}"
+`,
+  });
+  token = world.appliance.made.key;
+  const ready = await world.appliance.log.first(({ event }) => event === 'ready');
+  const portOf = (list: unknown): number => Number(String((list as string[])[0]).split(':')[1]);
+  starttls = portOf(ready['submission']);
+  implicit = portOf(ready['submissions']);
+}, 30_000);
+afterAll(() => world.stop());
+beforeEach(() => world.receiver.messages.clear());
 
 /** Runs a program beside the server, which is in this process. */
 async function run(
@@ -34,7 +48,7 @@ async function run(
     stdin: Buffer.from(options.input ?? ''),
     stdout: 'pipe',
     stderr: 'pipe',
-    env: { ...process.env, HOME: house.dir, ...options.env },
+    env: { ...process.env, HOME: world.appliance.folder, ...options.env },
   });
   const [out, errors] = await Promise.all([
     new Response(child.stdout).text(),
@@ -43,40 +57,50 @@ async function run(
   return { code: await child.exited, text: out + errors };
 }
 
-/** The one message that was accepted, parsed by a library that is not ours. */
-async function received() {
-  expect(house.sink.messages).toHaveLength(1);
-  const [accepted] = house.sink.messages;
-  const raw = Buffer.from(accepted?.body.raw ?? []);
-  const { message, recipients } = accepted ?? { message: null, recipients: [] };
-  return { message, recipients, raw, mail: await PostalMime.parse(raw) };
+/** What reached the receivers: one copy for each recipient, the first parsed by a library that is not ours. */
+async function received(copies = 1) {
+  const messages = await world.receiver.messages.atLeast(copies);
+  const [first] = messages;
+  if (first === undefined) throw new Error('unreachable');
+  const to = messages.flatMap((message) => message.to).sort();
+  return { to, bytes: first.bytes, mail: await PostalMime.parse(first.bytes) };
 }
 
-const addresses = (list: { address: string }[]): string[] => list.map(({ address }) => address);
+/** The email as the API shows it, by the id in our 250. */
+async function email(reply: string) {
+  const id = /as ([0-9a-f-]{36})/.exec(reply)?.[1] ?? 'none';
+  const answer = await world.appliance.api('GET', `/emails/${id}`);
+  return (await answer.json()) as {
+    subject: string;
+    tags: object[];
+    bcc: string[];
+    log_id: string;
+  };
+}
 
 describeWith(['swaks', 'net-ssleay'], 'swaks', () => {
-  const swaks = (at: Listen, extra: string[], token = house.token) =>
+  const swaks = (port: number, extra: string[], password = token) =>
     run([
       'swaks',
       '--server',
-      at.host,
+      '127.0.0.1',
       '--port',
-      String(at.port),
+      String(port),
       '--auth-user',
       'any',
       '--auth-password',
-      token,
+      password,
       '--from',
-      'hello@acme.example',
+      'hello@example.org',
       '--to',
-      'ann@receiver.example,cy@receiver.example',
+      'ann@example.net,cy@example.net',
       ...extra,
     ]);
 
   test.each(['PLAIN', 'LOGIN'])('by STARTTLS with AUTH %s, an attachment', async (method) => {
-    const file = join(house.dir, 'notes.txt');
+    const file = join(world.appliance.folder, 'notes.txt');
     writeFileSync(file, 'Attached words.\n');
-    const { code, text } = await swaks(house.submission, [
+    const { code, text } = await swaks(starttls, [
       '--tls',
       '--auth',
       method,
@@ -86,34 +110,35 @@ describeWith(['swaks', 'net-ssleay'], 'swaks', () => {
       'Subject: From swaks',
     ]);
     expect({ code, text }).toMatchObject({ code: 0 });
-    const { mail, recipients, message } = await received();
+    const { mail, to, bytes } = await received(2);
     expect(mail.subject).toBe('From swaks');
-    expect(message?.subject).toBe('From swaks');
+    expect((await email(text)).subject).toBe('From swaks');
+    expect(await verifyWithDkimpy(bytes, world.records)).toBe(true);
     expect(Buffer.from(mail.attachments[0]?.content as ArrayBuffer).toString()).toContain(
       'Attached words.',
     );
-    expect(addresses(recipients)).toEqual(['ann@receiver.example', 'cy@receiver.example']);
+    expect(to).toEqual(['ann@example.net', 'cy@example.net']);
   });
 
   test('under implicit TLS', async () => {
-    expect((await swaks(house.submissions, ['--tls-on-connect', '--auth', 'PLAIN'])).code).toBe(0);
-    expect(house.sink.messages).toHaveLength(1);
+    expect((await swaks(implicit, ['--tls-on-connect', '--auth', 'PLAIN'])).code).toBe(0);
+    expect((await received(2)).to).toHaveLength(2);
   });
 
   test('is told no to a wrong key (28) and without TLS', async () => {
     const wrong = await swaks(
-      house.submission,
+      starttls,
       ['--tls', '--auth', 'PLAIN'],
       'pr_live_wrongwrongwrongwrong',
     );
     expect(wrong.code).toBe(28);
     expect(wrong.text).toContain('535 5.7.8 The API key is invalid');
-    expect((await swaks(house.submission, ['--auth', 'PLAIN'])).code).toBe(28);
-    expect(house.sink.messages).toEqual([]);
+    expect((await swaks(starttls, ['--auth', 'PLAIN'])).code).toBe(28);
+    expect(world.receiver.messages.items).toEqual([]);
   });
 
   test('is told no to a domain that is not ours (26)', async () => {
-    const { code, text } = await swaks(house.submission, [
+    const { code, text } = await swaks(starttls, [
       '--tls',
       '--auth',
       'PLAIN',
@@ -126,32 +151,35 @@ describeWith(['swaks', 'net-ssleay'], 'swaks', () => {
 });
 
 describeWith(['msmtp'], 'msmtp', () => {
-  const msmtp = (input: string, extra: string[] = [], token = house.token) =>
+  const msmtp = (input: string, extra: string[] = [], password = token) =>
     run(
       [
         'msmtp',
         '--host=127.0.0.1',
-        `--port=${house.submission.port}`,
+        `--port=${starttls}`,
         '--auth=plain',
         '--user=any',
         '--passwordeval=printenv SMTP_PASSWORD',
         '--tls=on',
         '--tls-starttls=on',
         `--tls-trust-file=${caFile}`,
-        '--from=hello@acme.example',
+        '--from=hello@example.org',
         ...extra,
       ],
-      { input, env: { SMTP_PASSWORD: token } },
+      { input, env: { SMTP_PASSWORD: password } },
     );
   const message =
-    'From: Acme <hello@acme.example>\nTo: ann@receiver.example\nBcc: secret@receiver.example\nSubject: From msmtp\n\nHello.\n.\n..\nend\n';
+    'From: Acme <hello@example.org>\nTo: ann@example.net\nBcc: secret@example.net\nSubject: From msmtp\n\nHello.\n.\n..\nend\n';
 
   test('with recipients of the header, Bcc and lines that begin with dots', async () => {
     const { code, text } = await msmtp(message, ['--read-recipients']);
     expect({ code, text }).toMatchObject({ code: 0 });
-    const { mail, recipients, raw } = await received();
-    expect(addresses(recipients)).toEqual(['ann@receiver.example', 'secret@receiver.example']);
-    expect(raw.toString()).not.toContain('secret');
+    const { mail, to, bytes } = await received(2);
+    expect(to).toEqual(['ann@example.net', 'secret@example.net']);
+    for (const copy of world.receiver.messages.items) {
+      expect(copy.bytes.toString()).not.toContain('secret');
+    }
+    expect(await verifyWithDkimpy(bytes, world.records)).toBe(true);
     expect(mail.text).toBe('Hello.\n.\n..\nend\n');
   });
 
@@ -159,7 +187,7 @@ describeWith(['msmtp'], 'msmtp', () => {
     const wrong = await msmtp(message, ['--read-recipients'], 'pr_live_wrongwrongwrongwrong');
     expect(wrong.code).toBe(77);
     expect(wrong.text).toContain('The API key is invalid or has been revoked.');
-    const foreign = await msmtp(message.replace('acme.example', 'nobody.example'), [
+    const foreign = await msmtp(message.replace('example.org', 'nobody.example'), [
       '--read-recipients',
     ]);
     expect(foreign.code).not.toBe(0);
@@ -171,9 +199,9 @@ describeWith(['python3'], "Python's smtplib", () => {
   const python = (script: string, env: Record<string, string> = {}) =>
     run(['python3', '-c', `${PRELUDE}\n${script}`], {
       env: {
-        TOKEN: house.token,
-        PORT: String(house.submission.port),
-        TLS_PORT: String(house.submissions.port),
+        TOKEN: token,
+        PORT: String(starttls),
+        TLS_PORT: String(implicit),
         CA: caFile,
         ...env,
       },
@@ -192,9 +220,9 @@ def door():
 
   test('8-bit text in its own bytes, over a verified TLS session', async () => {
     const { code, text } = await python(`
-body = 'From: hello@acme.example\\r\\nTo: ann@receiver.example\\r\\nSubject: 8 bit\\r\\nMIME-Version: 1.0\\r\\nContent-Type: text/plain; charset=utf-8\\r\\nContent-Transfer-Encoding: 8bit\\r\\n\\r\\nGrüße 💌\\r\\n'
+body = 'From: hello@example.org\\r\\nTo: ann@example.net\\r\\nSubject: 8 bit\\r\\nMIME-Version: 1.0\\r\\nContent-Type: text/plain; charset=utf-8\\r\\nContent-Transfer-Encoding: 8bit\\r\\n\\r\\nGrüße 💌\\r\\n'
 s = door()
-print(s.sendmail('x@y.example', ['ann@receiver.example'], body.encode(), mail_options=['BODY=8BITMIME']))
+print(s.sendmail('x@y.example', ['ann@example.net'], body.encode(), mail_options=['BODY=8BITMIME']))
 s.quit()`);
     expect({ code, text }).toMatchObject({ code: 0 });
     expect((await received()).mail.text).toBe('Grüße 💌\n');
@@ -203,20 +231,20 @@ s.quit()`);
   test('SMTPUTF8: letters of other scripts before the @', async () => {
     const { code, text } = await python(`
 m = EmailMessage(policy=policy.SMTPUTF8)
-m['From'] = 'hello@acme.example'; m['To'] = 'ännchen@bücher.example'; m['Subject'] = 'Grüße'
+m['From'] = 'hello@example.org'; m['To'] = 'ännchen@bücher.example.net'; m['Subject'] = 'Grüße'
 m.set_content('Hallo')
 s = door()
 s.send_message(m)
 s.quit()`);
     expect({ code, text }).toMatchObject({ code: 0 });
-    const { recipients, message } = await received();
-    expect(addresses(recipients)).toEqual(['ännchen@xn--bcher-kva.example']);
-    expect(message?.subject).toBe('Grüße');
+    const { to, mail } = await received();
+    expect(to).toEqual(['ännchen@bücher.example.net']);
+    expect(mail.subject).toBe('Grüße');
   });
 
   test('ten megabytes, byte for byte, implicit TLS', async () => {
     const { code, text } = await python(`
-m = EmailMessage(); m['From'] = 'hello@acme.example'; m['To'] = 'ann@receiver.example'; m['Subject'] = 'big'
+m = EmailMessage(); m['From'] = 'hello@example.org'; m['To'] = 'ann@example.net'; m['Subject'] = 'big'
 m.set_content('see attachment')
 blob = hashlib.shake_256(b'seed').digest(10 * 1000 * 1000)
 m.add_attachment(blob, maintype='application', subtype='octet-stream', filename='big.bin')
@@ -235,12 +263,12 @@ print(hashlib.sha256(blob).hexdigest())`);
     const { code, text } = await python(`
 s = door()
 def send(sender):
-    m = EmailMessage(); m['From'] = sender; m['To'] = 'ann@receiver.example'; m.set_content('x')
+    m = EmailMessage(); m['From'] = sender; m['To'] = 'ann@example.net'; m.set_content('x')
     try:
         s.send_message(m); return 'ok'
     except smtplib.SMTPDataError as e:
         return e.smtp_code
-print(send('a@acme.example'), send('a@nobody.example'), send('a@acme.example'))
+print(send('a@example.org'), send('a@nobody.example'), send('a@example.org'))
 s.quit()`);
     expect({ code, text: text.trim() }).toEqual({ code: 0, text: 'ok 550 ok' });
   });
@@ -250,19 +278,19 @@ describe('nodemailer', () => {
   const transport = (change: object = {}) =>
     createTransport({
       host: '127.0.0.1',
-      port: house.submission.port,
+      port: starttls,
       requireTLS: true,
-      auth: { user: 'any', pass: house.token },
-      tls: { ca: testAuthority().cert, servername: 'mail.appliance.example' },
+      auth: { user: 'any', pass: token },
+      tls: { ca: testAuthority().cert, servername: 'mail.rig.test' },
       ...change,
     });
 
   test('html, text, an inline image, Bcc, an idempotency key and a tag', async () => {
     const mailer = transport();
     const mail = {
-      from: 'Acme <hello@acme.example>',
-      to: 'Ann <ann@receiver.example>',
-      bcc: 'secret@receiver.example',
+      from: 'Acme <hello@example.org>',
+      to: 'Ann <ann@example.net>',
+      bcc: 'secret@example.net',
       subject: 'Grüße',
       text: 'Hallo',
       html: '<b>Hallo</b><img src="cid:dot">',
@@ -274,19 +302,24 @@ describe('nodemailer', () => {
     mailer.close();
     expect(first.response).toMatch(/^250 2\.0\.0 OK queued as/);
     expect(second.response).toBe(first.response);
-    const { mail: parsed, message, recipients, raw } = await received();
+    const { mail: parsed, to, bytes } = await received(2);
     expect(parsed.html).toContain('<b>Hallo</b>');
     expect(parsed.attachments[0]?.contentId).toBe('<dot>');
     // nodemailer writes field names with capitals; a tag's name is taken as it comes.
-    expect(message?.tags).toEqual([{ name: 'Campaign', value: 'spring' }]);
-    expect(addresses(recipients)).toEqual(['ann@receiver.example', 'secret@receiver.example']);
-    expect(raw.toString()).not.toContain('secret');
+    const shown = await email(first.response);
+    expect(shown.tags).toEqual([{ name: 'Campaign', value: 'spring' }]);
+    expect(shown.bcc).toEqual(['secret@example.net']);
+    expect(to).toEqual(['ann@example.net', 'secret@example.net']);
+    expect(bytes.toString()).not.toContain('secret');
+    expect(await verifyWithDkimpy(bytes, world.records)).toBe(true);
+    const log = await world.appliance.api('GET', `/logs/${shown.log_id}`);
+    expect(await log.json()).toMatchObject({ method: 'SMTP', status: 200 });
   });
 
   test('reads our code and words', async () => {
     const mailer = transport({ auth: { user: 'any', pass: 'pr_live_wrongwrongwrongwrong' } });
     const error = await mailer
-      .sendMail({ from: 'a@acme.example', to: 'b@c.example', text: 'x' })
+      .sendMail({ from: 'a@example.org', to: 'b@c.example', text: 'x' })
       .catch((reason: unknown) => reason);
     mailer.close();
     expect(error).toMatchObject({ code: 'EAUTH', responseCode: 535 });
