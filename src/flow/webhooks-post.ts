@@ -50,7 +50,8 @@ export class CallPoster {
   async post(endpointId: string, id: string, body: string): Promise<PostResult> {
     const endpoint = await this.#endpoint(endpointId);
     if (endpoint === null) {
-      return { kind: 'failed', reason: 'the endpoint is gone', durationMs: 0, isRefused: false };
+      const reason = 'the endpoint is gone';
+      return { kind: 'failed', reason, durationMs: 0, isRefused: false, isLocal: false };
     }
     const now = this.#ctx.clock.now();
     const { secret, previous } = endpoint;

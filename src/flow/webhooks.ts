@@ -199,6 +199,8 @@ export class WebhookDispatcher implements EndpointWatcher {
     try {
       if (!this.#isRunning) return null;
       const result = await this.#poster.post(call.endpointId, call.eventId, call.body);
+      // Want of sockets here is not the endpoint's failure; the attempt is not counted against it.
+      if (result.kind === 'failed' && result.isLocal) throw new Error(result.reason);
       judge(lane, isAcknowledged(result));
       return result;
     } finally {
@@ -239,7 +241,7 @@ export class WebhookDispatcher implements EndpointWatcher {
     this.#ctx.log.error('webhook_dispatch_failed', {
       step,
       error,
-      hint: 'Check the disk of data_dir; calls stay in the store and are tried again.',
+      hint: 'Check the disk of data_dir and the limit of open files; calls stay and are tried again.',
     });
     this.#wakeAt(this.#ctx.clock.now() + PAUSE_AFTER_FAULT_MS);
   }

@@ -34,6 +34,8 @@ export interface GuardedAgentOptions {
   allowNetworks: Networks;
   /** PEM certificates of private CAs, beside the public roots. */
   ca: readonly string[];
+  /** How long an idle connection is kept, in milliseconds; default: 4 s. */
+  idleMs?: number;
 }
 
 export class ConnectError extends Error {
@@ -60,7 +62,7 @@ export class GuardedAgent extends Agent {
 
   /** `destroy()` closes the idle connections. */
   constructor(options: GuardedAgentOptions) {
-    super({ keepAlive: true, maxFreeSockets: 8, timeout: IDLE_MS });
+    super({ keepAlive: true, maxFreeSockets: 4, timeout: options.idleMs ?? IDLE_MS });
     this.#options = options;
     // A `ca` replaces the public roots (node:tls), so both are given.
     this.#secureContext = createSecureContext({

@@ -28,12 +28,15 @@ export interface GuardedPost extends GuardedGet {
   body: string | Uint8Array;
 }
 
-/** Fixed words for the caller; `isRefused`: our own rules forbade it, nothing was sent. */
 export interface RequestFailure {
   kind: 'failed';
+  /** Fixed words for the caller. */
   reason: string;
   durationMs: number;
+  /** Our own rules forbade it; nothing was sent. */
   isRefused: boolean;
+  /** This machine ran out of something; it says nothing of the other side. */
+  isLocal: boolean;
 }
 
 export type PostResult =
@@ -115,7 +118,7 @@ async function exchange(
       const seconds = request.timeoutMs / 1000;
       return deadline.signal.aborted
         ? failure(`no complete answer within ${seconds} s`, elapsedMs(), false)
-        : failure(wordsFor(end.error), elapsedMs(), isRefusal(end.error));
+        : failureOf(end.error, elapsedMs());
     }
   } finally {
     clearTimeout(timer);
@@ -192,17 +195,29 @@ function readRetryAfter(value: string | undefined): number | null {
 }
 
 function failure(reason: string, durationMs: number, isRefused: boolean): RequestFailure {
-  return { kind: 'failed', reason, durationMs, isRefused };
+  return { kind: 'failed', reason, durationMs, isRefused, isLocal: false };
 }
 
-function isRefusal(error: Error): boolean {
-  return error instanceof ConnectError && error.isRefused;
+function failureOf(error: Error, durationMs: number): RequestFailure {
+  const isRefused = error instanceof ConnectError && error.isRefused;
+  const isLocal = LOCAL_CODES.has(codeOf(error));
+  return { kind: 'failed', reason: wordsFor(error), durationMs, isRefused, isLocal };
 }
+
+/** No descriptor, buffer or source port left: never held against the other side. */
+const LOCAL_CODES: ReadonlySet<string> = new Set([
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'EADDRNOTAVAIL',
+]);
 
 /** By error code; texts of libraries may quote what the other side sent and are never passed on. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED$/, 'the connection was refused'],
-  [/^(ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/, 'the host is unreachable'],
+  [/^(ENETUNREACH|EHOSTUNREACH)$/, 'the host is unreachable'],
+  [/^(EMFILE|ENFILE|ENOBUFS|ENOMEM|EADDRNOTAVAIL)$/, 'this machine has no socket left'],
   [/^(ECONNRESET|EPIPE|ECONNABORTED)$/, 'the connection was closed before an answer came'],
   [/^ETIMEDOUT$/, 'the connection timed out'],
   [/^CERT_HAS_EXPIRED$/, 'the TLS certificate has expired'],
@@ -214,6 +229,10 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
 
 function wordsFor(error: Error): string {
   if (error instanceof ConnectError) return error.message;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = codeOf(error);
   return WORDS.find(([pattern]) => pattern.test(code))?.[1] ?? 'the connection failed';
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

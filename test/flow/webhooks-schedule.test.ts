@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { waitMs } from '../../src/flow/webhooks-schedule.ts';
 import { TestClock } from '../rig/clock.ts';
 import { type Hook, type HookAnswer, startHook } from '../rig/hook.ts';
-import { startWebhookRig, type WebhookRig } from './webhook-rig.ts';
+import { found, startWebhookRig, type WebhookRig } from './webhook-rig.ts';
 
 const SCHEDULE_S = [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600];
 
@@ -187,4 +187,36 @@ test('a restart in the middle of the schedule goes on with it, under the same id
   expect(hook.calls.items.map((call) => call.headers['webhook-id'])).toEqual(
     Array.from({ length: 3 }, () => event?.id),
   );
+});
+
+test('want of sockets here is not counted against the endpoint, and the call is made later', async () => {
+  const clock = new TestClock();
+  const hook = await startHook();
+  let isOut = true;
+  const rig = await startWebhookRig({
+    clock,
+    dispatcher: { random: () => 0 },
+    a() {
+      if (isOut) throw Object.assign(new Error('socket'), { code: 'EMFILE' });
+      return found('127.0.0.1');
+    },
+  });
+  ends.push(
+    () => rig.stop(),
+    () => hook.stop(),
+  );
+  isOut = false;
+  const { endpoint } = await rig.endpoint(hook.url);
+  isOut = true;
+  const [event] = await rig.happen(1);
+  while (!rig.logLines.some((line) => line.includes('webhook_dispatch_failed'))) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  isOut = false;
+  await clock.advance(120_000);
+  const call = await hook.calls.first((one) => one.headers['webhook-id'] === event?.id);
+  expect(call.method).toBe('POST');
+  await rig.ended.atLeast(1);
+  expect(await rig.ctx.store.endpointById(endpoint.id)).toMatchObject({ failureCount: 0 });
+  expect(rig.ended.items).toHaveLength(1);
 });

@@ -161,5 +161,5 @@ describe('names that lead inside', () => {
       // The checked address at the inner server's port: nobody listens there.
       'the connection was refused': 250,
     });
-  });
+  }, 60_000);
 });

@@ -42,6 +42,19 @@ describe('an honest receiver', () => {
     agent.destroy();
   });
 
+  test('has its idle connection closed, and a slow answer is not cut by that', async () => {
+    const closed = Promise.withResolvers<void>();
+    const { port, connections } = await place((socket) => {
+      socket.once('close', () => closed.resolve());
+      setTimeout(() => socket.write(OK), 200);
+    });
+    const agent = agentWith(toServer, ['127.0.0.2/32'], 50);
+    expect(await post(port, { agent })).toMatchObject({ statusCode: 200 });
+    await closed.promise;
+    expect(await post(port, { agent })).toMatchObject({ statusCode: 200 });
+    expect(connections()).toBe(2);
+  });
+
   test('that closes an idle connection as it is used again is asked once more', async () => {
     let count = 0;
     const { port, connections, requests } = await place((socket) => {
@@ -92,6 +105,17 @@ describe('an honest receiver', () => {
     const agent = agentWith(names(() => found('127.0.0.3', '127.0.0.2')));
     expect(await post(port, { agent })).toMatchObject({ statusCode: 200 });
   });
+});
+
+test('want of sockets on this machine is told apart', async () => {
+  const error = Object.assign(new Error('socket'), { code: 'EMFILE' });
+  const resolver = { a: () => Promise.reject(error), aaaa: async () => NODATA };
+  expect(await post(1, { agent: agentWith(resolver) })).toMatchObject({
+    kind: 'failed',
+    isLocal: true,
+    reason: 'this machine has no socket left',
+  });
+  expect(await post(1)).toMatchObject({ isLocal: false, reason: 'the connection was refused' });
 });
 
 describe('a redirect', () => {
@@ -145,7 +169,7 @@ describe('the deadline', () => {
       isRefused: false,
     });
     expect(tookMs).toBeGreaterThan(390);
-    expect(tookMs).toBeLessThan(1_000);
+    expect(tookMs).toBeLessThan(2_500);
   });
 
   test('cuts a handshake that never ends and a name that is never answered', async () => {

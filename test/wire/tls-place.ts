@@ -100,8 +100,9 @@ export const toServer = names(() => found('127.0.0.2'));
 export function agentWith(
   resolver: Pick<Resolver, 'a' | 'aaaa'> = toServer,
   admitted: string[] = ['127.0.0.2/32', '127.0.0.3/32'],
+  idleMs = 4_000,
 ): GuardedAgent {
-  return new GuardedAgent({ resolver, allowNetworks: parseNetworks(admitted), ca });
+  return new GuardedAgent({ resolver, allowNetworks: parseNetworks(admitted), ca, idleMs });
 }
 
 /** Posts to `hook.test` at `port`. */
