@@ -156,15 +156,36 @@ export class Sessions {
   }
 }
 
+type CheckPeer = NonNullable<SessionOptions['tls']['checkPeer']>;
+
 const keys = new WeakMap<SessionOptions, string>();
+const checks = new WeakMap<CheckPeer, number>();
+let lastCheck = 0;
 
 /** Everything that makes two sessions interchangeable, in one text; made once for each object. */
 function keyOf(options: SessionOptions): string {
   const known = keys.get(options);
   if (known !== undefined) return known;
   const { address, port, localAddress, serverName, tls, auth } = options;
-  const policy = `${tls.mode} ${tls.verify ? serverName : ''} ${tls.checkPeer ? serverName : ''}`;
-  const key = `${address} ${port} ${localAddress ?? ''} ${policy} ${auth?.username ?? ''}`;
+  const policy = [
+    tls.mode,
+    tls.verify ? serverName : '',
+    tls.checkPeer === undefined ? '' : `${serverName} ${numberOf(tls.checkPeer)}`,
+  ];
+  const login = auth === null ? [] : [auth.username, auth.password];
+  const key = `${address} ${port} ${JSON.stringify([localAddress, ...policy, ...login])}`;
   keys.set(options, key);
   return key;
+}
+
+/**
+ * RFC 7672 section 3.2.2: under a trust anchor a certificate may name the recipient's domain in place of
+ * the host, so that one domain's check says nothing of another's. Each check is a session's own.
+ */
+function numberOf(check: CheckPeer): number {
+  const known = checks.get(check);
+  if (known !== undefined) return known;
+  lastCheck += 1;
+  checks.set(check, lastCheck);
+  return lastCheck;
 }
