@@ -19,7 +19,7 @@ interface Row {
 export interface CheckpointLimits {
   /** Frames between two checkpoints. */
   step: number;
-  /** From here on readers are waited for, a moment each time. */
+  /** From here on readers are waited for a moment: now, and whenever the WAL has grown by half again. */
   urgent: number;
 }
 
@@ -35,26 +35,34 @@ export class Checkpoints {
   readonly #passive;
   readonly #restart;
   #triedAt = 0;
+  #insistAt: number;
 
   constructor(db: Database, limits: CheckpointLimits = LIMITS) {
     this.#db = db;
     this.#limits = limits;
+    this.#insistAt = limits.urgent;
     db.run('PRAGMA wal_autocheckpoint = 0');
     this.#size = db.prepare<Row, []>('PRAGMA wal_checkpoint(NOOP)');
     this.#passive = db.prepare<Row, []>('PRAGMA wal_checkpoint(PASSIVE)');
     this.#restart = db.prepare<Row, []>('PRAGMA wal_checkpoint(RESTART)');
   }
 
-  /** Call it after a commit has been answered. Returns the frames that wait when a checkpoint was held up. */
+  /** Call it after a commit has been answered. Returns the WAL's frames when readers did not give way. */
   afterCommit(): number | null {
     const frames = this.#size.get()?.log ?? 0;
-    if (frames < this.#triedAt) this.#triedAt = 0;
+    if (frames < this.#triedAt) {
+      this.#triedAt = 0;
+      this.#insistAt = this.#limits.urgent;
+    }
     if (frames < this.#triedAt + this.#limits.step) return null;
     this.#triedAt = frames;
     try {
-      const row = frames < this.#limits.urgent ? this.#passive.get() : this.#insist();
-      const isHeldUp = row === null || row.busy !== 0 || row.checkpointed < row.log;
-      return isHeldUp && frames >= this.#limits.urgent ? frames : null;
+      this.#passive.get();
+      if (frames < this.#insistAt) return null;
+      this.#insistAt = Math.ceil(frames * 1.5);
+      const row = this.#insist();
+      const isDone = row !== null && row.busy === 0 && row.checkpointed === row.log;
+      return isDone ? null : frames;
     } catch (error) {
       // The pages stay in the WAL, which is safe; there will be another try.
       if (primaryCode(error) === SQLITE_FULL) return null;
