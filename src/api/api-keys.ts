@@ -5,10 +5,9 @@
  * may revoke itself; that request is still answered.
  */
 import { Type } from '@sinclair/typebox';
-import { ApiError, validationFailed } from '../base/errors.ts';
-import { isId } from '../base/ids.ts';
+import { validationFailed } from '../base/errors.ts';
 import { createKey, renameKey, revokeKey } from '../flow/keys.ts';
-import { defineRoute, type Call, type Route } from './route.ts';
+import { defineRoute, type Route } from './route.ts';
 import { bodyOf } from './shapes/check.ts';
 import { deletion, Id, whole, wholeList, words } from './shapes/common.ts';
 import {
@@ -91,7 +90,7 @@ export const keyRoutes: readonly Route[] = [
       description: 'Renamed.',
     },
     async handle(call) {
-      const id = idOf(call);
+      const id = call.params['id'] ?? '';
       await renameKey(call.api.ctx, call.identity.account.id, id, call.body.name);
       return { status: 200, body: { object: 'api_key', id } };
     },
@@ -103,15 +102,9 @@ export const keyRoutes: readonly Route[] = [
     text: { tag: TAG, summary: 'Revoke an API key' },
     success: { status: 200, schema: deletion('api_key', 'revoked'), description: 'Revoked.' },
     async handle(call) {
-      const id = idOf(call);
+      const id = call.params['id'] ?? '';
       await revokeKey(call.api.ctx, call.identity.account.id, id);
       return { status: 200, body: { object: 'api_key', id, deleted: true, status: 'revoked' } };
     },
   }),
 ];
-
-function idOf({ params }: Pick<Call, 'params'>): string {
-  const id = params['id'] ?? '';
-  if (!isId(id)) throw new ApiError('not_found', 'There is no such API key.');
-  return id;
-}

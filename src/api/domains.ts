@@ -4,11 +4,10 @@
  * The work is in `flow/domains.ts`; here are the two spellings of the name and the shapes.
  */
 import { Type } from '@sinclair/typebox';
-import { ApiError, validationFailed } from '../base/errors.ts';
-import { isId } from '../base/ids.ts';
+import { validationFailed } from '../base/errors.ts';
 import { requiredRecords } from '../flow/domain-records.ts';
 import { addDomain, domainOf, removeDomain, verifyDomain } from '../flow/domains.ts';
-import { defineRoute, type Call, type Route } from './route.ts';
+import { defineRoute, type Route } from './route.ts';
 import { bodyOf, refusalFor } from './shapes/check.ts';
 import { deletion, whole, wholeList } from './shapes/common.ts';
 import {
@@ -76,7 +75,7 @@ export const domainRoutes: readonly Route[] = [
     success: { status: 200, schema: Domain, description: 'With the two records to publish.' },
     async handle(call) {
       const { ctx } = call.api;
-      const domain = await domainOf(ctx, call.identity.account.id, idOf(call));
+      const domain = await domainOf(ctx, call.identity.account.id, call.params['id'] ?? '');
       return { status: 200, body: domainDetail(domain, requiredRecords(ctx, domain), ctx.config) };
     },
   }),
@@ -88,7 +87,11 @@ export const domainRoutes: readonly Route[] = [
     success: { status: 200, schema: DomainVerify, description: 'What was found.' },
     errors: ['provider_error'],
     async handle(call) {
-      const check = await verifyDomain(call.api.ctx, call.identity.account.id, idOf(call));
+      const check = await verifyDomain(
+        call.api.ctx,
+        call.identity.account.id,
+        call.params['id'] ?? '',
+      );
       return { status: 200, body: domainCheck(check) };
     },
   }),
@@ -99,16 +102,9 @@ export const domainRoutes: readonly Route[] = [
     text: { tag: TAG, summary: 'Remove a domain' },
     success: { status: 200, schema: deletion('domain', 'revoked'), description: 'Removed.' },
     async handle(call) {
-      const id = idOf(call);
+      const id = call.params['id'] ?? '';
       await removeDomain(call.api.ctx, call.identity.account.id, id);
       return { status: 200, body: { object: 'domain', id, deleted: true, status: 'revoked' } };
     },
   }),
 ];
-
-/** What is no id names no domain: the answer is the same as for another account's. */
-function idOf({ params }: Pick<Call, 'params'>): string {
-  const id = params['id'] ?? '';
-  if (!isId(id)) throw new ApiError('not_found', 'There is no such domain.');
-  return id;
-}

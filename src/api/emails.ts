@@ -5,7 +5,6 @@
  * email is not found, like one that never was.
  */
 import { ApiError, validationFailed } from '../base/errors.ts';
-import { isId } from '../base/ids.ts';
 import type { Message } from '../store/rows.ts';
 import { fetchAttachments } from './attachment-links.ts';
 import { defineRoute, type ApiParts, type Call, type Reader, type Route } from './route.ts';
@@ -71,8 +70,7 @@ export async function messageOf(
   call: Pick<Call, 'params' | 'identity'> & { api: ApiParts },
 ): Promise<Message> {
   const { api, params, identity } = call;
-  const id = params['id'] ?? '';
-  const message = isId(id) ? await api.ctx.store.message(identity.account.id, id) : null;
+  const message = await api.ctx.store.message(identity.account.id, params['id'] ?? '');
   if (message === null) throw new ApiError('not_found', 'There is no such email.');
   return message;
 }

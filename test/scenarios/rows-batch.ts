@@ -155,6 +155,7 @@ export const BATCH: readonly Row[] = [
       expect(issuePaths(linked)).toEqual(['[0].attachments[0].path']);
       for (const content of [
         'not base64!',
+        'YWJjZ',
         [256],
         [-1],
         [1.5],

@@ -167,6 +167,29 @@ export const WEBHOOKS: readonly Row[] = [
   },
   {
     section: 'Suppressions',
+    says: 'a batch of removals with one that may not be removed removes nothing',
+    async run(t) {
+      const [manual, bounced] = [`${fresh('m')}@example.com`, `${fresh('b')}@example.com`];
+      await t.ask({ path: '/suppressions', key: t.other, body: { email: manual } });
+      await t.ask({
+        path: '/suppressions',
+        key: t.other,
+        body: { email: bounced, reason: 'hard_bounce' },
+      });
+      const emails = [manual, bounced];
+      const path = '/suppressions/batch/remove';
+      expectError(await t.ask({ path, key: t.other, body: { emails } }), 403, 'forbidden');
+      expect((await t.ask({ path: `/suppressions/${manual}`, key: t.other })).status).toBe(200);
+      const alone = await t.ask({
+        path,
+        key: t.other,
+        body: { emails: [manual, 'x@example.com'] },
+      });
+      expect(alone.json.data).toMatchObject([{ email: manual, deleted: true }]);
+    },
+  },
+  {
+    section: 'Suppressions',
     says: 'after is the email address of the last item; a cursor holds when its row has been removed',
     async run(t) {
       const word = fresh('page');
