@@ -87,6 +87,13 @@ describe('a session', () => {
     expect(cookie).not.toContain('Secure');
   });
 
+  test('is for https alone where the public address is https', async () => {
+    const behind = await startDashboardRig({ config: 'public_url = "https://mail.example.com"' });
+    const answer = await behind.submit('/sign-in', { password: behind.password });
+    expect(answer.headers.get('set-cookie')).toContain('; Secure');
+    await behind.stop();
+  });
+
   test('ends at sign-out, also for a copy of the cookie', async () => {
     const cookie = (await signIn(rig.password)).headers.get('set-cookie')?.split(';')[0] ?? '';
     expect((await rig.visit('/queue', { cookie })).status).toBe(200);
