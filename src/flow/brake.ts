@@ -97,7 +97,7 @@ export class Brake {
   ): Promise<string | null> {
     const now = this.#ctx.clock.now();
     const windowStart = Math.floor(now / DAY_MS - (days - 1)) * DAY_MS;
-    const since = Math.max(windowStart, pause?.at ?? 0);
+    const since = pause === null ? windowStart : Math.max(windowStart, pause.at + 1);
     const sinceDays = Math.floor(now / DAY_MS) - Math.floor(since / DAY_MS) + 1;
     const isPauseDay = pause !== null && pause.at >= windowStart;
     const all = await sentOver(this.#ctx, account.id, now, sinceDays);
