@@ -35,12 +35,17 @@ async function detail(scope: Scope, id: string): Promise<QueueDetail> {
 }
 
 export const QUEUE_OPERATIONS: Record<string, Operation> = {
-  'queue.list': async ({ ctx }, args) => {
+  'queue.list': async ({ ctx, queue }, args) => {
     const now = ctx.clock.now();
     const domain = textOrNull(args, 'domain');
     const rows = await ctx.store.queue({ domain, limit: PAGE, after: textOrNull(args, 'after') });
     return {
       halt: haltOf(ctx),
+      // What was asked for less; known to a running queue only.
+      holds: (queue?.holds() ?? []).map(({ untilMs, ...hold }) => ({
+        ...hold,
+        until: new Date(untilMs).toISOString(),
+      })),
       destinations: await ctx.store.queueCounts(now),
       recipients: rows.map((row) => ({ ...row, explanation: explain(row, now) })),
     };

@@ -17,6 +17,9 @@ import { asksForLess, judge } from './outcome-verdict.ts';
 import type { Lane } from './shaping.ts';
 import type { Fallback } from './smarthost.ts';
 
+/** Temporary refusals for reputation in a row that count as a refusal. */
+const PAUSES_FOR_REFUSED = 3;
+
 /** What every attempt of this process shares. */
 export interface DeliverTools extends HostTools {
   messages: SignedMessages;
@@ -97,7 +100,10 @@ function learn(tools: DeliverTools, site: Site, lane: Lane, outcome: Outcome): v
   if (asked !== null) {
     const cause = describeOutcome(outcome, { hint: null });
     const hold = lane.slowDown({ cause, class: asked, hint: verdict.hint });
-    if (asked === 'reputation' && site.isDirect) fallback.noteRefused(site.key, lane.name, cause);
+    const isFinal = (outcome.reply?.code ?? 0) >= 500 || lane.pausesInRow >= PAUSES_FOR_REFUSED;
+    if (asked === 'reputation' && site.isDirect && isFinal) {
+      fallback.noteRefused(site.key, lane.name, cause);
+    }
     tools.ctx.log.warn('place_slowed', {
       place: lane.name,
       until: new Date(hold.untilMs).toISOString(),

@@ -13,9 +13,12 @@ import { outcomeWithoutSession } from './outcome-kinds.ts';
 import type { Destination, Waiting } from './queue-waiting.ts';
 import { OTHERS } from './shaping-providers.ts';
 import { Lane } from './shaping.ts';
+import type { Hold } from './shaping.ts';
 
 /** How long hosts once found are used; the resolver below keeps to the records' own times. */
 const PLACE_MS = 60_000;
+/** The same for a domain without a place to go. */
+const NO_PLACE_MS = 5_000;
 /** Look-ups at once. */
 const FINDING_MAX = 100;
 /** Lanes without work kept for their next message. */
@@ -138,7 +141,7 @@ export class Turns {
     destination.place = {
       lane: this.#laneFor(key, limits),
       found,
-      until: ctx.clock.now() + PLACE_MS,
+      until: ctx.clock.now() + (found.kind === 'site' ? PLACE_MS : NO_PLACE_MS),
     };
     destination.isFinding = false;
     this.#finding -= 1;
@@ -149,6 +152,14 @@ export class Turns {
   /** Goes on at once with what rests: the operator asked for another try. */
   liftHolds(): void {
     for (const { lane } of this.#tracks.values()) lane.liftHold();
+  }
+
+  /** The places that are given less now, and why. */
+  holds(): (Hold & { place: string })[] {
+    return [...this.#tracks.values()].flatMap(({ lane }) => {
+      const hold = lane.holdNow();
+      return hold === null ? [] : [{ place: lane.name, ...hold }];
+    });
   }
 
   #laneFor(key: string, limits: Provider): Lane {

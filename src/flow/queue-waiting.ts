@@ -42,6 +42,9 @@ export class Destination {
   }
 }
 
+/** Destinations remembered without anything in their lines. */
+const DESTINATIONS_KEPT = 2_000;
+
 export class Waiting {
   readonly #destinations = new Map<string, Destination>();
   /** Ids in a line or in an attempt: what the store lists again is not taken twice. */
@@ -104,8 +107,10 @@ export class Waiting {
     this.#taken.delete(id);
   }
 
-  /** Forgets a destination with nothing in its line and nothing more in the store. */
+  /** Forgets a destination with nothing in its line and nothing more in the store, when there are many. */
   forget(destination: Destination): void {
+    // Kept with its place while few: the next message need not look up its hosts.
+    if (this.#destinations.size <= DESTINATIONS_KEPT) return;
     if (destination.line.length > 0 || destination.hasMore) return;
     if (destination.isFinding || destination.isFilling || destination.isInLane) return;
     this.#destinations.delete(destination.domain);

@@ -23,7 +23,7 @@ import { Turns } from './queue-turns.ts';
 import { Waiting } from './queue-waiting.ts';
 import type { Destination } from './queue-waiting.ts';
 import { dueAfterCrash } from './schedule.ts';
-import type { Lane } from './shaping.ts';
+import type { Hold, Lane } from './shaping.ts';
 
 /** Where the queue hands the webhook calls that a commit has made. */
 export interface CallSink {
@@ -154,6 +154,11 @@ export class Queue {
   /** What is in memory: `queueCounts` of the store has the rest. */
   counts(): { inLines: number; inFlight: number } {
     return { inLines: this.#waiting.size, inFlight: this.#inFlight };
+  }
+
+  /** The places that asked for less and rest now: for the operator. */
+  holds(): (Hold & { place: string })[] {
+    return this.#turns.holds();
   }
 
   /** Coalesces wakes of one turn of the loop into one look, so that claims go to the store in batches. */

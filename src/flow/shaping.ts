@@ -57,6 +57,11 @@ export class Lane {
     return this.limits.name === '' ? this.key.replace(/^\w+:/, '') : this.limits.name;
   }
 
+  /** How often in a row it was asked for less, with nothing taken in between. */
+  get pausesInRow(): number {
+    return this.#pauses;
+  }
+
   get isIdle(): boolean {
     return this.#claimed === 0 && this.#hold === null;
   }

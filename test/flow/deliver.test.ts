@@ -146,6 +146,7 @@ test('a provider’s 421 slows that provider only, with its hint, and it recover
   expect(slowed?.recipient.status).toBe('delivery_delayed');
   expect(slowed?.recipient.lastReason).toContain('4.7.28');
   expect(slowed?.recipient.lastReason).toContain('https://');
+  expect(rig.queue.holds()).toMatchObject([{ place: 'Gmail', class: 'reputation' }]);
   const before = gmail.connections();
   const second = await rig.send(['bob@gmail.test']);
   const [held] = await rig.attempted(second.id, 1);
@@ -157,6 +158,7 @@ test('a provider’s 421 slows that provider only, with its hint, and it recover
   expect(fine?.recipient.status).toBe('delivered');
   expect(gmail.connections()).toBe(before + 1);
   isStrict = false;
+  // A pause of a minute, by the rig's random a quarter of it more, and the look of the queue.
   await rig.clock.advance(3 * MINUTE);
   const [bob] = await rig.attempted(second.id, 2);
   expect(bob?.recipient.status).toBe('delivered');
