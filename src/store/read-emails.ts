@@ -49,8 +49,6 @@ class EmailLists {
   readonly #olderOf;
   readonly #newerOf;
   readonly #countOf;
-  readonly #scanOlder;
-  readonly #scanNewer;
   readonly #bySeq;
   readonly #seqsOf;
 
@@ -81,10 +79,6 @@ class EmailLists {
       'SELECT count(*) AS count FROM' +
         ' (SELECT 1 FROM messages WHERE account_id = ? AND status = ? LIMIT ?)',
     );
-    // The unary plus keeps SQLite on the order of `seq`: these rows are few and all accounts'.
-    const recent = SELECT_MESSAGE + ' WHERE +account_id = ? AND seq > ? AND seq < ?';
-    this.#scanOlder = mail.prepare<MessageRow, ByPlace>(recent + ' ORDER BY seq DESC LIMIT ?');
-    this.#scanNewer = mail.prepare<MessageRow, ByPlace>(recent + ' ORDER BY seq LIMIT ?');
     this.#bySeq = mail.prepare<MessageRow, [number]>(SELECT_MESSAGE + ' WHERE seq = ?');
     this.#seqsOf = mail.prepare<{ seq: number }, [string, string, number, number]>(
       'SELECT seq FROM messages WHERE account_id = ? AND status = ? AND seq BETWEEN ? AND ?',
@@ -97,13 +91,7 @@ class EmailLists {
     const text = fold(filter.q ?? '');
     if (text === '' && status === null) {
       const range = rangeOf(filter, (id) => this.#placeAt(accountId, id));
-      const rows = (range.isForward ? this.#newer : this.#older).all(
-        accountId,
-        range.above,
-        range.below,
-        wanted,
-      );
-      return pageOf(rows, filter, messageOf);
+      return pageOf(this.#ofAccount(accountId, range, wanted), filter, messageOf);
     }
     const range = rangeOf(filter, (id) => this.#seqAt(accountId, id));
     const rows =
@@ -118,6 +106,12 @@ class EmailLists {
     const last = this.#last.get(accountId)?.place ?? 0;
     const below = last - (page - 1) * limit + 1;
     return this.#older.all(accountId, Math.max(below - limit - 1, 0), below, limit).map(messageOf);
+  }
+
+  /** Rows of a range of places. */
+  #ofAccount(accountId: string, range: Range, limit: number): MessageRow[] {
+    const list = range.isForward ? this.#newer : this.#older;
+    return list.all(accountId, range.above, range.below, limit);
   }
 
   #ofStatus(accountId: string, status: MessageStatus, range: Range, limit: number): MessageRow[] {
@@ -136,13 +130,14 @@ class EmailLists {
       index: this.#index,
       marks: [markOf('account', accountId)],
       text,
-      scan: (part, limit) =>
-        (part.isForward ? this.#scanNewer : this.#scanOlder).all(
-          accountId,
-          part.above,
-          part.below,
-          limit,
-        ),
+      scan: ({ above, below, isForward }, limit) => {
+        const places = {
+          above: this.#placeOfSeq(accountId, above),
+          below: this.#placeOfSeq(accountId, below - 1) + 1,
+          isForward,
+        };
+        return this.#ofAccount(accountId, places, limit);
+      },
       rowsAt: (seqs) => this.#rowsAt(accountId, status, seqs),
       isMatch: (row) =>
         row.accountId === accountId &&
@@ -189,8 +184,11 @@ class EmailLists {
   /** An id that is not in the account stands after the account's last row that is older. */
   #placeAt(accountId: string, id: string): number {
     const known = this.#position.get(id, accountId);
-    if (known !== null) return known.place;
-    const seq = this.#seqBefore.get(id)?.seq ?? 0;
+    return known?.place ?? this.#placeOfSeq(accountId, this.#seqBefore.get(id)?.seq ?? 0);
+  }
+
+  /** How many of the account's messages have come up to `seq`. */
+  #placeOfSeq(accountId: string, seq: number): number {
     let low = 0;
     let high = this.#last.get(accountId)?.place ?? 0;
     while (low < high) {
