@@ -16,7 +16,6 @@ import type { RateWindows, Verdict } from './rate-windows.ts';
 import type { Incoming } from './incoming.ts';
 import { logRow } from './log-row.ts';
 import type { Answer, ApiParts, Call, Route } from './route.ts';
-import type { Networks } from '../wire/networks.ts';
 
 /** On every answer: nothing here is a page, and nothing here may be kept by a cache. */
 const COMMON_HEADERS = {
@@ -31,7 +30,6 @@ const MINUTE_MS = 60_000;
 
 export interface AnswererParts extends ApiParts {
   rates: RateWindows;
-  trustedProxies: Networks;
 }
 
 /** The state of one request that the log needs, filled in as it becomes known. */
@@ -76,7 +74,7 @@ export async function answer(
   });
   if (progress.identity !== null) {
     parts.requestLog.add(
-      logRow(parts, incoming, { ...progress, identity: progress.identity }, result, payload),
+      logRow(parts.ctx, incoming, { ...progress, identity: progress.identity }, result, payload),
     );
   }
   return new Response(payload, {

@@ -45,7 +45,6 @@ export function createApi(ctx: Context, doors: Doors): Api {
     requestLog,
     agent,
     rates,
-    trustedProxies: parseNetworks(ctx.config.http.trustedProxies),
   };
   const peers = new WeakMap<Request, Pick<Incoming, 'method' | 'path' | 'peer'>>();
   const handle = (route: Route) => (context: { request: Request; params?: object }) =>

@@ -4,7 +4,17 @@
  * Promises that `X-Forwarded-For` is believed only as far as trusted proxies wrote it: read from the
  * right, the first address that is not a trusted proxy's. Never fails; null when there is no socket.
  */
-import { parseAddressLiteral, type Networks } from '../wire/networks.ts';
+import type { Config } from '../base/config.ts';
+import { parseAddressLiteral, parseNetworks, type Networks } from '../wire/networks.ts';
+
+const parsed = new WeakMap<readonly string[], Networks>();
+
+/** The config's trusted proxies, parsed once for each list: a reload brings a new one. */
+export function trustedProxies({ http }: Config): Networks {
+  const kept = parsed.get(http.trustedProxies) ?? parseNetworks(http.trustedProxies);
+  parsed.set(http.trustedProxies, kept);
+  return kept;
+}
 
 /** `peer`: the socket's own address, null for a request without one. */
 export function clientAddress(

@@ -5,10 +5,10 @@
  * for writes and refusals, since what a read found stands in the store already.
  */
 import type { Clock } from '../base/clock.ts';
+import type { Config } from '../base/config.ts';
 import type { Identity } from '../flow/keys.ts';
 import type { LogRecord } from '../store/rows.ts';
-import type { Networks } from '../wire/networks.ts';
-import { clientAddress } from './client-address.ts';
+import { clientAddress, trustedProxies } from './client-address.ts';
 import type { Incoming } from './incoming.ts';
 import { logBody } from './redaction.ts';
 import type { Answer } from './route.ts';
@@ -18,7 +18,7 @@ const MAX_TEXT_LENGTH = 2_048;
 
 /** Makes the row. `payload`: what was sent; bytes are never kept. */
 export function logRow(
-  { ctx, trustedProxies }: { ctx: { clock: Clock }; trustedProxies: Networks },
+  { clock, config }: { clock: Clock; config: Config },
   { request, method, path, peer }: Incoming,
   known: { requestId: string; startedAt: number; identity: Identity; rawBody: Uint8Array },
   answer: Answer,
@@ -36,10 +36,10 @@ export function logRow(
     method,
     path: path.slice(0, MAX_TEXT_LENGTH),
     status: answer.status,
-    durationMs: Math.max(0, ctx.clock.now() - known.startedAt),
+    durationMs: Math.max(0, clock.now() - known.startedAt),
     messageId: answer.messageId ?? null,
     userAgent: request.headers.get('user-agent')?.slice(0, MAX_TEXT_LENGTH) ?? null,
-    ip: clientAddress(peer, request.headers, trustedProxies),
+    ip: clientAddress(peer, request.headers, trustedProxies(config)),
     // A body on a read is never looked at, so there is none to keep.
     requestBody: logBody(Buffer.from(buffer, byteOffset, byteLength).toString()),
     responseBody: isPlainRead || typeof payload !== 'string' ? null : logBody(payload),

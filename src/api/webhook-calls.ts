@@ -4,7 +4,7 @@
  * Promises that a test never disables an endpoint and that a replay repeats the event's id and bytes.
  */
 import { Type } from '@sinclair/typebox';
-import { validationFailed } from '../base/errors.ts';
+import { ApiError, validationFailed } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { WEBHOOK_EVENTS } from '../base/status.ts';
 import {
@@ -159,6 +159,26 @@ export const webhookCallRoutes: readonly Route[] = [
       const what = replayed(call.body);
       const count = await replayCalls(ctx, doors.webhooks, call.identity.account.id, id, what);
       return { status: 200, body: { id, replayed: count } };
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/webhooks/:id/events/:event/replay',
+    access: 'full',
+    text: { tag: TAG, summary: 'Deliver one event again (library path)' },
+    success: {
+      status: 200,
+      schema: Type.Object({ object: Type.Literal('webhook_event'), id: Id }),
+      description: 'It is on its way again.',
+    },
+    async handle(call) {
+      const { ctx, doors } = call.api;
+      const eventId = call.params['event'] ?? '';
+      const what = { eventId };
+      const accountId = call.identity.account.id;
+      const count = await replayCalls(ctx, doors.webhooks, accountId, endpointId(call), what);
+      if (count === 0) throw new ApiError('not_found', 'This endpoint has no such event.');
+      return { status: 200, body: { object: 'webhook_event', id: eventId } };
     },
   }),
   secretRoute('/webhooks/:id/rotate-secret', 'Make a new signing secret'),

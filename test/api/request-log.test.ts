@@ -94,6 +94,16 @@ test('X-Forwarded-For from anybody else is not believed', () => {
   expect(clientAddress(null, headers, trusted)).toBeNull();
 });
 
+test('a reload of the config brings other trusted proxies', async () => {
+  const { config } = bench.ctx;
+  const before = config.http;
+  config.http = { ...before, trustedProxies: [] };
+  const headers = { 'x-forwarded-for': '203.0.113.7' };
+  const sent = await bench.ask({ path: '/usage', key, headers });
+  config.http = before;
+  expect((await rowOf(sent)).json.ip).toBe('127.0.0.1');
+});
+
 test('no key, secret or attachment reaches a row', async () => {
   const made = await bench.ask({ path: '/api-keys', key, body: { name: 'hidden' } });
   const hook = await bench.ask({
