@@ -35,7 +35,7 @@ interface Done {
 
 function run(command: string[], env: Record<string, string> = {}): Done {
   const done = Bun.spawnSync(command, { env: { ...process.env, ...env }, stderr: 'pipe' });
-  return { code: done.exitCode, output: `${done.stdout}${done.stderr}` };
+  return { code: done.exitCode, output: done.stdout.toString() + done.stderr.toString() };
 }
 
 describeWith(['openssl', 'systemd-analyze'], 'install.sh', () => {
