@@ -7,6 +7,7 @@
  */
 import { createApi } from './api/app.ts';
 import { createHealth } from './api/health.ts';
+import { createUnsubscribe } from './api/unsubscribe.ts';
 import { closeContext, openContext } from './appliance-context.ts';
 import type { ContextOptions } from './appliance-context.ts';
 import { HttpListener } from './appliance-http.ts';
@@ -94,11 +95,12 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   const api = createApi(ctx, { queue, webhooks: dispatcher });
   await api.start();
   const health = createHealth(ctx, vitals);
+  const unsubscribe = createUnsubscribe(ctx);
   const dashboard = createDashboard(ctx, { queue, webhooks: dispatcher, capture, vitals });
   const http = new HttpListener(
     config,
     api,
-    (request, peer) => health(request, peer) ?? dashboard(request, peer),
+    (request, peer) => health(request, peer) ?? unsubscribe(request) ?? dashboard(request, peer),
   );
   await http.start();
   started.push(async () => {

@@ -1,0 +1,74 @@
+/** The page behind a mail's List-Unsubscribe link, as mail clients, people and scanners use it. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createUnsubscribe } from '../../src/api/unsubscribe.ts';
+import type { Sender } from '../../src/flow/draft.ts';
+import { unsubscribeUrl } from '../../src/flow/unsubscribe.ts';
+import { draft, mailbox, openHouse, type House } from '../flow/house.ts';
+
+let house: House;
+let sender: Sender;
+let respond: ReturnType<typeof createUnsubscribe>;
+
+beforeAll(async () => {
+  house = await openHouse();
+  sender = await house.sender();
+  await house.verified(sender, 'acme.example');
+  respond = createUnsubscribe(house.ctx);
+});
+afterAll(() => house.close());
+
+async function linkFor(email: string): Promise<string> {
+  const stored = await house.stored(await house.accept(sender, draft({ to: [mailbox(email)] })));
+  return unsubscribeUrl(house.ctx, stored.recipients[0]?.id ?? '');
+}
+
+const reasonOf = async (email: string) =>
+  (await house.ctx.store.suppression(sender.account.id, email))?.reason ?? null;
+
+test("a mail client's POST unsubscribes at once (RFC 8058, section 3.2)", async () => {
+  const link = await linkFor('ann@receiver.example');
+  const response = await respond(
+    new Request(link, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'List-Unsubscribe=One-Click',
+    }),
+  );
+  expect(response?.status).toBe(200);
+  expect(await reasonOf('ann@receiver.example')).toBe('unsubscribe');
+});
+
+test("a scanner's GET and HEAD do not; a person sees whose it is and a button", async () => {
+  const link = await linkFor('ben&co@receiver.example');
+  for (const method of ['GET', 'HEAD'])
+    expect((await respond(new Request(link, { method })))?.status).toBe(200);
+  expect(await reasonOf('ben&co@receiver.example')).toBeNull();
+  const response = await respond(new Request(link));
+  const html = (await response?.text()) ?? '';
+  expect(html).toContain('ben&#38;co@receiver.example');
+  expect(html).toContain('<form method="post">');
+  expect(response?.headers.get('cache-control')).toBe('no-store');
+  expect(response?.headers.get('content-security-policy')).toContain("default-src 'none'");
+});
+
+test('a link that is not ours is unknown, whatever is done to it', async () => {
+  const link = (await linkFor('cy@receiver.example')).replace(/.(?=.{10}$)/, (letter) =>
+    letter === 'A' ? 'B' : 'A',
+  );
+  for (const method of ['GET', 'POST'])
+    expect((await respond(new Request(link, { method })))?.status).toBe(404);
+  expect((await respond(new Request(link, { method: 'DELETE' })))?.status).toBe(405);
+});
+
+test('other paths are left to others', () => {
+  for (const path of [
+    '/',
+    '/unsubscribe',
+    '/unsubscribe/',
+    '/unsubscribe/a/b',
+    '/v1/unsubscribe/x',
+    '/emails',
+  ]) {
+    expect(respond(new Request(`http://127.0.0.1${path}`))).toBeNull();
+  }
+});
