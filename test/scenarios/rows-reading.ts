@@ -53,6 +53,53 @@ export const READING: readonly Row[] = [
     },
   },
   {
+    section: 'Email (detail)',
+    says: 'events: type, occurred_at and payload, a JSON object as text or null; failure_reason',
+    async run(t) {
+      const id = await send(t, { to: 'failed@sandbox.test' });
+      const { json } = await t.ask({ path: `/emails/${id}`, key: t.full });
+      expect(json.status).toBe('failed');
+      expect(json.failure_reason).toBeString();
+      for (const event of json.events) {
+        expect(Object.keys(event).sort()).toEqual(['occurred_at', 'payload', 'type']);
+        expect(event.type).toStartWith('email.');
+        expect(new Date(event.occurred_at).toISOString()).toBe(event.occurred_at);
+        if (event.payload !== null) expect(JSON.parse(event.payload)).toBeObject();
+      }
+      const last = json.events.find(({ type }: { type: string }) => type === 'email.failed');
+      expect(JSON.parse(last.payload).recipient).toBe('failed@sandbox.test');
+      const fine = await t.ask({ path: `/emails/${await send(t)}`, key: t.full });
+      expect(fine.json.failure_reason).toBeNull();
+    },
+  },
+  {
+    section: 'Limits',
+    says: 'Page size: default 50 for emails and logs, 100 for suppressions, 20 for the older list',
+    async run(t) {
+      const body = Array.from({ length: 60 }, () => email(t));
+      await t.ask({ path: '/emails/batch', key: t.full, body });
+      const emails = Array.from(
+        { length: 100 },
+        (_, at) => `default-${Date.now()}-${at}@example.com`,
+      );
+      const add = { path: '/suppressions/batch/add', key: t.full };
+      await t.ask({ ...add, body: { emails } });
+      await t.ask({ ...add, body: { emails: ['one-more@example.com'] } });
+      const sizes = async (path: string): Promise<[number, boolean]> => {
+        const { json } = await t.ask({ path, key: t.full });
+        return [json.data.length, json.has_more];
+      };
+      expect(await sizes('/emails')).toEqual([50, true]);
+      expect((await sizes('/emails?limit=100'))[0]).toBeGreaterThanOrEqual(60);
+      expect(await sizes('/suppressions')).toEqual([100, true]);
+      expect((await sizes('/suppressions?limit=500'))[0]).toBeGreaterThanOrEqual(101);
+      for (let read = 0; read < 52; read += 1) await t.ask({ path: '/nothing', key: t.full });
+      expect(await sizes('/logs')).toEqual([50, true]);
+      const older = await t.ask({ path: '/email', key: t.full });
+      expect(older.json.emails).toHaveLength(20);
+    },
+  },
+  {
     section: 'EmailSummary',
     says: 'from_addr and to_addr beside the fields of a row',
     async run(t) {
