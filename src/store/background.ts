@@ -61,8 +61,13 @@ function send(answer: FromBackground): void {
 }
 
 self.addEventListener('message', ({ data }: MessageEvent<ToBackground>) => {
-  perform(data).then(
-    (value) => send({ ticket: data.ticket, value }),
-    (error: Error) => send({ ticket: data.ticket, error: textOf(error) }),
-  );
+  perform(data)
+    .then(
+      (value) => send({ ticket: data.ticket, value }),
+      (error: Error) => send({ ticket: data.ticket, error: textOf(error) }),
+    )
+    .finally(() => {
+      // Ends this thread alone; what it had open is closed.
+      if (data.kind === 'close') process.exit(0);
+    });
 });

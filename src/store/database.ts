@@ -5,6 +5,7 @@
  * with mode 0600. Never waits for a lock: there is one writer by construction.
  */
 import { Database } from 'bun:sqlite';
+import type { SQLQueryBindings, Statement } from 'bun:sqlite';
 import { closeSync, openSync } from 'node:fs';
 import { OperatorError } from '../base/errors.ts';
 
@@ -17,11 +18,34 @@ const DURABILITY = {
   normal: { set: 'PRAGMA synchronous = NORMAL', value: 1, cache: 'PRAGMA cache_size = -4000' },
 } as const;
 
+/**
+ * A connection that ends its statements before it closes: SQLite keeps files open while a statement
+ * lives, and Bun's `close` leaves that to the garbage collector.
+ */
+class Connection extends Database {
+  readonly #statements: Statement[] = [];
+
+  override prepare<Row, Params extends SQLQueryBindings | SQLQueryBindings[]>(
+    sql: string,
+    params?: Params,
+    // oxlint-disable-next-line typescript/no-explicit-any -- word for word what is overridden
+  ): Statement<Row, Params extends any[] ? Params : [Params]> {
+    const statement = super.prepare<Row, Params>(sql, params);
+    this.#statements.push(statement);
+    return statement;
+  }
+
+  override close(): void {
+    for (const statement of this.#statements.splice(0)) statement.finalize();
+    super.close(true);
+  }
+}
+
 /** The one connection that writes. Makes the file when it is missing. Throws `OperatorError`. */
 export function openForWriting(path: string, durability: Durability): Database {
   // SQLite gives its WAL and shared-memory files the mode of the database file.
   closeSync(openSync(path, 'a', 0o600));
-  const db = new Database(path, { readwrite: true, strict: true });
+  const db = new Connection(path, { readwrite: true, strict: true });
   db.run('PRAGMA busy_timeout = 0');
   db.run('PRAGMA journal_mode = WAL');
   db.run(DURABILITY[durability].set);
@@ -38,7 +62,7 @@ export function openForWriting(path: string, durability: Durability): Database {
 
 /** A connection that can not write; it sees every commit of the writer. The file must exist. */
 export function openForReading(path: string): Database {
-  const db = new Database(path, { readonly: true, strict: true });
+  const db = new Connection(path, { readonly: true, strict: true });
   db.run('PRAGMA query_only = ON');
   db.run('PRAGMA temp_store = MEMORY');
   // KiB. Small, because the system keeps the file's pages too, and five connections read.

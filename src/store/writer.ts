@@ -171,6 +171,7 @@ function receive(message: ToWriter): void {
       writer?.close();
       writer = null;
       send({ kind: 'closed' });
-      break;
+      // Ends this thread alone: what it had open is closed, and the main thread only waits for the word.
+      process.exit(0);
   }
 }
