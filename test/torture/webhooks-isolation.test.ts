@@ -9,7 +9,7 @@ import { replayCalls } from '../../src/flow/webhooks.ts';
 import { TestClock } from '../rig/clock.ts';
 import { type Hook, startHook } from '../rig/hook.ts';
 import { closePlaces, place } from '../wire/tls-place.ts';
-import { startWebhookRig, type WebhookRig, type WebhookRigOptions } from './webhook-rig.ts';
+import { startWebhookRig, type WebhookRig, type WebhookRigOptions } from '../flow/webhook-rig.ts';
 
 /** Goal 39: failures in a row that disable, and posts at once to one endpoint. */
 const MOST_ATTEMPTS = 20 + 4;
