@@ -6,7 +6,7 @@
  * is read chunk by chunk, counted, and cut off at the same limit. Never answers `Connection: close`,
  * which makes several clients lose the answer (bun-notes section 5).
  */
-import { ApiError } from '../base/errors.ts';
+import { ApiError, validationFailed } from '../base/errors.ts';
 import { BODY_BYTES_MAX } from '../base/limits.ts';
 
 /** User agents whose libraries send `Transfer-Encoding: chunked` and can not do otherwise. */
@@ -26,8 +26,21 @@ export function checkLength(request: Request): void {
   if (!/^\d{1,15}$/.test(length) || Number(length) > BODY_BYTES_MAX) throw tooLarge();
 }
 
-/** The bytes of a body that `checkLength` has let through; empty when there is none. */
+/**
+ * The bytes of a body that `checkLength` has let through; empty when there is none. A client that goes
+ * away in the middle is refused like any other that sends half a body: it is no fault of ours.
+ */
 export async function readBody(request: Request): Promise<Uint8Array> {
+  try {
+    return await bytesOf(request);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    const message = 'The body ended before its length was reached.';
+    throw validationFailed([{ path: '', message }], { status: 400 });
+  }
+}
+
+async function bytesOf(request: Request): Promise<Uint8Array> {
   if (request.body === null) return new Uint8Array(0);
   if (request.headers.has('content-length') && !request.headers.has('transfer-encoding')) {
     const bytes = new Uint8Array(await request.arrayBuffer());

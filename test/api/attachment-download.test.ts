@@ -9,6 +9,7 @@ import { openBench, type Bench } from './bench.ts';
 
 const clock = new TestClock();
 let bench: Bench;
+let key: string;
 let id: string;
 let links: string[];
 
@@ -16,7 +17,7 @@ beforeAll(async () => {
   bench = await openBench({ clock });
   const account = await bench.account('links', 'fast');
   await bench.domain(account, 'own.example.com');
-  const key = await bench.key(account);
+  key = await bench.key(account);
   const sent = await bench.ask({
     path: '/emails/batch',
     key,
@@ -77,6 +78,24 @@ test('a link ends after an hour', async () => {
   expect((await bench.ask({ path: links[1] ?? '' })).text).toBe('b');
   clock.jump(1);
   expect((await bench.ask({ path: links[1] ?? '' })).status).toBe(404);
+});
+
+test('content that is no longer kept: archived is false, nothing is made up', async () => {
+  expect(await bench.ctx.store.purgeBodies(clock.now() + 1)).toBe(1);
+  const body = await bench.ask({ path: `/emails/${id}/body`, key });
+  expect(body.json).toEqual({
+    archived: false,
+    html: null,
+    text: null,
+    headers: null,
+    attachments: [],
+  });
+  const found = await bench.ask({ path: `/emails/${id}`, key });
+  expect(found.json).toMatchObject({ id, html: null, text: null, subject: 's' });
+  const older = await bench.ask({ path: `/email/${id}`, key });
+  expect(older.json).toMatchObject({ html: '', text: null });
+  const list = await bench.ask({ path: `/emails/${id}/attachments`, key });
+  expect(list.json.data).toEqual([]);
 });
 
 test('the older family has six words for a status', async () => {

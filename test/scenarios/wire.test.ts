@@ -190,6 +190,28 @@ describe('a body over 14 MB', () => {
   }, 20_000);
 });
 
+test('a client that goes away in the middle of a body is no fault of ours', async () => {
+  const client = new RawClient().write(
+    post('/v1/emails', 'Content-Length: 1000000'),
+    'x'.repeat(500),
+  );
+  // The next answer on another connection comes after the first request has been begun.
+  await exchange(['GET /v1/usage HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`]);
+  client.end();
+  const sentAt = Date.now();
+  for (;;) {
+    const { text } = await exchange([
+      'GET /v1/logs?q=/v1/emails&status=400&limit=1 HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${key}`,
+    ]);
+    const [row] = JSON.parse(text).data as { created_at: string }[];
+    if (row !== undefined && Date.parse(row.created_at) > sentAt - 5_000) break;
+    await Bun.sleep(20);
+  }
+  expect(appliance.log.items.filter(({ event }) => event === 'request failed')).toEqual([]);
+}, 20_000);
+
 describe('the head', () => {
   test.each(['a', 'ab', 'abc', 'mail.rig.test:25', '[::1]', '127.0.0.1'])(
     'Host %s does not shift the path',
