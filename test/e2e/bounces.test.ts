@@ -104,3 +104,59 @@ for (const [name, start] of [
     }, 60_000);
   });
 }
+
+describeWith(['root', 'postfix', 'openssl'], 'a real Postfix as smarthost', () => {
+  let relay: Bouncer | undefined;
+  let world: World | undefined;
+
+  beforeAll(async () => {
+    const inboundPort = await freePort(NEXT);
+    relay = await startPostfix('relay.test', ['delivered.test'], {
+      main: `relayhost = [${NEXT}]:${inboundPort}\ndisable_dns_lookups = yes\n`,
+      master: 'smtp unix - - n - - smtp\n',
+    });
+    world = await startWorld();
+    // The domain is verified; from here on everything goes by the relay.
+    await world.appliance.signal('SIGTERM');
+    world.appliance.writeConfig(
+      'mail.rig.test',
+      `[smtp]
+inbound = "${NEXT}:${inboundPort}"
+[delivery]
+mode = "smarthost"
+allow_networks = ["127.0.0.0/8"]
+[delivery.smarthost]
+host = "${relay.host}"
+port = ${relay.port}
+tls = "opportunistic"
+`,
+    );
+    await world.appliance.start();
+  }, 60_000);
+
+  afterAll(async () => {
+    await world?.stop();
+    await relay?.stop();
+  });
+
+  test('is told to report success, and its report turns sent into delivered', async () => {
+    if (world === undefined) throw new Error('nothing runs');
+    const { appliance } = world;
+    const sent = await appliance.api('POST', '/emails', {
+      from: 'hello@example.org',
+      to: 'root@delivered.test',
+      subject: 'By a relay',
+      text: 'Hello.',
+    });
+    const { id } = (await sent.json()) as { id: string };
+    const applied = await appliance.log.first((line) => line.event === 'report applied', 30_000);
+    expect(applied).toMatchObject({ message_id: id, status: 'delivered' });
+    const email = (await (await appliance.api('GET', `/emails/${id}`)).json()) as EmailAnswer;
+    expect(email.status).toBe('delivered');
+    expect(email.events.map(({ type }) => type)).toEqual([
+      'email.queued',
+      'email.sent',
+      'email.delivered',
+    ]);
+  }, 60_000);
+});
