@@ -1,9 +1,10 @@
 /**
  * The HTTP listener of the appliance: the API on its address, with certificates that can change while it runs.
  *
- * Promises that an address another program holds is refused, and that a change of certificate loses no request: the new
- * server takes the port beside the old one, which answers what it has begun. Bun.serve's own `reload` changes no
- * certificate and says nothing, so it is not used.
+ * Promises that an address another program holds is refused, and that a change of certificate loses no request that has
+ * begun: the new server takes the port beside the old one, which answers what it has. A connection that is just being
+ * made in that moment may be reset; the kernel gives it to one of the two. Bun.serve's own `reload` changes no
+ * certificate and says nothing, so it is not used (test/e2e/certificates.test.ts).
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -13,7 +14,7 @@ import { serveApi } from './api/serve.ts';
 import type { ServeOptions } from './api/serve.ts';
 import type { Config, Listen } from './base/config.ts';
 import { OperatorError } from './base/errors.ts';
-import { tlsPair } from './smtp/certificate.ts';
+import { checkPair, tlsPair } from './smtp/certificate.ts';
 
 /** Answers a request that is not the API's, or null. */
 type Before = NonNullable<ServeOptions['before']>;
@@ -105,7 +106,7 @@ export class HttpListener {
   #readPair(): Pair | null {
     const { tlsCert, tlsKey } = this.#config.http;
     if (tlsCert === '') return this.#isFetching() ? tlsPair(this.#config, Date.now()) : null;
-    return { cert: readFileSync(tlsCert, 'utf8'), key: readFileSync(tlsKey, 'utf8') };
+    return checkPair(readFileSync(tlsCert, 'utf8'), readFileSync(tlsKey, 'utf8'), tlsCert);
   }
 }
 

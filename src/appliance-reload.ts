@@ -10,8 +10,22 @@ import type { Config } from './base/config.ts';
 import { OperatorError } from './base/errors.ts';
 import { forgetKeys } from './flow/keys.ts';
 
-/** The rest is read anew at each use. */
-const NEEDS_RESTART = ['hostname', 'dataDir', 'dnsServers', 'extraCaFile', 'acme'] as const;
+/** Read once, at the start; everything else is read anew at each use. */
+const AT_START = [
+  'hostname',
+  'dataDir',
+  'dnsServers',
+  'extraCaFile',
+  'acme',
+  'http.listen',
+  'http.metricsNetworks',
+  'smtp.inbound',
+  'smtp.submission',
+  'smtp.submissions',
+  'delivery.mode',
+  'delivery.allowNetworks',
+  'webhooks.allowNetworks',
+];
 
 /** Never throws: who sends SIGHUP reads the log. */
 export function reload(appliance: Appliance, load: () => Config): void {
@@ -29,31 +43,21 @@ export function reload(appliance: Appliance, load: () => Config): void {
   }
 }
 
+type Tree = Record<string, unknown>;
+
 /** Changes `config` in place, as everybody holds it; returns the changed keys that wait for a restart. */
 function takeOver(config: Config, next: Config): string[] {
-  const waiting: string[] = NEEDS_RESTART.filter((key) => differs(config[key], next[key]));
-  if (differs(config.http.listen, next.http.listen)) waiting.push('http.listen');
-  if (differs(config.delivery.mode, next.delivery.mode)) waiting.push('delivery.mode');
-  for (const key of ['inbound', 'submission', 'submissions'] as const) {
-    if (differs(config.smtp[key], next.smtp[key])) waiting.push(`smtp.${key}`);
-  }
-  config.http = { ...next.http, listen: config.http.listen };
-  config.delivery = { ...next.delivery, mode: config.delivery.mode };
-  config.smtp = {
-    ...next.smtp,
-    inbound: config.smtp.inbound,
-    submission: config.smtp.submission,
-    submissions: config.smtp.submissions,
-  };
-  config.api = next.api;
-  config.limits = next.limits;
-  config.webhooks = next.webhooks;
-  config.retention = next.retention;
-  if (next.brake !== undefined) config.brake = next.brake;
-  config.plans = next.plans;
+  const waiting = AT_START.filter((path) => keepOld(config, next, path.split('.')));
+  Object.assign(config, next);
   return waiting;
 }
 
-function differs(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) !== JSON.stringify(b);
+/** Puts the old value of a key into `next`; whether it was another. */
+function keepOld(config: object, next: object, path: string[]): boolean {
+  const [key = '', ...rest] = path;
+  const [old, fresh] = [(config as Tree)[key], (next as Tree)[key]];
+  if (rest.length > 0) return keepOld(old as object, fresh as object, rest);
+  if (JSON.stringify(old) === JSON.stringify(fresh)) return false;
+  (next as Tree)[key] = old;
+  return true;
 }

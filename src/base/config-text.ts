@@ -27,7 +27,7 @@ tls_cert = ""
 tls_key = ""
 # Networks (CIDR) of reverse proxies whose X-Forwarded-For is believed. Default: [].
 trusted_proxies = []
-# Networks (CIDR) that may read /metrics and the details of /health. Default: this machine.
+# Networks (CIDR) that may read /metrics and the details of /health. Default: this machine. (restart)
 metrics_networks = ["127.0.0.0/8", "::1/128"]
 
 [smtp]
@@ -52,7 +52,7 @@ port = 25
 source_addresses = []
 # How long a message is tried: a number with ms, s, m, h or d. Default: "48h".
 expires = "48h"
-# Networks (CIDR), beside the public internet, that mail may be delivered to. Default: [].
+# Networks (CIDR), beside the public internet, that mail may be delivered to. Default: []. (restart)
 allow_networks = []
 
 # The relay of mode "smarthost"; also the target of routes without a host.
@@ -116,7 +116,7 @@ region = "us-east-1"
 recipients = 50
 
 [webhooks]
-# Networks (CIDR), beside the public internet, that webhook endpoints may live in. Default: [].
+# Networks (CIDR), beside the public internet, that webhook endpoints may live in. Default: []. (restart)
 allow_networks = []
 
 [retention]

@@ -22,7 +22,7 @@ export interface TlsPair {
 /** The pair as it lies on disk now. Throws `OperatorError` when a file can not be used. */
 export function tlsPair(config: Config, now: number): TlsPair {
   const named = [config.smtp, config.http].find(({ tlsCert }) => tlsCert !== '');
-  if (named !== undefined) return check(read(named.tlsCert), read(named.tlsKey), named.tlsCert);
+  if (named !== undefined) return checkPair(read(named.tlsCert), read(named.tlsKey), named.tlsCert);
   const fetched = certificateFile(config.dataDir);
   const own = join(config.dataDir, 'smtp-self-signed.pem');
   const file = existsSync(fetched) ? fetched : own;
@@ -32,7 +32,7 @@ export function tlsPair(config: Config, now: number): TlsPair {
     renameSync(`${own}.new`, own);
   }
   const both = read(file);
-  return check(both, both, file);
+  return checkPair(both, both, file);
 }
 
 function read(file: string): string {
@@ -47,7 +47,7 @@ function read(file: string): string {
 }
 
 /** `certText` and `keyText` may be one file that holds both. */
-function check(certText: string, keyText: string, file: string): TlsPair {
+export function checkPair(certText: string, keyText: string, file: string): TlsPair {
   const cert = blocks(certText, 'CERTIFICATE');
   const key = blocks(keyText, '(?:[A-Z]+ )?PRIVATE KEY');
   try {
