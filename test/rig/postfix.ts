@@ -28,6 +28,8 @@ const POLL_MS = 20;
 export interface Postfix {
   host: string;
   port: number;
+  /** Where main.cf lies. */
+  configFolder: string;
   /** The log so far. */
   log(): string;
   /** The first message that has come into the mailbox. */
@@ -58,6 +60,7 @@ export async function startPostfix(
   return {
     host,
     port,
+    configFolder: config,
     log: () => readFileSync(logFile, 'utf8'),
     firstMessage: (timeoutMs = 20_000) => firstFile(inbox, timeoutMs, logFile),
     stop() {

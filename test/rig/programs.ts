@@ -12,6 +12,7 @@ import { describe, test } from 'bun:test';
 export const PROGRAMS = {
   bind9: { file: '/usr/sbin/named', package: 'bind9' },
   chromium: { file: '/usr/bin/chromium', package: 'chromium' },
+  libfaketime: { file: '/usr/share/doc/libfaketime', package: 'libfaketime' },
   msmtp: { file: '/usr/bin/msmtp', package: 'msmtp' },
   'net-ssleay': { file: '/usr/share/doc/libnet-ssleay-perl', package: 'libnet-ssleay-perl' },
   mount: { file: '/usr/bin/mount', package: 'mount' },
@@ -21,6 +22,8 @@ export const PROGRAMS = {
   python3: { file: '/usr/bin/python3', package: 'python3' },
   prometheus: { file: '/usr/bin/prometheus', package: 'prometheus' },
   'python3-dkim': { file: '/usr/bin/dkimverify', package: 'python3-dkim' },
+  sasl2: { file: '/usr/sbin/saslpasswd2', package: 'sasl2-bin' },
+  'sasl2-modules': { file: '/usr/share/doc/libsasl2-modules', package: 'libsasl2-modules' },
   'systemd-analyze': { file: '/usr/bin/systemd-analyze', package: 'systemd' },
   strace: { file: '/usr/bin/strace', package: 'strace' },
   swaks: { file: '/usr/bin/swaks', package: 'swaks' },

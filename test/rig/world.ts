@@ -35,10 +35,19 @@ export interface World {
 const DOMAIN = 'example.org';
 const RECEIVER_NAME = 'mx.example.net';
 
-/** `config`: more TOML, behind the tables that this writes. `port`: of the receivers, in place of the rig's own. */
-export async function startWorld(
-  options: { config?: string; port?: number; folder?: string } = {},
-): Promise<World> {
+export interface WorldOptions {
+  /** More TOML, behind the tables that this writes. */
+  config?: string;
+  /** More TOML inside `[delivery]`. */
+  delivery?: string;
+  /** Of the receivers, in place of the rig's own. */
+  port?: number;
+  folder?: string;
+  /** Of the appliance's processes. */
+  env?: Record<string, string>;
+}
+
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const names = await startNames();
   const receiver = await startReceiver({ hostname: RECEIVER_NAME });
   const hook = await startHook();
@@ -48,9 +57,11 @@ export async function startWorld(
   names.set(new URL(hook.url).hostname, 'A', [hook.host]);
   const appliance = await BinaryAppliance.start({
     ...(options.folder === undefined ? {} : { folder: options.folder }),
+    ...(options.env === undefined ? {} : { env: options.env }),
     config: `[delivery]
 port = ${options.port ?? receiver.port}
 allow_networks = ["127.0.0.0/8"]
+${options.delivery ?? ''}
 [dns]
 servers = ["${names.listen.host}:${names.listen.port}"]
 [tls]
