@@ -1,5 +1,5 @@
 /**
- * A real Exim on loopback that takes mail for one domain and then finds that there is no such mailbox.
+ * A real Exim on loopback that takes mail for one domain and then finds that there is no such mailbox, or keeps it.
  *
  * Promises that nothing is installed: Debian's packages are unpacked below a temporary folder (Exim and
  * Postfix can not be installed side by side), and the user that Exim was built for exists in a mount
@@ -20,6 +20,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import type { Certificate } from './certificates.ts';
 import { freePort } from './postfix.ts';
 
 const PACKAGES = ['exim4-daemon-light', 'exim4-base'];
@@ -31,6 +32,8 @@ export interface Exim {
   port: number;
   /** The main log so far. */
   log(): string;
+  /** What lies in the mailbox, one after the other, with bare line feeds. */
+  mailbox(): string;
   stop(): Promise<void>;
 }
 
@@ -40,7 +43,14 @@ export function unpackExim(): string {
   const program = join(root, 'usr/sbin/exim4');
   if (existsSync(program)) return program;
   const folder = mkdtempSync(join(tmpdir(), 'postrider-exim-'));
-  run(['apt-get', '-qq', 'download', ...PACKAGES], folder);
+  const download = ['apt-get', '-qq', 'download', ...PACKAGES];
+  try {
+    run(download, folder);
+  } catch {
+    // A fresh machine has no list of packages yet, or one that has grown old.
+    run(['apt-get', '-qq', 'update'], folder);
+    run(download, folder);
+  }
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.deb'))) {
     run(['dpkg', '-x', file, root], folder);
   }
@@ -48,10 +58,14 @@ export function unpackExim(): string {
   return program;
 }
 
-/** Takes mail for `domain`, and sends everything else, its own bounces too, to `next`. */
+/**
+ * Takes mail for `domain`, and sends everything else, its own bounces too, to `next`. With a certificate it offers
+ * STARTTLS, and keeps the mail.
+ */
 export async function startExim(
   domain: string,
   next: { host: string; port: number },
+  certificate: Certificate | null = null,
 ): Promise<Exim> {
   const program = unpackExim();
   const folder = mkdtempSync(join(tmpdir(), 'postrider-exim-run-'));
@@ -62,7 +76,13 @@ export async function startExim(
   }
   const [host, port] = ['127.0.0.1', await freePort('127.0.0.1')];
   const config = join(folder, 'exim.conf');
-  writeFileSync(config, configText({ program, folder, domain, port, next }), { mode: 0o644 });
+  const places = { program, folder, domain, port, next };
+  writeFileSync(config, configText(places, certificate !== null), { mode: 0o644 });
+  if (certificate !== null) {
+    const pair = join(folder, 'tls.pem');
+    writeFileSync(pair, certificate.key + certificate.cert, { mode: 0o600 });
+    chownSync(pair, USER_ID, USER_ID);
+  }
   for (const name of ['passwd', 'group']) {
     const entry = name === 'passwd' ? `:${USER_ID}::/nonexistent:/bin/false` : ':';
     const line = `Debian-exim:x:${USER_ID}${entry}\n`;
@@ -77,10 +97,11 @@ export async function startExim(
       stderr: 'pipe',
     },
   );
-  const log = (): string => {
-    const file = join(folder, 'log/mainlog');
-    return existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const read = (name: string): string => {
+    const file = join(folder, name);
+    return existsSync(file) ? readFileSync(file, 'latin1') : '';
   };
+  const log = (): string => read('log/mainlog');
   const stop = async (): Promise<void> => {
     // The shell is the first process of the namespace and goes with `unshare`; with it goes everything inside.
     // Exim itself would stay: a change of user takes back the signal that `--kill-child` asks for.
@@ -94,7 +115,7 @@ export async function startExim(
     await stop();
     throw new Error(`Exim does not listen: ${said}\n${log()}`);
   }
-  return { host, port, log, stop };
+  return { host, port, log, mailbox: () => read('spool/mailbox'), stop };
 }
 
 interface Places {
@@ -106,7 +127,17 @@ interface Places {
 }
 
 /** Exim 4.96 specification, chapters 14 to 30. Nothing is verified at RCPT, so that it must bounce. */
-function configText({ program, folder, domain, port, next }: Places): string {
+function configText({ program, folder, domain, port, next }: Places, isKept: boolean): string {
+  const home = isKept
+    ? `here:
+  driver = accept
+  domains = ${domain}
+  transport = mailbox`
+    : `nobody:
+  driver = redirect
+  domains = ${domain}
+  allow_fail
+  data = :fail: 550 5.1.1 No such mailbox here`;
   return `exim_path = ${program}
 spool_directory = ${folder}/spool
 log_file_path = ${folder}/log/%slog
@@ -118,17 +149,14 @@ acl_smtp_rcpt = take
 host_lookup =
 rfc1413_hosts =
 keep_environment =
-tls_advertise_hosts =
+tls_advertise_hosts = ${isKept ? '*' : ''}
+tls_certificate = ${folder}/tls.pem
 begin acl
 take:
   accept
 begin routers
-nobody:
-  driver = redirect
-  domains = ${domain}
-  allow_fail
-  data = :fail: 550 5.1.1 No such mailbox here
-home:
+${home}
+away:
   driver = manualroute
   route_list = * ${next.host}::${next.port}
   transport = out
@@ -138,6 +166,12 @@ out:
   driver = smtp
   allow_localhost
   hosts_try_fastopen =
+mailbox:
+  driver = appendfile
+  file = ${folder}/spool/mailbox
+  user = Debian-exim
+  envelope_to_add
+  return_path_add
 `;
 }
 
