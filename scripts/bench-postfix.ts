@@ -60,7 +60,8 @@ KeyFile ${etc}/dkim.pem
 Socket inet:${ports.milter}@127.0.0.1
 OversignHeaders From
 SignatureAlgorithm rsa-sha256
-InternalHosts 127.0.0.0/8
+InternalHosts csl:127.0.0.0/8
+RequireSafeKeys No
 `,
   );
   const routes = Array.from(
@@ -101,19 +102,25 @@ maillog_file_prefixes = ${folder}
     stdout: 'ignore',
     stderr: 'ignore',
   });
-  await run('postfix', '-c', etc, 'start');
+  const stop = async (): Promise<void> => {
+    await run('postfix', '-c', etc, 'stop').catch(() => undefined);
+    opendkim.kill('SIGTERM');
+    await opendkim.exited;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await run('postfix', '-c', etc, 'start');
+    await answering(ports.milter);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
   const master = Number((await Bun.file(join(spool, 'pid/master.pid')).text()).trim());
-  await answering(ports.milter);
   return {
     name: 'postfix+opendkim',
     pids: [master, opendkim.pid],
     connect: () => connect(ports.smtp),
-    async stop() {
-      await run('postfix', '-c', etc, 'stop');
-      opendkim.kill('SIGTERM');
-      await opendkim.exited;
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop,
   };
 }
 
