@@ -6,6 +6,7 @@
  * checkpoint that readers held up looks like a success otherwise. Fails only as a write would.
  */
 import type { Database } from 'bun:sqlite';
+import { WAIT_FOR_OTHERS } from './database.ts';
 import { SQLITE_FULL, primaryCode } from './group-commit.ts';
 
 /** The row that SQLite answers a checkpoint with: frames in the WAL, and of them in the database. */
@@ -80,7 +81,7 @@ export class Checkpoints {
     try {
       return this.#restart.get();
     } finally {
-      this.#db.run('PRAGMA busy_timeout = 0');
+      this.#db.run(WAIT_FOR_OTHERS);
     }
   }
 }

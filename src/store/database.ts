@@ -2,7 +2,7 @@
  * Opening a database file: the settings that the store's promises rest on, set and read back.
  *
  * Promises a connection in WAL mode with the durability asked for, or an `OperatorError`. Files are made
- * with mode 0600. Never waits for a lock: there is one writer by construction.
+ * with mode 0600. There is one writer by construction; for programs beside it, see `WAIT_FOR_OTHERS`.
  */
 import { Database } from 'bun:sqlite';
 import type { SQLQueryBindings, Statement } from 'bun:sqlite';
@@ -17,6 +17,12 @@ const DURABILITY = {
   full: { set: 'PRAGMA synchronous = FULL', value: 2, cache: 'PRAGMA cache_size = -16000' },
   normal: { set: 'PRAGMA synchronous = NORMAL', value: 1, cache: 'PRAGMA cache_size = -4000' },
 } as const;
+
+/**
+ * What copies a live file (Litestream, an operator's sqlite3 shell) takes the write lock for moments. The
+ * writer waits for it on its own thread, where nobody else is held up; a failed commit would end the process.
+ */
+export const WAIT_FOR_OTHERS = 'PRAGMA busy_timeout = 5000';
 
 /**
  * A connection that ends its statements before it closes: SQLite keeps files open while a statement
@@ -46,7 +52,7 @@ export function openForWriting(path: string, durability: Durability): Database {
   // SQLite gives its WAL and shared-memory files the mode of the database file.
   closeSync(openSync(path, 'a', 0o600));
   const db = new Connection(path, { readwrite: true, strict: true });
-  db.run('PRAGMA busy_timeout = 0');
+  db.run(WAIT_FOR_OTHERS);
   db.run('PRAGMA journal_mode = WAL');
   db.run(DURABILITY[durability].set);
   db.run('PRAGMA foreign_keys = ON');
@@ -69,6 +75,23 @@ export function openForReading(path: string): Database {
   db.run('PRAGMA cache_size = -4000');
   expectSetting(db, 'PRAGMA journal_mode', 'wal');
   return db;
+}
+
+/** Runs many small reads as one: they see one state, and the file's locks are taken once, not for each. */
+export type ReadTogether = <T>(reads: () => T) => T;
+
+/** `ReadTogether` over a connection. Calls must not be nested. */
+export function readingTogether(db: Database): ReadTogether {
+  const begin = db.prepare('BEGIN');
+  const end = db.prepare('COMMIT');
+  return (reads) => {
+    begin.run();
+    try {
+      return reads();
+    } finally {
+      end.run();
+    }
+  };
 }
 
 /** Throws `OperatorError` unless the setting that `pragma` reads has this value. */
