@@ -28,8 +28,6 @@ const TOP_FLOORS: [RegExp, number][] = [
 ];
 /** The journey, left to right; a file belongs to the step that its name begins with. */
 const JOURNEY = ['accept', 'queue', 'deliver', 'outcome', 'events', 'webhooks'];
-/** A file whose first word is not that of its step. */
-const PART_OF: Record<string, string> = { sandbox: 'accept' };
 /** Reports that come in from outside stand left of the journey. */
 const REPORTS = ['reports', 'bounces', 'complaints'];
 const FORBIDDEN_NAME = /(^|-)(utils?|helpers?|managers?|services?)(-|\.)|^index\./;
@@ -49,7 +47,7 @@ function floorOf(file: string): number {
 function stepOf(file: string): number | null {
   const word = (file.split('/').at(-1) ?? '').split(/[-.]/)[0] ?? '';
   if (REPORTS.includes(word)) return -1;
-  const step = JOURNEY.indexOf(PART_OF[word] ?? word);
+  const step = JOURNEY.indexOf(word);
   return step < 0 ? null : step;
 }
 

@@ -12,7 +12,7 @@ import { unconfirmed } from './confirmed.ts';
 import type { Context } from './context.ts';
 import { sendingDomain } from './domain-lookup.ts';
 import type { Draft, Sender } from './draft.ts';
-import { SANDBOX_DOMAIN, SIMULATIONS, simulationOf, type Simulation } from './sandbox.ts';
+import { SANDBOX_DOMAIN, SIMULATIONS, simulationOf, type Simulation } from './accept-sandbox.ts';
 
 /** One recipient of a draft, each address once. */
 export interface Addressee {

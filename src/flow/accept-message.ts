@@ -14,7 +14,7 @@ import { withUnsubscribe } from './accept-unsubscribe.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './draft.ts';
 import { newEvent } from './events.ts';
-import { simulate } from './sandbox.ts';
+import { simulate } from './accept-sandbox.ts';
 
 export interface Built {
   accepted: NewMessage;

@@ -6,7 +6,7 @@
  * `tls.extra_ca_file` and the host name in the rig's DNS to reach it.
  */
 import { createServer } from 'node:https';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 
 import { Arrivals } from './arrivals.ts';
 import { testAuthority } from './certificates.ts';
@@ -32,7 +32,7 @@ export interface Hook {
   url: string;
   calls: Arrivals<HookCall>;
   /** Decides each answer; replace it at will. Default: 200. */
-  script: { answer(call: HookCall): HookAnswer };
+  script: { answer(call: HookCall): HookAnswer | Promise<HookAnswer> };
   stop(): Promise<void>;
 }
 
@@ -54,15 +54,9 @@ export async function startHook(name = 'hook.rig.test', host = '127.0.0.1'): Pro
           body: Buffer.concat(chunks).toString('utf8'),
           receivedAt: Date.now(),
         };
-        const answer = script.answer(call);
+        const decided = script.answer(call);
         calls.push(call);
-        if (answer === 'stall') return;
-        if (answer === 'drop') {
-          request.socket.destroy();
-          return;
-        }
-        response.writeHead(answer.status, answer.headers);
-        response.end(answer.body ?? '');
+        void play(decided, request, response);
       });
     },
   );
@@ -86,4 +80,19 @@ export async function startHook(name = 'hook.rig.test', host = '127.0.0.1'): Pro
         server.close(() => resolve());
       }),
   };
+}
+
+async function play(
+  decided: HookAnswer | Promise<HookAnswer>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const answer = await decided;
+  if (answer === 'stall') return;
+  if (answer === 'drop') {
+    request.socket.destroy();
+    return;
+  }
+  response.writeHead(answer.status, answer.headers);
+  response.end(answer.body ?? '');
 }
