@@ -89,6 +89,16 @@ export class ApiError extends Error {
     this.detail = options.detail;
     this.headers = options.headers ?? {};
   }
+
+  /** The same refusal with more detail. */
+  with(detail: Record<string, unknown>): ApiError {
+    return new ApiError(this.code, this.message, {
+      name: this.errorName,
+      status: this.status,
+      headers: this.headers,
+      detail: { ...this.detail, ...detail },
+    });
+  }
 }
 
 /**

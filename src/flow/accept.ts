@@ -167,13 +167,20 @@ async function commit(
   }
 }
 
-/** Throws the refusal of a strict request: the first one, or all shape errors as one. */
+/**
+ * Throws the refusal of a strict request: the first one, with the place of its item in a batch, or all
+ * shape errors as one (their paths name the items).
+ */
 function throwRefusals(results: readonly ItemResult[]): void {
   const refusals = results.flatMap((result) => (result.kind === 'refused' ? [result.error] : []));
   const [first] = refusals;
   if (first === undefined) return;
   const shapes = refusals.filter(({ code }) => code === 'validation_failed');
-  if (first.code !== 'validation_failed' || shapes.length < 2) throw first;
+  if (first.code !== 'validation_failed') {
+    const index = results.findIndex((result) => result.kind === 'refused');
+    throw results.length > 1 ? first.with({ index }) : first;
+  }
+  if (shapes.length < 2) throw first;
   const issues = shapes.flatMap(({ detail }) => (detail?.['issues'] ?? []) as Issue[]);
   throw validationFailed(issues, { name: first.errorName, status: first.status });
 }

@@ -220,6 +220,14 @@ describe('batches', () => {
     expect(await house.ctx.store.emailsByPage(sender.account.id, 1, 10)).toEqual([]);
   });
 
+  test('strict: a refusal that is no shape error says which item it is about', async () => {
+    const foreign = draft({ from: mailbox('a@elsewhere.example') });
+    const error = await refusal(accept([draft(), foreign, draft()]));
+    expect(error.code).toBe('from_domain_not_allowed');
+    expect(error.detail).toEqual({ index: 1 });
+    expect((await refusal(accept(foreign))).detail).toBeUndefined();
+  });
+
   test('strict: all shape errors at once', async () => {
     const shape = (path: string) => validationFailed([{ path, message: `${path} is wrong.` }]);
     const error = await refusal(accept([shape('[0].to'), draft(), shape('[2].subject')]));
