@@ -8,6 +8,8 @@ import type { Database } from 'bun:sqlite';
 import type { MessageStatus } from '../base/status.ts';
 import { SELECT_MESSAGE, messageOf } from './columns.ts';
 import type { MessageRow } from './columns.ts';
+import { readingTogether } from './database.ts';
+import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';
 import { pageOf, rangeOf } from './paging.ts';
 import type { Range } from './paging.ts';
@@ -20,6 +22,8 @@ import type { EmailFilter, PageOf, Store } from './store.ts';
 
 /** With at most this many rows of a status, they are looked through instead of the index. */
 const FEW_OF_STATUS = 2000;
+
+type SearchedRow = Pick<MessageRow, 'accountId' | 'status' | 'subject' | 'sender' | 'toList'>;
 
 interface Position {
   seq: number;
@@ -40,6 +44,7 @@ export function emailLists(
 
 class EmailLists {
   readonly #index: SearchReader;
+  readonly #together: ReadTogether;
   readonly #position;
   readonly #seqBefore;
   readonly #placeOf;
@@ -50,10 +55,12 @@ class EmailLists {
   readonly #newerOf;
   readonly #countOf;
   readonly #bySeq;
+  readonly #searchedBySeq;
   readonly #seqsOf;
 
   constructor(mail: Database, search: Database) {
     this.#index = new SearchReader(search, 'email');
+    this.#together = readingTogether(mail);
     this.#position = mail.prepare<Position, [string, string]>(
       'SELECT seq, place FROM messages WHERE id = ? AND account_id = ?',
     );
@@ -80,6 +87,11 @@ class EmailLists {
         ' (SELECT 1 FROM messages WHERE account_id = ? AND status = ? LIMIT ?)',
     );
     this.#bySeq = mail.prepare<MessageRow, [number]>(SELECT_MESSAGE + ' WHERE seq = ?');
+    // Most candidates of a hard query do not match: what they are compared by comes alone.
+    this.#searchedBySeq = mail.prepare<SearchedRow, [number]>(
+      'SELECT account_id AS accountId, status, subject, sender, to_list AS toList' +
+        ' FROM messages WHERE seq = ?',
+    );
     this.#seqsOf = mail.prepare<{ seq: number }, [string, string, number, number]>(
       'SELECT seq FROM messages WHERE account_id = ? AND status = ? AND seq BETWEEN ? AND ?',
     );
@@ -126,6 +138,10 @@ class EmailLists {
     range: Range,
     wanted: number,
   ): Promise<MessageRow[]> {
+    const isMatch = (row: SearchedRow): boolean =>
+      row.accountId === accountId &&
+      (status === null || row.status === status) &&
+      messageText(row).includes(text);
     const searched: Searched<MessageRow> = {
       index: this.#index,
       marks: [markOf('account', accountId)],
@@ -138,11 +154,15 @@ class EmailLists {
         };
         return this.#ofAccount(accountId, places, limit);
       },
-      rowsAt: (seqs) => this.#rowsAt(accountId, status, seqs),
-      isMatch: (row) =>
-        row.accountId === accountId &&
-        (status === null || row.status === status) &&
-        messageText(row).includes(text),
+      matchesAt: (seqs) =>
+        this.#together(() => {
+          const kept = status === null ? seqs : this.#withStatus(accountId, status, seqs);
+          return kept.flatMap((seq) => {
+            const row = this.#searchedBySeq.get(seq);
+            return row !== null && isMatch(row) ? (this.#bySeq.get(seq) ?? []) : [];
+          });
+        }),
+      isMatch,
       seqOf: (row) => row.seq,
     };
     if (status !== null) {
@@ -155,11 +175,6 @@ class EmailLists {
       }
     }
     return searchRows(searched, range, wanted);
-  }
-
-  #rowsAt(accountId: string, status: MessageStatus | null, seqs: readonly number[]): MessageRow[] {
-    const kept = status === null ? seqs : this.#withStatus(accountId, status, seqs);
-    return kept.flatMap((seq) => this.#bySeq.get(seq) ?? []);
   }
 
   /** Where candidates lie close together, one walk of the status index spares reading most rows. */

@@ -7,6 +7,8 @@
 import type { Database } from 'bun:sqlite';
 import { SELECT_LOG, SELECT_LISTED_LOG } from './columns.ts';
 import type { ListedLogRow, LogRow, LogSummaryRow } from './columns.ts';
+import { readingTogether } from './database.ts';
+import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';
 import { pageOf, rangeOf } from './paging.ts';
 import type { Range } from './paging.ts';
@@ -34,6 +36,7 @@ export function logReads(logs: Database, search: Database): Pick<Store, 'logs' |
 
 class LogReader {
   readonly #index: SearchReader;
+  readonly #together: ReadTogether;
   readonly #one;
   readonly #seqAt;
   readonly #older;
@@ -46,6 +49,7 @@ class LogReader {
 
   constructor(logs: Database, search: Database) {
     this.#index = new SearchReader(search, 'log');
+    this.#together = readingTogether(logs);
     this.#one = logs.prepare<LogRow, [string]>(SELECT_LOG + ' WHERE id = ?');
     this.#seqAt = logs.prepare<{ seq: number }, [string]>(
       'SELECT seq FROM logs WHERE id <= ? ORDER BY id DESC LIMIT 1',
@@ -80,7 +84,7 @@ class LogReader {
     const text = fold(filter.q ?? '');
     const rows =
       text === ''
-        ? this.#rows(accountId, filter, range, wanted)
+        ? this.#together(() => this.#rows(accountId, filter, range, wanted))
         : await this.#search(accountId, filter, text, range, wanted);
     return pageOf(rows, filter, ({ seq: _seq, ...row }) => row);
   }
@@ -130,15 +134,17 @@ class LogReader {
     range: Range,
     wanted: number,
   ): Promise<ListedLogRow[]> {
+    const isMatch = (row: ListedLogRow): boolean =>
+      row.accountId === accountId && isWanted(row, filter) && fold(row.path).includes(text);
     return searchRows(
       {
         index: this.#index,
         marks: wantedMarks(accountId, filter),
         text,
         scan: (part, limit) => this.#ofAccount(accountId, part, limit),
-        rowsAt: (seqs) => seqs.flatMap((seq) => this.#bySeq.get(seq) ?? []),
-        isMatch: (row) =>
-          row.accountId === accountId && isWanted(row, filter) && fold(row.path).includes(text),
+        matchesAt: (seqs) =>
+          this.#together(() => seqs.flatMap((seq) => this.#bySeq.get(seq) ?? []).filter(isMatch)),
+        isMatch,
         seqOf: (row) => row.seq,
       },
       range,

@@ -7,6 +7,7 @@
 import type { Database } from 'bun:sqlite';
 import { SELECT_LISTED_SUPPRESSION, SELECT_SUPPRESSION } from './columns.ts';
 import type { ListedSuppressionRow, SuppressionRow } from './columns.ts';
+import { readingTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';
 import { pageOf, rangeOf } from './paging.ts';
 import type { Range } from './paging.ts';
@@ -20,6 +21,7 @@ export function suppressionReads(
   mail: Database,
   search: Database,
 ): Pick<Store, 'suppression' | 'suppressed' | 'suppressions'> {
+  const together = readingTogether(mail);
   const index = new SearchReader(search, 'suppression');
   const live = mail.prepare<SuppressionRow, [string, string]>(
     SELECT_SUPPRESSION + ' WHERE account_id = ? AND email = ? AND removed_at IS NULL',
@@ -41,20 +43,24 @@ export function suppressionReads(
   const rows = (accountId: string, range: Range, limit: number): ListedSuppressionRow[] =>
     (range.isForward ? newer : older).all(accountId, range.above, range.below, limit);
 
-  const findText = (accountId: string, text: string, range: Range, wanted: number) =>
-    searchRows<ListedSuppressionRow>(
+  const findText = (accountId: string, text: string, range: Range, wanted: number) => {
+    const isMatch = (row: ListedSuppressionRow): boolean =>
+      row.accountId === accountId && fold(row.email).includes(text);
+    return searchRows<ListedSuppressionRow>(
       {
         index,
         marks: [markOf('account', accountId)],
         text,
         scan: (part, limit) => rows(accountId, part, limit),
-        rowsAt: (seqs) => seqs.flatMap((seq) => bySeq.get(seq) ?? []),
-        isMatch: (row) => row.accountId === accountId && fold(row.email).includes(text),
+        matchesAt: (seqs) =>
+          together(() => seqs.flatMap((seq) => bySeq.get(seq) ?? []).filter(isMatch)),
+        isMatch,
         seqOf: (row) => row.seq,
       },
       range,
       wanted,
     );
+  };
 
   return {
     suppression: async (accountId, email) => live.get(accountId, email),

@@ -5,6 +5,8 @@
  * query. Never reads a source. The index may lag behind its source: readers scan what lies beyond.
  */
 import type { Database, Statement } from 'bun:sqlite';
+import { readingTogether } from './database.ts';
+import type { ReadTogether } from './database.ts';
 import { gramQuery, pairText, tripleText } from './grams.ts';
 import type { GramTable } from './grams.ts';
 
@@ -59,10 +61,12 @@ function statements(db: Database, table: string): TableStatements {
 export class SearchReader {
   readonly #tables: Record<GramTable, TableStatements>;
   readonly #progress;
+  readonly #together: ReadTogether;
   readonly #source: Source;
 
   constructor(db: Database, source: Source) {
     this.#source = source;
+    this.#together = readingTogether(db);
     this.#tables = {
       triples: statements(db, TABLES[source].triples),
       pairs: statements(db, TABLES[source].pairs),
@@ -81,7 +85,8 @@ export class SearchReader {
   *candidates(query: CandidateQuery): Generator<number, void> {
     const { table, terms } = gramQuery(query.marks, query.text);
     const { descending, ascending, sample } = this.#tables[table];
-    const match = rarest(terms, sample, this.indexedTo()).join(' AND ');
+    const end = this.indexedTo();
+    const match = this.#together(() => rarest(terms, sample, end)).join(' AND ');
     const rows = query.isForward ? ascending : descending;
     for (const { seq } of rows.iterate(match, query.above, query.below)) yield seq;
   }

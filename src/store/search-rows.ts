@@ -15,8 +15,8 @@ export interface Searched<Row> {
   text: string;
   /** The nearest `limit` rows of the range that fulfil every filter but the text. */
   scan(range: Range, limit: number): Row[];
-  /** The rows of these places that still exist, in the same order. */
-  rowsAt(seqs: readonly number[]): Row[];
+  /** Of the rows of these places those that still exist and match, in the same order. */
+  matchesAt(seqs: readonly number[]): Row[];
   /** Whether a row fulfils every filter, text included. */
   isMatch(row: Row): boolean;
   seqOf(row: Row): number;
@@ -79,9 +79,7 @@ function searchIndexed<Row>(
   let check = FIRST_CHECK;
   let unchecked: number[] = [];
   const compare = (): void => {
-    for (const row of searched.rowsAt(unchecked)) {
-      if (found.length < wanted && searched.isMatch(row)) found.push(row);
-    }
+    found.push(...searched.matchesAt(unchecked).slice(0, wanted - found.length));
     unchecked = [];
     check = Math.min(check * 2, LARGEST_CHECK);
   };
