@@ -14,8 +14,13 @@ import { closeContext, openContext } from '../appliance-context.ts';
 import { askServer } from '../control/client.ts';
 import { runOperation } from '../control/operations.ts';
 import type { Arguments, Sink } from '../control/protocol.ts';
+import { DirectoryInUseError } from '../store/lock.ts';
 import type { Call } from './command.ts';
 import { becomeOwner } from './owner.ts';
+
+/** How long to wait for whoever has the directory without a socket. */
+const PATIENCE_MS = 5_000;
+const ASK_AGAIN_MS = 100;
 
 /** The operation's result. Throws `OperatorError` or `ApiError`. */
 export async function operate(call: Call, operation: string, args: Arguments): Promise<unknown> {
@@ -24,9 +29,18 @@ export async function operate(call: Call, operation: string, args: Arguments): P
     progress: (text) => call.output.say(text),
     chunk: (text) => call.output.write(text),
   };
-  const answer = await askServer(config.dataDir, operation, args, sink);
-  if (answer !== null) return answer.value;
-  return await operateAlone(config, operation, args, sink);
+  const until = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const answer = await askServer(config.dataDir, operation, args, sink);
+    if (answer !== null) return answer.value;
+    try {
+      return await operateAlone(config, operation, args, sink);
+    } catch (error) {
+      // A server that starts or ends has the directory, but no socket; so has another command.
+      if (!(error instanceof DirectoryInUseError) || Date.now() > until) throw error;
+      await Bun.sleep(ASK_AGAIN_MS);
+    }
+  }
 }
 
 async function operateAlone(

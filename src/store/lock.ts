@@ -10,11 +10,14 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../base/errors.ts';
 
+/** Another process has the directory. */
+export class DirectoryInUseError extends OperatorError {}
+
 export interface DirectoryLock {
   release(): void;
 }
 
-/** Takes the lock of `dataDir` (which must exist). Throws `OperatorError` when another process has it. */
+/** Takes the lock of `dataDir` (which must exist). Throws `DirectoryInUseError`. */
 export function lockDirectory(dataDir: string): DirectoryLock {
   const pidFile = join(dataDir, 'postrider.pid');
   const path = join(dataDir, 'lock.db');
@@ -26,7 +29,7 @@ export function lockDirectory(dataDir: string): DirectoryLock {
   } catch (error) {
     db.close();
     if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
-    throw new OperatorError(
+    throw new DirectoryInUseError(
       `another process (pid ${readPid(pidFile)}) uses the data directory ${dataDir}`,
       'Stop the running server first, or give this one a data_dir of its own.',
     );

@@ -101,6 +101,13 @@ describe('exit codes', () => {
   });
 });
 
+test('commands at the same time, without a server, wait for each other', async () => {
+  const runs = await Promise.all(
+    ['p1', 'p2', 'p3', 'p4'].map((name) => appliance.run(['account', 'create', name])),
+  );
+  expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual(runs.map(() => [0, '']));
+});
+
 describe.each([['without a server'], ['beside a running server']])('%s', (where) => {
   const tag = where.startsWith('without') ? 'cold' : 'warm';
 
