@@ -1,4 +1,5 @@
 /** `domain`: sending domains and the DNS records that their owners publish. */
+import { domainCheck, domainDetail, domainSummary } from '../api/shapes/domain-answers.ts';
 import type { Owned } from '../control/accounts.ts';
 import type { PublicDomain } from '../control/domains.ts';
 import type { DnsRecord } from '../flow/domain-records.ts';
@@ -6,7 +7,6 @@ import type { DomainVerification } from '../flow/domains.ts';
 import type { Call, Group } from './command.ts';
 import { operate } from './operate.ts';
 import { table, when } from './output.ts';
-import { domainShape, domainSummary, verifyShape } from './shapes.ts';
 
 interface WithRecords {
   domain: PublicDomain;
@@ -41,7 +41,7 @@ export const domain: Group = {
       const made = (await operate(call, 'domain.add', args)) as WithRecords;
       const next = `\n\nThen: postrider domain verify ${made.domain.name}`;
       call.print(
-        domainShape(call.config(), made.domain, made.records.slice(0, 2)),
+        domainDetail(made.domain, made.records.slice(0, 2), call.config()),
         showRecords(made.records) + next,
       );
     },
@@ -62,7 +62,7 @@ export const domain: Group = {
       ]);
       const headings = ['NAME', 'ACCOUNT', 'STATUS', 'LAST CHECKED (UTC)', 'ID'];
       const config = call.config();
-      const listed = all.map((one) => ({ ...domainSummary(config, one), account: one.account }));
+      const listed = all.map((one) => ({ ...domainSummary(one, config), account: one.account }));
       call.print(listed, table(headings, rows, 'There is no domain.'));
     },
   },
@@ -87,7 +87,7 @@ export const domain: Group = {
         'domain'
       > & { domain: PublicDomain };
       const { name, status } = seen.domain;
-      call.print(verifyShape(seen), `${showRecords(seen.records)}\n\n${name} is ${status}.`);
+      call.print(domainCheck(seen), `${showRecords(seen.records)}\n\n${name} is ${status}.`);
     },
   },
   remove: {

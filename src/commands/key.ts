@@ -1,10 +1,10 @@
 /** `key`: API keys. The text of a key is shown once, by `create`. */
+import { apiKey, createdApiKey } from '../api/shapes/key-answers.ts';
 import type { Owned } from '../control/accounts.ts';
 import type { Key } from '../store/rows.ts';
 import { type Group, UsageError } from './command.ts';
 import { operate } from './operate.ts';
 import { table, when } from './output.ts';
-import { createdKeyShape, keyShape } from './shapes.ts';
 
 export const key: Group = {
   create: {
@@ -22,7 +22,7 @@ export const key: Group = {
         permission,
         isTest: call.has('test'),
       })) as { key: Key; token: string };
-      call.print(createdKeyShape(made.key, made.token), `${made.token}\nIt is not shown again.`);
+      call.print(createdApiKey(made.key, made.token), `${made.token}\nIt is not shown again.`);
     },
   },
   list: {
@@ -43,7 +43,7 @@ export const key: Group = {
       ]);
       const headings = ['KEY', 'NAME', 'ACCOUNT', 'PERMISSION', 'LAST USED (UTC)', 'STATE', 'ID'];
       call.print(
-        keys.map((one) => ({ ...keyShape(one), account: one.account })),
+        keys.map((one) => ({ ...apiKey(one), account: one.account })),
         table(headings, rows, 'There is no key.'),
       );
     },

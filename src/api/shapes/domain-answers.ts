@@ -70,8 +70,11 @@ export const DomainVerify = Type.Object(
   { title: 'DomainVerify' },
 );
 
+/** A domain as far as it may be seen: the key never is. */
+type PublicRow = Omit<DomainRow, 'sealedDkimKey'>;
+
 /** An item of the domain list. */
-export function domainSummary(domain: DomainRow, config: Config): Static<typeof DomainSummary> {
+export function domainSummary(domain: PublicRow, config: Config): Static<typeof DomainSummary> {
   return {
     id: domain.id,
     name: domain.name,
@@ -87,7 +90,7 @@ export function domainSummary(domain: DomainRow, config: Config): Static<typeof 
 
 /** One domain with the records to publish. */
 export function domainDetail(
-  domain: DomainRow,
+  domain: PublicRow,
   records: readonly DnsRecordRow[],
   config: Config,
 ): Static<typeof Domain> {
@@ -95,7 +98,9 @@ export function domainDetail(
 }
 
 /** What a DNS check found. */
-export function domainCheck(check: DomainVerification): Static<typeof DomainVerify> {
+export function domainCheck(
+  check: Omit<DomainVerification, 'domain'> & { domain: PublicRow },
+): Static<typeof DomainVerify> {
   const { domain } = check;
   return {
     object: 'domain',
