@@ -1,9 +1,9 @@
 /**
  * The mail that comes in: read as complaint or bounce report, and applied to the recipient it names.
  *
- * Promises that one recipient's reports are applied one after the other, so that two at once make one
- * event; that a report naming nobody changes nothing; and that whatever is no report is let go with a
- * line in the log. Never answers by mail. Rejects only when the store does.
+ * Promises that a report naming nobody changes nothing, and that whatever is no report is let go. Two
+ * reports of one recipient at once make one event: the store takes an end only where it is worse than the
+ * one it has. Never answers by mail. Rejects only when the store does.
  */
 import { parseArf, type ArfReport } from '../mail/arf.ts';
 import { parseDsn } from '../mail/dsn.ts';
@@ -22,8 +22,6 @@ type Settle = (message: Message, recipient: Recipient) => FinishAttempt | null;
 export class Reports {
   readonly #ctx: Context;
   readonly #webhooks: { offerCalls(calls: CallRef[]): void };
-  /** The last report under way of each recipient. */
-  readonly #running = new Map<string, Promise<unknown>>();
 
   constructor(ctx: Context, webhooks: { offerCalls(calls: CallRef[]): void }) {
     this.#ctx = ctx;
@@ -61,20 +59,8 @@ export class Reports {
     );
   }
 
-  #apply(recipientId: string | null, settle: Settle): Promise<ReportEnd> {
-    if (recipientId === null) return Promise.resolve('ignored');
-    const before = this.#running.get(recipientId) ?? Promise.resolve();
-    const end = before.then(() => this.#applyNow(recipientId, settle));
-    // A failure is the taker's to see; the next report of the recipient goes on all the same.
-    const settled = end.catch(() => undefined);
-    this.#running.set(recipientId, settled);
-    void settled.then(() => {
-      if (this.#running.get(recipientId) === settled) this.#running.delete(recipientId);
-    });
-    return end;
-  }
-
-  async #applyNow(recipientId: string, settle: Settle): Promise<ReportEnd> {
+  async #apply(recipientId: string | null, settle: Settle): Promise<ReportEnd> {
+    if (recipientId === null) return 'ignored';
     const { store, log } = this.#ctx;
     const recipient = await store.recipientById(recipientId);
     const message = recipient === null ? null : await store.messageById(recipient.messageId);

@@ -27,6 +27,8 @@ import { FAULT, refusalFor } from './reply.ts';
 const SWEEP_MS = 2_000;
 /** How long sessions under way may go on when the door closes. */
 const CLOSE_MS = 8_000;
+/** Jokes of the library, and ways to speak in another client's name. */
+const TOYS = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD'];
 const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3} /;
 
 class DoorConnection extends SMTPConnection {
@@ -99,7 +101,7 @@ export class Door {
     this.#limits = limits;
     const { login } = visitor;
     const settings: SMTPServerOptions = {
-      disabledCommands: login === null ? ['AUTH'] : [],
+      disabledCommands: login === null ? [...TOYS, 'AUTH'] : TOYS,
       authOptional: login === null,
       onAuth: (auth, session, done) =>
         void end(log, async () => ({ user: await login?.(auth, session) }), done),

@@ -82,6 +82,14 @@ test('a bounce to a return path of ours ends the recipient, once', async () => {
   expect(await types()).toHaveLength(2);
 });
 
+test('two reports of one recipient at once make one event and one suppression', async () => {
+  const { message, recipient, path } = await sentMail();
+  const both = await Promise.all([connected(), connected()]);
+  await Promise.all(both.map((client) => deliver(client, path, bounce(recipient.address))));
+  const types = (await house.ctx.store.events(message.id)).map(({ type }) => type);
+  expect(types).toEqual(['email.queued', 'email.bounced']);
+});
+
 describe('is refused at RCPT', () => {
   test.each([
     'anybody@elsewhere.example',
@@ -168,6 +176,13 @@ test('10,000 forged reports: none gets in, none suppresses, and an honest one do
   expect(await deliver(client, path, bounce(recipient.address))).toStartWith('250');
   expect(await status(recipient.id)).toBe('bounced');
 }, 60_000);
+
+test.each(['WIZ', 'SHELL', 'KILL', 'XCLIENT NAME=x', 'XFORWARD NAME=x', 'BDAT 1', 'TURN'])(
+  '%s is not known here',
+  async (command) => {
+    expect(await (await connected()).command(command)).toStartWith('500');
+  },
+);
 
 describe('mail for abuse and postmaster', () => {
   test.each(['postmaster', 'Postmaster@mail.appliance.example', 'ABUSE@MAIL.APPLIANCE.EXAMPLE'])(

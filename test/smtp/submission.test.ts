@@ -348,6 +348,24 @@ test('a client that leaves before the final dot has sent nothing', async () => {
   expect(house.logged.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
+test('a message under way when the doors close is finished; nobody new gets in', async () => {
+  const client = await loggedIn();
+  const idle = await connected();
+  await idle.hello();
+  await client.command('MAIL FROM:<a@x.example>');
+  await client.command('RCPT TO:<ann@receiver.example>');
+  await client.command('DATA');
+  client.write(MESSAGE);
+  const stopped = house.server.stop();
+  expect(await idle.reply()).toStartWith('421 4.3.2');
+  const refused = await RawClient.open(house.submission).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(Error);
+  expect(await client.command('\r\n.')).toStartWith('250 2.0.0');
+  client.close();
+  await stopped;
+  expect((await onlyMessage()).row.status).toBe('queued');
+}, 15_000);
+
 test('a renewed certificate is shown to the next client, after a reload', async () => {
   const shown = async (): Promise<string> => {
     const client = await RawClient.openTls(house.submissions);
