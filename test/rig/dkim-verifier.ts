@@ -16,15 +16,26 @@ export async function verifyWithDkimpy(
   message: Buffer,
   records: readonly PublishedRecord[],
 ): Promise<unknown> {
+  const [verdict] = await verifyAllWithDkimpy([message], records);
+  return verdict;
+}
+
+/** The same for many messages, by one process: a verdict each, in their order. */
+export async function verifyAllWithDkimpy(
+  messages: readonly Buffer[],
+  records: readonly PublishedRecord[],
+): Promise<unknown[]> {
   const texts = records.filter(({ type }) => type === 'TXT');
-  const question = {
-    message: message.toString('base64'),
-    records: Object.fromEntries(texts.map(({ name, value }) => [name, value])),
-  };
+  const published = Object.fromEntries(texts.map(({ name, value }) => [name, value]));
+  const questions = messages.map((message) =>
+    JSON.stringify({ message: message.toString('base64'), records: published }),
+  );
   const child = Bun.spawn([PYTHON, SCRIPT], {
-    stdin: Buffer.from(`${JSON.stringify(question)}\n`),
+    stdin: Buffer.from(`${questions.join('\n')}\n`),
     stdout: 'pipe',
     stderr: 'inherit',
   });
-  return JSON.parse(await new Response(child.stdout).text()) as unknown;
+  const answers = (await new Response(child.stdout).text()).trim().split('\n');
+  if (answers.length !== messages.length) throw new Error(`${answers.length} verdicts came`);
+  return answers.map((answer) => JSON.parse(answer) as unknown);
 }
