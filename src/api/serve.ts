@@ -1,15 +1,21 @@
 /**
  * The API on a socket: Bun's HTTP server with every option set by hand.
  *
- * Promises that two appliances never share one port without a word (`reusePort` off) and that Bun's own
- * limit for bodies lies far above ours, because its refusal has no body. Fails when the address is taken
- * or a TLS file can not be read.
+ * Promises that two appliances never share one port without a word (`reusePort` off), that Bun has no
+ * limit for bodies of its own, because its refusal has no body, and that every answer that is made here
+ * has `X-Request-Id`. Fails when the address is taken or a TLS file can not be read.
  */
+import { systemClock } from '../base/clock.ts';
 import type { Listen } from '../base/config.ts';
+import { ApiError } from '../base/errors.ts';
+import { newId } from '../base/ids.ts';
 import type { Api } from './app.ts';
+import { errorBody } from './errors.ts';
 
-/** Bun answers an empty 413 beyond this; our own refusal comes at 14 MB (bun-notes section 5). */
-const BACKSTOP_BYTES = 64 * 1024 * 1024;
+/** Bun answers an empty 413 beyond it. What reads a body has its own limit: `body.ts`, the dashboard's forms. */
+const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
+/** Stands in for a Host that is missing (RFC 9112 allows it in HTTP/1.0) or is none. */
+const NO_HOST = 'http://host.invalid';
 /** Seconds without a byte after which a connection is closed. */
 const IDLE_SECONDS = 30;
 
@@ -31,22 +37,36 @@ export function serveApi(api: Api, options: ServeOptions): Bun.Server<undefined>
     reusePort: options.isSharingPort ?? false,
     development: false,
     idleTimeout: IDLE_SECONDS,
-    maxRequestBodySize: BACKSTOP_BYTES,
+    maxRequestBodySize: NO_LIMIT_BYTES,
     ...(options.tls !== null && { tls: options.tls }),
-    fetch(request, server) {
+    async fetch(request, server) {
       const peer = server.requestIP(request)?.address ?? null;
-      return options.before?.(request, peer) ?? api.handle(request, peer);
+      const addressed = withAddress(request);
+      return named(await (options.before?.(addressed, peer) ?? api.handle(addressed, peer)));
     },
-    error: () =>
+    error() {
       // Nothing of ours throws past `handle`; this keeps Bun's own page away if it ever happens.
-      Response.json(
-        {
-          statusCode: 500,
-          name: 'internal_server_error',
-          message: 'Something went wrong.',
-          code: 'internal_error',
-        },
-        { status: 500 },
-      ),
+      const id = newId(systemClock.now());
+      const fault = new ApiError('internal_error', 'Something went wrong here.');
+      return Response.json(errorBody(fault, id), {
+        status: fault.status,
+        headers: { 'X-Request-Id': id },
+      });
+    },
   });
+}
+
+/** The request with an address that can be parsed: without a good Host, Bun's own is a bare path. */
+function withAddress(request: Request): Request {
+  if (URL.canParse(request.url)) return request;
+  const path = request.url.replace(/^https?:\/\/[^/?]*/, '');
+  return new Request(`${NO_HOST}${path.startsWith('/') ? path : `/${path}`}`, request);
+}
+
+/** The API names its answers itself; those of the pages and the watchers' paths get their id here. */
+function named(response: Response): Response {
+  if (!response.headers.has('X-Request-Id')) {
+    response.headers.set('X-Request-Id', newId(systemClock.now()));
+  }
+  return response;
 }

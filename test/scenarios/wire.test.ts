@@ -180,6 +180,19 @@ describe('a body over 14 MB', () => {
     expect(((await response.json()) as { code: string }).code).toBe('payload_too_large');
   }, 20_000);
 
+  test.each([
+    ['POST', '/v1/emails'],
+    ['POST', '/nothing'],
+    ['PUT', '/v1/emails'],
+  ])('of any length is refused in JSON: %s %s', async (method, path) => {
+    for (const length of [64 * MEGABYTE + 1, 99_999_999_999]) {
+      const head = [`${method} ${path} HTTP/1.1`, 'Host: x', `Content-Length: ${length}`];
+      const { status, text, headers } = await exchange(head);
+      expect([status, JSON.parse(text).code]).toEqual([413, 'payload_too_large']);
+      expect(headers.get('x-request-id')).toBe(JSON.parse(text).request_id);
+    }
+  });
+
   test('of exactly 14 MB is read', async () => {
     const padding = ' '.repeat(LIMIT - EMAIL.length);
     const { status } = await exchange(
@@ -226,6 +239,44 @@ describe('the head', () => {
       expect((await exchange(get('/zz/v1/domains'))).status).toBe(404);
     },
   );
+
+  test.each(['a b', 'a/b', 'a/v1/usage?', 'a#b', 'u@h', 'a:99999', '[::1', ''])(
+    'a Host that is none (%p) is no fault of ours',
+    async (host) => {
+      const get = (path: string): string[] => [
+        `GET ${path} HTTP/1.1`,
+        `Host: ${host}`,
+        `Authorization: Bearer ${key}`,
+      ];
+      expect((await exchange(get('/v1/domains?x=1'))).text).toContain('"list"');
+      expect((await exchange(get('/zz/domains'))).status).toBe(404);
+    },
+  );
+
+  test('HTTP/1.0 without a Host is answered, with a body too', async () => {
+    const authorization = `Authorization: Bearer ${key}`;
+    for (const path of ['/v1/domains', '/health', '/dashboard']) {
+      const { status, headers } = await exchange([`GET ${path} HTTP/1.0`, authorization]);
+      expect([path, status]).toEqual([path, 200]);
+      expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    }
+    const length = `Content-Length: ${EMAIL.length}`;
+    const { text } = await exchange(['POST /v1/emails HTTP/1.0', authorization, length], EMAIL);
+    expect(JSON.parse(text).status).toBe('sent');
+  });
+
+  test('every response carries X-Request-Id, whoever makes it', async () => {
+    for (const path of ['/health', '/ready', '/metrics', '/dashboard', '/unsubscribe/x', '/docs']) {
+      const ids = await Promise.all(
+        ['GET', 'HEAD', 'PUT'].map(async (method) => {
+          const { headers } = await fetch(appliance.url + path, { method });
+          return headers.get('x-request-id');
+        }),
+      );
+      expect(new Set(ids).size).toBe(3);
+      for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
+    }
+  });
 
   test('HEAD says the length of what GET sends, and sends nothing', async () => {
     const ask = (method: string): string[] => [
