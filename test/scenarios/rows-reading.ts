@@ -274,6 +274,17 @@ export const READING: readonly Row[] = [
       expect(exact.json.data.length).toBeGreaterThan(0);
       const none = await t.ask({ path: '/logs?q=nothing-here&status=2', key: t.full });
       expect(none.json.data).toEqual([]);
+      // Every method that a row can have can be asked for.
+      for (const method of ['HEAD', 'PUT', 'OPTIONS', 'PATCH', 'DELETE']) {
+        const sent = await t.ask({ path: '/logs', method, key: t.full });
+        const path = `/logs?q=/logs&method=${method.toLowerCase()}&limit=1`;
+        const rows = await t.ask({ path, key: t.full });
+        expect(rows.json.data[0]).toMatchObject({
+          id: sent.headers.get('x-request-id'),
+          method,
+          status: sent.status,
+        });
+      }
     },
   },
   {
