@@ -42,7 +42,7 @@ export function logRow(
     ip: clientAddress(peer, request.headers, trustedProxies(config)),
     // A body on a read is never looked at, so there is none to keep.
     requestBody: logBody(Buffer.from(buffer, byteOffset, byteLength).toString()),
-    responseBody: isPlainRead || typeof payload !== 'string' ? null : logBody(payload),
+    responseBody: isPlainRead || typeof payload !== 'string' ? null : logBody(payload, true),
     createdAt: known.startedAt,
   };
 }

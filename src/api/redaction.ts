@@ -6,16 +6,31 @@
  */
 const MAX_LOG_BYTES = 16 * 1024;
 const HIDDEN = '[hidden]';
-const SECRET_FIELDS: ReadonlySet<string> = new Set(['token', 'key', 'signing_secret', 'secret']);
+/** In lower case without underscores: a misspelt field is refused, but its value may be just as secret. */
+const SECRET_FIELDS: ReadonlySet<string> = new Set(['token', 'key', 'signingsecret', 'secret']);
+/** What of an attachment is not its content. */
+const ATTACHMENT_FIELDS: ReadonlySet<string> = new Set([
+  'content',
+  'contentid',
+  'contenttype',
+  'filename',
+  'inlinecontentid',
+  'path',
+]);
 /** The words without which a body has nothing to hide: most bodies are never taken apart. */
-const SUSPECT = /"(?:token|key|signing_secret|secret|attachments|content|download_url)"|\\u/;
+const SUSPECT = /"(?:token|key|signing_?secret|secret|attachments?|content|download_url)"|\\u/i;
 
-/** A body fit for the log: JSON text, at most 16 KiB in UTF-8, or null for none. */
-export function logBody(text: string | null): string | null {
+/**
+ * A body fit for the log: JSON text, at most 16 KiB in UTF-8, or null for none. `isOurs`: an answer, which
+ * is JSON for certain.
+ */
+export function logBody(text: string | null, isOurs = false): string | null {
   if (text === null || text === '') return null;
-  if (!SUSPECT.test(text)) return cut(text);
+  const isSuspect = SUSPECT.test(text);
+  if (isOurs && !isSuspect) return cut(text);
   try {
-    return cut(JSON.stringify(JSON.parse(text), hide));
+    const value: unknown = JSON.parse(text);
+    return cut(isSuspect ? JSON.stringify(value, hide) : text);
   } catch {
     return `[${text.length} characters that are not JSON]`;
   }
@@ -23,10 +38,27 @@ export function logBody(text: string | null): string | null {
 
 /** In bodies of ours only an attachment has `content`. */
 function hide(key: string, value: unknown): unknown {
-  if (SECRET_FIELDS.has(key) && value !== null) return HIDDEN;
-  if (key === 'download_url') return HIDDEN;
-  if (key === 'content' && value !== null) return sizeOf(value);
+  const name = plain(key);
+  if (SECRET_FIELDS.has(name) && value !== null) return HIDDEN;
+  if (name === 'downloadurl') return HIDDEN;
+  if (name === 'content' && value !== null) return sizeOf(value);
+  if (/^attachments?$/.test(name) && Array.isArray(value)) return value.map(describe);
   return value;
+}
+
+/** An attachment without members that no route knows: other services call the content `data` or `Content`. */
+function describe(attachment: unknown): unknown {
+  if (typeof attachment !== 'object' || attachment === null) return sizeOf(attachment);
+  return Object.fromEntries(
+    Object.entries(attachment).map(([key, value]) => [
+      key,
+      ATTACHMENT_FIELDS.has(plain(key)) ? value : sizeOf(value),
+    ]),
+  );
+}
+
+function plain(key: string): string {
+  return key.toLowerCase().replaceAll('_', '');
 }
 
 function sizeOf(value: unknown): string {

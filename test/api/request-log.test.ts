@@ -153,6 +153,25 @@ describe('bodies in the log', () => {
     expect([logBody(null), logBody('')]).toEqual([null, null]);
   });
 
+  test.each([
+    ['[{"x":"pr_live_hush"'],
+    ['name=shop&token=hush'],
+    ["{'token': 'hush'}"],
+    ['{"Token":"hush","signingSecret":"hush","meta":{"KEY":"hush"}}'],
+    ['{"Attachments":[{"Name":"a.pdf","Content":"hush"}]}'],
+    ['{"attachment":[{"filename":"a","data":"hush"},"hush"]}'],
+    ['{"attachments":[{"filename":"a","Content":{"type":"Buffer","data":"hush"}}]}'],
+  ])('hide it in whatever clothes it comes: %s', (text) => {
+    expect(logBody(text)).not.toContain('hush');
+  });
+
+  test('name the attachments', () => {
+    const kept = logBody('{"attachments":[{"filename":"a.pdf","content":"YQ==","path":null}]}');
+    expect(JSON.parse(kept ?? '')).toEqual({
+      attachments: [{ filename: 'a.pdf', content: '[hidden, 4 characters]', path: null }],
+    });
+  });
+
   test('keep what only looks like a secret', () => {
     expect(logBody('{"subject":"your key","tags":{"kind":"x"}}')).toContain('your key');
   });
