@@ -56,7 +56,9 @@ export async function startHook(name = 'hook.rig.test', host = '127.0.0.1'): Pro
         };
         const decided = script.answer(call);
         calls.push(call);
-        void play(decided, request, response);
+        if (decided instanceof Promise)
+          void decided.then((answer) => play(answer, request, response));
+        else play(decided, request, response);
       });
     },
   );
@@ -82,12 +84,7 @@ export async function startHook(name = 'hook.rig.test', host = '127.0.0.1'): Pro
   };
 }
 
-async function play(
-  decided: HookAnswer | Promise<HookAnswer>,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const answer = await decided;
+function play(answer: HookAnswer, request: IncomingMessage, response: ServerResponse): void {
   if (answer === 'stall') return;
   if (answer === 'drop') {
     request.socket.destroy();
