@@ -58,14 +58,8 @@ export function table(headings: string[], rows: string[][], empty: string): stri
 
 /** Name and value a line, values aligned. */
 export function fields(rows: [name: string, value: string][]): string {
-  return table(
-    ['', ''],
-    rows.map(([name, value]) => [name, value]),
-    '',
-  )
-    .split('\n')
-    .slice(1)
-    .join('\n');
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
 /** `2026-11-21 03:05:15`, UTC; a dash for null. */
