@@ -6,6 +6,7 @@
  */
 import { Type, type Static } from '@sinclair/typebox';
 import { ApiError } from '../base/errors.ts';
+import { contentOf } from '../flow/content.ts';
 import type { Context } from '../flow/context.ts';
 import type { Attachment as AttachmentRow, Body } from '../store/rows.ts';
 import { attachmentId, isLinkGood, linkTo } from './attachment-download.ts';
@@ -51,7 +52,7 @@ export const emailContentRoutes: readonly Route[] = [
     text: { tag: TAG, summary: 'Read the content back' },
     success: { status: 200, schema: EmailBody, description: 'The content, if it is kept.' },
     async handle(call) {
-      const { body, id } = await contentOf(call);
+      const { body, id } = await bodyOf(call);
       const answer: Static<typeof EmailBody> = {
         archived: body !== null,
         html: body?.html ?? null,
@@ -69,7 +70,7 @@ export const emailContentRoutes: readonly Route[] = [
     text: { tag: TAG, summary: 'List the attachments of an email' },
     success: { status: 200, schema: wholeList(Attachment), description: 'All attachments.' },
     async handle(call) {
-      const { body, id } = await contentOf(call);
+      const { body, id } = await bodyOf(call);
       return { status: 200, body: whole(attachmentsOf(call.api.ctx, id, body)) };
     },
   }),
@@ -84,7 +85,7 @@ export const emailContentRoutes: readonly Route[] = [
       description: 'The attachment, with a link to its bytes.',
     },
     async handle(call) {
-      const { body, id } = await contentOf(call);
+      const { body, id } = await bodyOf(call);
       const rows = attachmentsOf(call.api.ctx, id, body);
       const row = rows.find((one) => one.id === call.params['attachment']);
       if (row === undefined) throw noAttachment();
@@ -103,8 +104,8 @@ export const emailContentRoutes: readonly Route[] = [
       const id = params['attachment'] ?? '';
       const isGood = isLinkGood(ctx, id, query.expires, query.signature);
       const message = isGood ? await ctx.store.messageById(emailId) : null;
-      const found = message === null ? null : await ctx.store.body(message.accountId, emailId);
-      const row = found?.body?.attachments.find((_, at) => attachmentId(emailId, at) === id);
+      const body = message === null ? null : await contentOf(ctx, message.accountId, emailId);
+      const row = body?.attachments.find((_, at) => attachmentId(emailId, at) === id);
       if (row === undefined) throw noAttachment();
       return {
         status: 200,
@@ -125,18 +126,17 @@ export const emailContentRoutes: readonly Route[] = [
     success: { status: 200, schema: OlderEmail, description: 'The email in the older shape.' },
     async handle(call) {
       const message = await messageOf(call);
-      const found = await call.api.ctx.store.body(message.accountId, message.id);
-      return { status: 200, body: olderEmail(message, found?.body ?? null) };
+      const body = await contentOf(call.api.ctx, message.accountId, message.id);
+      return { status: 200, body: olderEmail(message, body) };
     },
   }),
 ];
 
-async function contentOf(
+async function bodyOf(
   call: Call<undefined, undefined>,
 ): Promise<{ id: string; body: Body | null }> {
   const { id, accountId } = await messageOf(call);
-  const found = await call.api.ctx.store.body(accountId, id);
-  return { id, body: found?.body ?? null };
+  return { id, body: await contentOf(call.api.ctx, accountId, id) };
 }
 
 function attachmentsOf(

@@ -5,6 +5,7 @@
  * email is not found, like one that never was.
  */
 import { ApiError, validationFailed } from '../base/errors.ts';
+import { contentOf } from '../flow/content.ts';
 import type { Message } from '../store/rows.ts';
 import { fetchAttachments } from './attachment-links.ts';
 import { defineRoute, type ApiParts, type Call, type Reader, type Route } from './route.ts';
@@ -57,10 +58,10 @@ export const emailRoutes: readonly Route[] = [
       const message = await messageOf(call);
       const { store } = call.api.ctx;
       const [body, events] = await Promise.all([
-        store.body(message.accountId, message.id),
+        contentOf(call.api.ctx, message.accountId, message.id),
         store.events(message.id),
       ]);
-      return { status: 200, body: emailDetail(message, body?.body ?? null, events) };
+      return { status: 200, body: emailDetail(message, body, events) };
     },
   }),
 ];

@@ -4,9 +4,9 @@ import { isFinal, MESSAGE_STATUSES, type MessageStatus } from '../base/status.ts
 import { explain } from '../flow/queue-operator.ts';
 import type { Attempt, Body, Message } from '../store/rows.ts';
 import { accountOf } from './accounts.ts';
+import { readParts, withInlineImages } from '../mail/message-parts.ts';
 import { html, type Html } from './html.ts';
 import { accountPath, badge, facts, pager, table, time } from './layout.ts';
-import { readParts } from './message-parts.ts';
 import { retryMessage } from './queue.ts';
 import { type Page, param, queryText, type Visit } from './visit.ts';
 
@@ -84,8 +84,10 @@ async function bodyOf(visit: Visit): Promise<{
 }> {
   const message = await messageOf(visit);
   const body = (await visit.ctx.store.body(message.accountId, message.id))?.body ?? null;
-  const content = body?.raw == null ? body : readParts(body.raw);
-  return { message, body, content };
+  if (body === null || body.raw === null) return { message, body, content: body };
+  const parts = readParts(body.raw);
+  const shown = parts.html === null ? null : withInlineImages(parts.html, parts.attachments);
+  return { message, body, content: { html: shown, text: parts.text } };
 }
 
 async function detail(visit: Visit): ReturnType<Page['open']> {

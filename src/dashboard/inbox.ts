@@ -1,9 +1,9 @@
 /** The inbox of capture mode: what would have left the machine, as a receiver got it. */
 import { ApiError } from '../base/errors.ts';
 import type { CapturedMessage } from '../flow/capture.ts';
+import { readParts, withInlineImages } from '../mail/message-parts.ts';
 import { html } from './html.ts';
 import { facts, ROOT, table, time } from './layout.ts';
-import { readParts } from './message-parts.ts';
 import { type Page, param, type Visit } from './visit.ts';
 
 const PATH = `${ROOT}/inbox`;
@@ -81,7 +81,8 @@ export const inboxPages: readonly Page[] = [
     method: 'GET',
     path: '/inbox/:number/html',
     async open(visit) {
-      const body = readParts(messageOf(visit).raw).html ?? '';
+      const { html, attachments } = readParts(messageOf(visit).raw);
+      const body = withInlineImages(html ?? '', attachments);
       return { kind: 'document', contentType: 'text/html; charset=utf-8', body };
     },
   },

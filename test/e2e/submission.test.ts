@@ -285,6 +285,41 @@ describe('nodemailer', () => {
       ...change,
     });
 
+  test('what came over SMTP is read back like what came over HTTP', async () => {
+    const mailer = transport();
+    const sent = await mailer.sendMail({
+      from: 'hello@example.org',
+      to: 'ann@example.net',
+      subject: 'Read back',
+      text: 'Grüße',
+      html: '<b>Grüße</b><img src="cid:dot">',
+      headers: { 'X-Order': '4711' },
+      attachments: [
+        { filename: 'dot.png', content: Buffer.from([1, 2, 3]), cid: 'dot' },
+        { filename: 'Rechnung ü.txt', content: 'bezahlt' },
+      ],
+    });
+    mailer.close();
+    const id = /as ([0-9a-f-]{36})/.exec(sent.response)?.[1] ?? 'none';
+    const read = async (path: string): Promise<Response> =>
+      world.appliance.api('GET', `/emails/${id}${path}`);
+    expect(await (await read('')).json()).toMatchObject({ subject: 'Read back', text: 'Grüße' });
+    const body = (await (await read('/body')).json()) as {
+      html: string;
+      headers: Record<string, string>;
+      attachments: { filename: string; content_id: string | null; download_url: string }[];
+    };
+    expect(body.html).toBe('<b>Grüße</b><img src="cid:dot">');
+    expect(body.headers).toEqual({ 'X-Order': '4711' });
+    expect(body.attachments.map(({ filename, content_id }) => [filename, content_id])).toEqual([
+      ['dot.png', 'dot'],
+      ['Rechnung ü.txt', null],
+    ]);
+    const link = new URL(body.attachments[1]?.download_url ?? '');
+    const file = await fetch(world.appliance.url + link.pathname + link.search);
+    expect(await file.text()).toBe('bezahlt');
+  });
+
   test('html, text, an inline image, Bcc, an idempotency key and a tag', async () => {
     const mailer = transport();
     const mail = {

@@ -1,11 +1,11 @@
 /**
  * What a person wants to see of a raw message: its subject, HTML, text and attachments.
  *
- * Promises bounded work on any bytes (mail/mime-tree). Inline images become data: URLs up to a limit, so that
- * the shown HTML needs nothing from elsewhere. Never throws.
+ * Promises bounded work on any bytes (mime-tree). `withInlineImages` puts images into the HTML as data: URLs
+ * up to a limit, so that a page which shows it needs nothing from elsewhere. Never throws.
  */
-import { decodeBody, decodeText, decodeWords } from '../mail/mime-text.ts';
-import { fieldValue, type MimePart, partsOf, splitMime } from '../mail/mime-tree.ts';
+import { decodeBody, decodeText, decodeWords } from './mime-text.ts';
+import { fieldValue, type MimePart, partsOf, splitMime } from './mime-tree.ts';
 
 /** Bytes of all inline images together that are put into the HTML. */
 const MAX_INLINE_BYTES = 8_000_000;
@@ -16,7 +16,18 @@ export interface MessageParts {
   to: string;
   html: string | null;
   text: string | null;
-  attachments: { filename: string; contentType: string; byteLength: number }[];
+  attachments: PartAttachment[];
+}
+
+export interface PartAttachment {
+  filename: string;
+  contentType: string;
+  /** Without angle brackets; null when the part has none. */
+  contentId: string | null;
+  /** Bytes as sent, before decoding. */
+  byteLength: number;
+  /** Decodes the content. */
+  content: () => Buffer;
 }
 
 /** Reads a whole message. */
@@ -32,14 +43,16 @@ export function readParts(raw: Uint8Array): MessageParts {
     subject: header('subject'),
     from: header('from'),
     to: header('to'),
-    html: htmlPart === undefined ? null : withImages(decodeText(raw, htmlPart), raw, leaves),
+    html: htmlPart === undefined ? null : decodeText(raw, htmlPart),
     text: textPart === undefined ? null : decodeText(raw, textPart),
     attachments: leaves
       .filter((part) => part !== htmlPart && part !== textPart)
       .map((part) => ({
         filename: filenameOf(raw, part),
         contentType: part.contentType,
+        contentId: contentIdOf(raw, part),
         byteLength: part.bodyEnd - part.bodyStart,
+        content: () => decodeBody(raw, part, part.bodyEnd - part.bodyStart),
       })),
   };
 }
@@ -54,17 +67,18 @@ function filenameOf(raw: Uint8Array, part: MimePart): string {
   return decodeWords(named?.[1] ?? named?.[2] ?? part.parameters.get('name') ?? '') || 'unnamed';
 }
 
-/** RFC 2392: `cid:` names a part by its Content-ID. */
-function withImages(html: string, raw: Uint8Array, leaves: readonly MimePart[]): string {
+function contentIdOf(raw: Uint8Array, part: MimePart): string | null {
+  return fieldValue(raw, part, 'content-id')?.replace(/^<|>$/g, '') ?? null;
+}
+
+/** The HTML with its images inside; RFC 2392: `cid:` names a part by its Content-ID. */
+export function withInlineImages(html: string, attachments: readonly PartAttachment[]): string {
   let left = MAX_INLINE_BYTES;
   const urls = new Map<string, string>();
-  for (const part of leaves) {
-    const id = fieldValue(raw, part, 'content-id')?.replace(/^<|>$/g, '');
-    const size = part.bodyEnd - part.bodyStart;
-    if (id === undefined || !part.contentType.startsWith('image/') || size > left) continue;
-    left -= size;
-    const data = decodeBody(raw, part, MAX_INLINE_BYTES).toString('base64');
-    urls.set(id, `data:${part.contentType};base64,${data}`);
+  for (const { contentId, contentType, byteLength, content } of attachments) {
+    if (contentId === null || !contentType.startsWith('image/') || byteLength > left) continue;
+    left -= byteLength;
+    urls.set(contentId, `data:${contentType};base64,${content().toString('base64')}`);
   }
   return html.replace(/\bcid:([^"'\s>)]+)/gi, (whole, id: string) => urls.get(id) ?? whole);
 }
