@@ -85,6 +85,8 @@ export async function verifyDomain(
   id: string,
 ): Promise<DomainVerification> {
   const domain = await domainOf(ctx, accountId, id);
+  // Whoever asks has just changed something: an answer from before would only make him wait.
+  ctx.resolver.forget?.(domain.name);
   const findings = await lookAt(ctx, domain);
   const failed = [findings.records.DKIM, findings.records.SPF].find(
     ({ kind }) => kind === 'unknown',

@@ -69,6 +69,13 @@ export class DnsCache<T extends { kind: string; ttlSeconds?: number; bytes?: num
     this.#entries.delete(key);
   }
 
+  /** Drops every answer whose key says yes. */
+  deleteWhere(isMeant: (key: string) => boolean): void {
+    for (const key of this.#entries.keys()) {
+      if (isMeant(key)) this.delete(key);
+    }
+  }
+
   clear(): void {
     this.#entries.clear();
     this.#weight = 0;

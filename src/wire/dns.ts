@@ -44,6 +44,7 @@ export function createResolver(options: ResolverOptions): Resolver & { close(): 
     cname: (name) => ask(name, 'CNAME', readName),
     ptr: (address) => ask(reverseName(address) ?? '', 'PTR', readName),
     tlsa: (name) => ask(name, 'TLSA', readTlsa),
+    forget: (domain) => stub.forget(domain),
     close: () => stub.close(),
   };
 }
@@ -71,6 +72,12 @@ class StubResolver {
   close(): void {
     this.#stop.abort();
     this.#cache.clear();
+  }
+
+  forget(domain: string): void {
+    const name = normalizeName(domain);
+    if (name === null || name === '') return;
+    this.#cache.deleteWhere((key) => key.endsWith(` ${name}`) || key.endsWith(`.${name}`));
   }
 
   async ask<T>(name: string, type: RecordType, read: (data: unknown) => T): Promise<DnsAnswer<T>> {

@@ -44,4 +44,6 @@ export interface Resolver {
   /** Host names of an IPv4 or IPv6 address. */
   ptr(address: string): Promise<DnsAnswer<string>>;
   tlsa(name: string): Promise<DnsAnswer<TlsaRecord>>;
+  /** Drops what is kept of `domain` and of every name below it, so that the next question is asked anew. */
+  forget?(domain: string): void;
 }

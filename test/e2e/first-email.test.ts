@@ -43,6 +43,26 @@ describeWith(['openssl', 'python3-dkim'], 'the first email', () => {
     ]);
   });
 
+  test('a record that was mended is seen by the next verify, whatever its TTL', async () => {
+    const { names, appliance } = world;
+    const added = await appliance.api('POST', '/domains', { name: 'mended.example.org' });
+    const { id, records } = (await added.json()) as {
+      id: string;
+      records: { type: 'TXT' | 'CNAME'; name: string; value: string }[];
+    };
+    const verify = async (): Promise<unknown> =>
+      (await appliance.api('POST', `/domains/${id}/verify`)).json();
+    for (const { type, name } of records)
+      names.set(name, type, ['v=DKIM1; p=wrong.example'], 86_400);
+    expect(await verify()).toMatchObject({ status: 'pending', dns_ready: false });
+    for (const { type, name, value } of records) names.set(name, type, [value], 86_400);
+    expect(await verify()).toMatchObject({
+      status: 'verified',
+      dns_ready: true,
+      ses_verified: true,
+    });
+  });
+
   test('goes from the client library over STARTTLS into the receiver, signed and aligned', async () => {
     const { data, error } = await resend().emails.send({
       from: 'Grüße <hello@example.org>',

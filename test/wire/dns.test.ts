@@ -204,6 +204,23 @@ describe('the cache', () => {
     expect(server.queries).toHaveLength(2);
   });
 
+  test('asks anew about a name that it was told to forget, and about those below it', async () => {
+    const server = await lookups.names();
+    for (const name of ['a.test', 'deep.sub.a.test', 'ba.test']) {
+      server.set(name, 'A', ['192.0.2.1']);
+    }
+    const dns = lookups.resolver([server]);
+    const askAll = async (): Promise<void> => {
+      for (const name of ['a.test', 'deep.sub.a.test', 'ba.test']) await dns.a(name);
+    };
+    await askAll();
+    await askAll();
+    expect(server.queries.length).toBe(3);
+    dns.forget?.('A.test.');
+    await askAll();
+    expect(server.queries.slice(3).map(({ name }) => name)).toEqual(['a.test', 'deep.sub.a.test']);
+  });
+
   test('keeps nothing longer than an hour, "no" not longer than a minute, TTL 0 not at all', async () => {
     const server = await lookups.raw(({ query }) => {
       const ttlSeconds = query.name === 'zero.test' ? 0 : 1_000_000;
