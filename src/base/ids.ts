@@ -12,6 +12,9 @@ let lastMs = 0;
 let counter = 0;
 /** Random bytes are drawn in blocks: one system call for 512 ids instead of one each. */
 let pool = randomBytes(4096);
+/** The time's part of the ids of one millisecond. */
+let writtenMs = -1;
+let written = '';
 let poolAt = 0;
 
 /** A new UUIDv7 for the moment `nowMs` (epoch milliseconds). */
@@ -30,14 +33,17 @@ export function newId(nowMs: number): string {
     pool = randomBytes(4096);
     poolAt = 0;
   }
-  const random = pool.subarray(poolAt, poolAt + 8);
+  const at = poolAt;
   poolAt += 8;
-  const time = lastMs.toString(16).padStart(12, '0');
+  if (lastMs !== writtenMs) {
+    const time = lastMs.toString(16).padStart(12, '0');
+    written = `${time.slice(0, 8)}-${time.slice(8)}-`;
+    writtenMs = lastMs;
+  }
   const sequence = (0x7000 | counter).toString(16);
   // RFC 9562 section 4.1: the two top bits of octet 8 are 10.
-  const variant = ((random[0] ?? 0) & 0x3f) | 0x80;
-  const tail = variant.toString(16) + random.subarray(1).toString('hex');
-  return `${time.slice(0, 8)}-${time.slice(8)}-${sequence}-${tail.slice(0, 4)}-${tail.slice(4)}`;
+  pool[at] = ((pool[at] ?? 0) & 0x3f) | 0x80;
+  return `${written}${sequence}-${pool.toString('hex', at, at + 2)}-${pool.toString('hex', at + 2, at + 8)}`;
 }
 
 /** Whether `text` is a UUID in the spelling this service prints. */

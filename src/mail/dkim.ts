@@ -102,7 +102,7 @@ export class DkimSigner {
     const header = this.#header(names, bodyHash(message.subarray(end + 4)));
     // RFC 6376 section 3.7: the signature field itself comes last, its b= empty, without a CRLF.
     lines.push(relaxField(header.replaceAll('\r\n', '')));
-    const signature = await this.#key.sign(Buffer.from(lines.join('\r\n'), 'latin1'));
+    const signature = await this.#key.sign(lines.join('\r\n'));
     if (signature.length !== this.#key.signatureBytes) {
       throw new Error(`can not sign: the signature has ${signature.length} bytes`);
     }

@@ -10,7 +10,8 @@ import type { Pointer } from 'bun:ffi';
 export interface SignRequest {
   ticket: number;
   keyId: number;
-  data: Uint8Array;
+  /** One character a byte. */
+  data: string;
   /** PKCS #8 DER; set when this thread does not hold the key yet. */
   der: Uint8Array | null;
 }
@@ -70,7 +71,7 @@ function sign(request: SignRequest): Uint8Array | null {
   try {
     if (library.EVP_DigestSignInit(context, null, digest, null, key) !== 1) return null;
     outputLength[0] = BigInt(output.length);
-    const { data } = request;
+    const data = Buffer.from(request.data, 'latin1');
     const isSigned = library.EVP_DigestSign(
       context,
       ptr(output),

@@ -30,7 +30,7 @@ export class RsaKey {
   readonly signatureBytes: number;
   readonly #key: KeyObject;
   readonly #id: number;
-  #der: Buffer | null = null;
+  #der: Uint8Array | null = null;
 
   constructor(pem: string) {
     this.#key = createPrivateKey(pem);
@@ -42,22 +42,25 @@ export class RsaKey {
     this.#id = nextKeyId++;
   }
 
-  /** The PKCS #1 v1.5 signature of `data` with SHA-256. */
-  async sign(data: Buffer): Promise<Buffer> {
+  /**
+   * The PKCS #1 v1.5 signature of `data` (one character a byte) with SHA-256. Text, because small Buffers
+   * are views of large ones, which cross to a thread whole.
+   */
+  async sign(data: string): Promise<Buffer> {
     inFlight += 1;
     try {
       if (inFlight >= LOAD) thread ??= SigningThread.start();
       if (thread === null || !thread.isUsable || inFlight < 2) return await this.#byRuntime(data);
-      this.#der ??= this.#key.export({ type: 'pkcs8', format: 'der' });
+      this.#der ??= new Uint8Array(this.#key.export({ type: 'pkcs8', format: 'der' }));
       return await thread.sign(this.#id, this.#der, data, () => this.#byRuntime(data));
     } finally {
       inFlight -= 1;
     }
   }
 
-  #byRuntime(data: Buffer): Promise<Buffer> {
+  #byRuntime(data: string): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      signBytes('sha256', data, this.#key, (error, signature) => {
+      signBytes('sha256', Buffer.from(data, 'latin1'), this.#key, (error, signature) => {
         if (error) reject(error);
         else resolve(signature);
       });
@@ -89,8 +92,8 @@ class SigningThread {
 
   sign(
     keyId: number,
-    der: Buffer,
-    data: Buffer,
+    der: Uint8Array,
+    data: string,
     byRuntime: () => Promise<Buffer>,
   ): Promise<Buffer> {
     if (this.#sentKeys.size >= KEYS_MAX && !this.#sentKeys.has(keyId)) this.#forgetKeys();
