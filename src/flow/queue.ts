@@ -41,8 +41,11 @@ const IN_FLIGHT_MAX = 1_000;
 const LEASE_MS = 60 * 60_000;
 /** How long open sessions get at the end. */
 const DRAIN_MS = 20_000;
-/** How long the turn of a recipient that was put off is kept, in real time. */
-const HELD_PACE_MS = 50;
+/**
+ * How long the turn of a recipient that was put off is kept, in real time: a long line of them is put off at
+ * some hundred a second, which costs a few percent of a core (test/torture/dead-destination).
+ */
+const HELD_PACE_MS = 150;
 /** Wait after the store refused (disk full) before the next claim. */
 const STORE_REST_MS = 2_000;
 
