@@ -8,6 +8,8 @@ import type { Context } from './context.ts';
 import { planOf } from './plans.ts';
 
 const EVERY_MS = 3_600_000;
+/** Where content is not to be kept at all, it must not lie about for an hour. */
+const EVERY_MS_KEEPING_NONE = 60_000;
 /** Not at once: a start under load has better things to do. */
 const FIRST_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -39,7 +41,9 @@ export class Retention {
     const { clock } = this.#ctx;
     this.#cancel = clock.at(clock.now() + waitMs, () => {
       this.#running = this.#round().finally(() => {
-        if (!this.#isStopped) this.#arm(EVERY_MS);
+        if (this.#isStopped) return;
+        const keepsNone = this.#ctx.config.retention.bodiesMs === 0;
+        this.#arm(keepsNone ? EVERY_MS_KEEPING_NONE : EVERY_MS);
       });
     });
   }

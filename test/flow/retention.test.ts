@@ -49,8 +49,23 @@ test('"0" keeps no content once a message is final', async () => {
   const { messageIds } = await house.accept(sender, draft());
   const [id = ''] = messageIds;
   const isGone = async () => (await house.ctx.store.body(sender.account.id, id))?.body === null;
-  await round(house, new Retention(house.ctx), isGone);
+  const retention = new Retention(house.ctx);
+  await round(house, retention, isGone);
   expect(await isGone()).toBe(true);
+
+  // Nor does the next one stay for an hour because a round has just been.
+  retention.start();
+  await house.clock.advance(60_000);
+  const [later = ''] = (await house.accept(sender, draft())).messageIds;
+  const isLaterGone = async () =>
+    (await house.ctx.store.body(sender.account.id, later))?.body === null;
+  for (let minutes = 0; minutes < 30 && !(await isLaterGone()); minutes += 1) {
+    await house.clock.advance(60_000);
+    // A round works in steps of the store's threads.
+    await Bun.sleep(5);
+  }
+  expect(await isLaterGone()).toBe(true);
+  await retention.stop();
   await house.close();
 });
 
