@@ -214,6 +214,7 @@ CREATE TABLE suppressions (
   removed_at INTEGER,
   UNIQUE (account_id, email)
 ) STRICT;
+CREATE UNIQUE INDEX suppressions_by_id ON suppressions (id);
 CREATE INDEX suppressions_live ON suppressions (account_id) WHERE removed_at IS NULL;
 CREATE INDEX suppressions_removed ON suppressions (removed_at) WHERE removed_at IS NOT NULL;
 

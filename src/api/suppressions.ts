@@ -6,6 +6,7 @@
  */
 import { Type, type Static } from '@sinclair/typebox';
 import { ApiError } from '../base/errors.ts';
+import { isId } from '../base/ids.ts';
 import { addSuppression, removeSuppression, suppressionAddress } from '../flow/suppressions.ts';
 import { makeAddress } from '../mail/address.ts';
 import type { Suppression as Row } from '../store/rows.ts';
@@ -111,9 +112,8 @@ export const suppressionRoutes: readonly Route[] = [
     text: { tag: TAG, summary: 'Remove a manual suppression' },
     success: { status: 200, schema: Removed, description: 'Mail goes there again.' },
     async handle(call) {
-      const { id } = await rowOf(call);
-      const accountId = call.identity.account.id;
-      const email = await removeSuppression(call.api.ctx, accountId, call.params['email'] ?? '');
+      const { id, email } = await rowOf(call);
+      await removeSuppression(call.api.ctx, call.identity.account.id, email);
       return { status: 200, body: removed(id, email) };
     },
   }),
@@ -164,12 +164,15 @@ export const suppressionRoutes: readonly Route[] = [
 ];
 
 /** The suppression that the path names. Throws `not_found`, also for what is no address. */
+/** By its address or, as the client libraries allow too, by its id. */
 async function rowOf({ api, identity, params }: Call<undefined, undefined>): Promise<Row> {
   const text = params['email'] ?? '';
-  const row =
-    'error' in makeAddress(text)
-      ? null
-      : await api.ctx.store.suppression(identity.account.id, suppressionAddress(text));
+  const { store } = api.ctx;
+  let row: Row | null = null;
+  if (isId(text)) row = await store.suppressionById(identity.account.id, text);
+  else if (!('error' in makeAddress(text))) {
+    row = await store.suppression(identity.account.id, suppressionAddress(text));
+  }
   if (row === null) throw new ApiError('not_found', 'This address is not suppressed.');
   return row;
 }

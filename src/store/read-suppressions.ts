@@ -20,11 +20,14 @@ import type { Store } from './store.ts';
 export function suppressionReads(
   mail: Database,
   search: Database,
-): Pick<Store, 'suppression' | 'suppressed' | 'suppressions'> {
+): Pick<Store, 'suppression' | 'suppressionById' | 'suppressed' | 'suppressions'> {
   const together = readingTogether(mail);
   const index = new SearchReader(search, 'suppression');
   const live = mail.prepare<SuppressionRow, [string, string]>(
     SELECT_SUPPRESSION + ' WHERE account_id = ? AND email = ? AND removed_at IS NULL',
+  );
+  const byId = mail.prepare<SuppressionRow, [string, string]>(
+    SELECT_SUPPRESSION + ' WHERE id = ? AND account_id = ? AND removed_at IS NULL',
   );
   const seqOf = mail.prepare<{ seq: number }, [string, string]>(
     'SELECT seq FROM suppressions WHERE account_id = ? AND email = ?',
@@ -64,6 +67,7 @@ export function suppressionReads(
 
   return {
     suppression: async (accountId, email) => live.get(accountId, email),
+    suppressionById: async (accountId, id) => byId.get(id, accountId),
     async suppressed(accountId, emails) {
       const found = new Map<string, Suppression>();
       for (const email of emails) {

@@ -297,6 +297,7 @@ export interface Store {
   addSuppressions(rows: Suppression[]): Promise<number>;
   removeSuppression(accountId: string, email: string): Promise<boolean>;
   suppression(accountId: string, email: string): Promise<Suppression | null>;
+  suppressionById(accountId: string, id: string): Promise<Suppression | null>;
   suppressed(accountId: string, emails: string[]): Promise<Map<string, Suppression>>;
   suppressions(accountId: string, q: string | null, page: Page): Promise<PageOf<Suppression>>;
 

@@ -48,6 +48,7 @@ type Composed =
   | 'emails'
   | 'emailsByPage'
   | 'suppression'
+  | 'suppressionById'
   | 'suppressed'
   | 'suppressions'
   | 'logs'

@@ -181,7 +181,10 @@ test('suppressions: add, get, list, remove, in batches', async () => {
   });
   const rows = dataOf(await resend.suppressions.list({ limit: 5 })).data;
   expect(rows.map((row) => row.email)).toContain(mail);
-  expect(dataOf(await resend.suppressions.remove(mail)).deleted).toBe(true);
+  const { id } = dataOf(await resend.suppressions.get(mail));
+  expect(dataOf(await resend.suppressions.get(id)).email).toBe(mail);
+  expect(dataOf(await resend.suppressions.remove(id)).deleted).toBe(true);
+  expect((await resend.suppressions.get(mail)).error?.name).toBe('not_found');
   const two = [`a-${mail}`, `b-${mail}`];
   expect(dataOf(await resend.suppressions.batch.add({ emails: two })).data).toHaveLength(2);
   const removed = dataOf(await resend.suppressions.batch.remove({ emails: two })).data;
