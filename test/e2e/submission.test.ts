@@ -271,6 +271,8 @@ def send(sender):
 print(send('a@example.org'), send('a@nobody.example'), send('a@example.org'))
 s.quit()`);
     expect({ code, text: text.trim() }).toEqual({ code: 0, text: 'ok 550 ok' });
+    // Both arrive here, not in the middle of the next test.
+    expect((await received(2)).to).toEqual(['ann@example.net', 'ann@example.net']);
   });
 });
 
@@ -318,6 +320,8 @@ describe('nodemailer', () => {
     const link = new URL(body.attachments[1]?.download_url ?? '');
     const file = await fetch(world.appliance.url + link.pathname + link.search);
     expect(await file.text()).toBe('bezahlt');
+    // It arrives here, not in the middle of the next test.
+    expect((await received()).to).toEqual(['ann@example.net']);
   });
 
   test('html, text, an inline image, Bcc, an idempotency key and a tag', async () => {
