@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { verifyWithDkimpy } from '../rig/dkim-verifier.ts';
+import { eventOf, explanationOf, listen, readEmail, sendTo } from '../rig/journey.ts';
 import { freePorts } from '../rig/ports.ts';
 import { describeWith } from '../rig/programs.ts';
 import { startReceiver } from '../rig/receiver.ts';
@@ -24,48 +25,6 @@ const SMARTHOST = 'smart.relay.test';
 /** The same host under a name that its certificate does not have. */
 const ALIAS = 'alias.relay.test';
 const NEEDS = ['root', 'postfix', 'openssl', 'sasl2', 'sasl2-modules'] as const;
-
-interface Email {
-  status: string;
-  events: { type: string; payload: string | null }[];
-}
-
-interface Shown {
-  recipients: { explanation: string; status: string; attempts: number }[];
-}
-
-async function send({ appliance }: World, to: string): Promise<string> {
-  const sent = await appliance.api('POST', '/emails', {
-    from: 'hello@example.org',
-    to,
-    subject: 'Through others',
-    text: 'Hello.\n.\n.dots',
-  });
-  expect(sent.status).toBe(200);
-  return ((await sent.json()) as { id: string }).id;
-}
-
-async function read({ appliance }: World, id: string): Promise<Email> {
-  return (await (await appliance.api('GET', `/emails/${id}`)).json()) as Email;
-}
-
-/** Registers the hook for all events. */
-async function listen({ appliance, hook }: World): Promise<void> {
-  const made = await appliance.api('POST', '/webhooks', { endpoint: hook.url });
-  expect(made.status).toBe(201);
-}
-
-function happened({ hook }: World, type: string, id: string): Promise<unknown> {
-  return hook.calls.first(({ body }) => {
-    const event = JSON.parse(body) as { type: string; data: { email_id: string } };
-    return event.type === type && event.data.email_id === id;
-  }, 20_000);
-}
-
-function payload(email: Email, type: string): Record<string, unknown> {
-  const event = email.events.find((one) => one.type === type);
-  return JSON.parse(event?.payload ?? '{}') as Record<string, unknown>;
-}
 
 function route(domain: string, fields: Record<string, string | number>): string {
   const all = { host: SMARTHOST, ...LOGIN, tls: 'required', ...fields };
@@ -127,7 +86,7 @@ ${route('asks.test', { port: reporter.port, host: '127.0.0.1', tls: 'none' })}`,
   });
 
   test('relays after AUTH under TLS; the next receiver gets the bytes as they were signed', async () => {
-    const id = await send(world, 'ann@behind.test');
+    const id = await sendTo(world, 'ann@behind.test');
     const received = await behind.messages.first(({ to }) => to.includes('ann@behind.test'));
     const text = received.bytes.toString('latin1');
     const signed = text.slice(text.indexOf('DKIM-Signature:'));
@@ -135,29 +94,27 @@ ${route('asks.test', { port: reporter.port, host: '127.0.0.1', tls: 'none' })}`,
     expect(postfix.log()).toMatch(/TLS connection established from .*: TLSv1\.3/);
     expect(postfix.log()).toContain(`sasl_method=PLAIN, sasl_username=${LOGIN.username}@`);
 
-    await happened(world, 'email.sent', id);
+    await eventOf(world, id, 'email.sent');
     // Postfix reports that it passed it on; that is no delivery.
     await until(() => / to=<b-[0-9a-f-]+@send\.example\.org>.* status=sent/.test(postfix.log()));
-    const email = await read(world, id);
+    const email = await readEmail(world, id);
     expect(email.status).toBe('sent');
     expect(email.events.map(({ type }) => type)).toEqual(['email.queued', 'email.sent']);
     expect(world.receiver.connections()).toBe(0);
   }, 30_000);
 
   test('its report of success makes `sent` into `delivered`', async () => {
-    const id = await send(world, 'box@inside.test');
-    await happened(world, 'email.delivered', id);
-    const email = await read(world, id);
-    expect(email.status).toBe('delivered');
-    expect(payload(email, 'email.delivered')).toMatchObject({
+    const id = await sendTo(world, 'box@inside.test');
+    expect(await eventOf(world, id, 'email.delivered')).toMatchObject({
       recipient: 'box@inside.test',
       via: 'report',
       status: '2.0.0',
     });
+    expect((await readEmail(world, id)).status).toBe('delivered');
   }, 30_000);
 
   test('a report is asked for where the server knows how', async () => {
-    await send(world, 'ann+x@asks.test');
+    await sendTo(world, 'ann+x@asks.test');
     await until(() => reporter.bodies.length === 1);
     expect(reporter.lines.find((line) => line.startsWith('MAIL'))).toEndWith(' RET=HDRS');
     expect(reporter.lines).toContain(
@@ -167,7 +124,7 @@ ${route('asks.test', { port: reporter.port, host: '127.0.0.1', tls: 'none' })}`,
 
   test('port 465 is TLS from the first byte', async () => {
     const before = postfix.log().length;
-    await send(world, 'ann@implicit.test');
+    await sendTo(world, 'ann@implicit.test');
     await behind.messages.first(({ to }) => to.includes('ann@implicit.test'));
     const log = postfix.log().slice(before);
     expect(log).toMatch(/TLS connection established from /);
@@ -187,13 +144,10 @@ ${route('asks.test', { port: reporter.port, host: '127.0.0.1', tls: 'none' })}`,
     ],
   ];
   test.each(waits)('%s waits, and says why', async (domain, why) => {
-    const id = await send(world, `ann@${domain}`);
-    await happened(world, 'email.delivery_delayed', id);
-    const shown = (await world.appliance.json(['queue', 'show', id])) as unknown as Shown;
-    expect(shown.recipients).toHaveLength(1);
-    expect(shown.recipients[0]?.explanation).toMatch(why);
-    expect(shown.recipients[0]?.status).toBe('delivery_delayed');
-    expect((await read(world, id)).status).toBe('delivery_delayed');
+    const id = await sendTo(world, `ann@${domain}`);
+    await eventOf(world, id, 'email.delivery_delayed');
+    expect(await explanationOf(world, id)).toMatch(why);
+    expect((await readEmail(world, id)).status).toBe('delivery_delayed');
     // Nothing was said to a host that is not what it should be.
     expect(postfix.log()).not.toContain(domain);
   });
@@ -257,14 +211,14 @@ tls = "required"`,
     if (!one || !two || !three || !four) throw new Error('no places');
     const waiting: string[] = [];
     for (const { domain } of [one, two]) {
-      const id = await send(world, `ann@${domain}`);
-      await happened(world, 'email.delivery_delayed', id);
+      const id = await sendTo(world, `ann@${domain}`);
+      await eventOf(world, id, 'email.delivery_delayed');
       waiting.push(id);
     }
     expect(behind.messages.items).toEqual([]);
 
     // The third place that can not be reached says that it is us: its mail takes the other way at once.
-    await send(world, `ann@${three.domain}`);
+    await sendTo(world, `ann@${three.domain}`);
     await behind.messages.first(({ to }) => to.includes(`ann@${three.domain}`));
     expect(await appliance.log.first(({ event }) => event === 'port_25_closed')).toMatchObject({
       level: 'error',
@@ -274,20 +228,20 @@ tls = "required"`,
     for (const { domain } of [one, two]) {
       await behind.messages.first(({ to }) => to.includes(`ann@${domain}`));
     }
-    const email = await read(world, waiting[0] ?? '');
+    const email = await readEmail(world, waiting[0] ?? '');
     expect(email.events.map(({ type }) => type)).toContain('email.sent');
 
     // Port 25 opens. Ten minutes later one message looks, and finds it open.
     for (const { host } of places) receivers.push(await startReceiver({ host, port }));
-    await send(world, `ben@${four.domain}`);
+    await sendTo(world, `ben@${four.domain}`);
     await behind.messages.first(({ to }) => to.includes(`ben@${four.domain}`));
     expect(receivers.every((receiver) => receiver.connections() === 0)).toBe(true);
     writeFileSync(offsetFile, '+11m');
-    const probe = await send(world, `cy@${four.domain}`);
+    const probe = await sendTo(world, `cy@${four.domain}`);
     await receivers[3]?.messages.first(({ to }) => to.includes(`cy@${four.domain}`));
     await appliance.log.first(({ event }) => event === 'port_25_open');
-    await happened(world, 'email.delivered', probe);
-    await send(world, `cy@${one.domain}`);
+    await eventOf(world, probe, 'email.delivered');
+    await sendTo(world, `cy@${one.domain}`);
     await receivers[0]?.messages.first(({ to }) => to.includes(`cy@${one.domain}`));
     expect(behind.messages.items.some(({ to }) => to.some((who) => who.startsWith('cy')))).toBe(
       false,

@@ -13,7 +13,7 @@ import { testAuthority } from '../rig/certificates.ts';
 import type { Certificate } from '../rig/certificates.ts';
 import { startHostileReceiver } from '../rig/hostile-receiver.ts';
 import type { HostileReceiver } from '../rig/hostile-receiver.ts';
-import { eventOf, explanationOf, listenToAll, sendTo } from '../rig/journey.ts';
+import { eventOf, explanationOf, listen, sendTo } from '../rig/journey.ts';
 import { describeWith } from '../rig/programs.ts';
 import { startReceiver } from '../rig/receiver.ts';
 import type { Receiver } from '../rig/receiver.ts';
@@ -46,7 +46,7 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
     });
     // Direct delivery knows one port: all receivers have it, each with an address of its own.
     world = await startWorld({ port: garbled.port });
-    await listenToAll(world);
+    await listen(world);
   }, 60_000);
 
   afterAll(async () => {

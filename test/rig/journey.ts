@@ -1,7 +1,7 @@
 /**
  * One email's way through a world: sent over the API, its events awaited as webhooks and read back.
  *
- * Promises to wait for the event itself, never for time. Call `listenToAll` once before.
+ * Promises to wait for the event itself, never for time. Call `listen` once before.
  */
 import { expect } from 'bun:test';
 
@@ -17,9 +17,10 @@ export type Facts = Record<string, unknown>;
 
 const WAIT_MS = 20_000;
 
-/** Has every event called to the world's hook. */
-export async function listenToAll({ appliance, hook }: World): Promise<void> {
-  const made = await appliance.api('POST', '/webhooks', { endpoint: hook.url });
+/** Has every event, or only those of `events`, called to the world's hook. */
+export async function listen({ appliance, hook }: World, events?: string[]): Promise<void> {
+  const endpoint = { endpoint: hook.url, ...(events === undefined ? {} : { events }) };
+  const made = await appliance.api('POST', '/webhooks', endpoint);
   expect(made.status).toBe(201);
 }
 

@@ -1,0 +1,260 @@
+/**
+ * A very long queue for one dead destination, on the compiled binary: it costs disk, and next to nothing else.
+ *
+ * Acceptance goes on, a healthy destination does not notice, memory is bounded, nothing is tried in a loop, and a
+ * kill -9 leaves the queue whole and quickly ready. Another length: POSTRIDER_DEAD_MESSAGES.
+ */
+import { Database } from 'bun:sqlite';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { eventOf, explanationOf, listen, sendTo } from '../rig/journey.ts';
+import { describeWith } from '../rig/programs.ts';
+import { startReceiver } from '../rig/receiver.ts';
+import { startWorld } from '../rig/world.ts';
+import type { PublishedRecord, World } from '../rig/world.ts';
+
+const MESSAGES = Number(process.env['POSTRIDER_DEAD_MESSAGES'] ?? 100_000);
+const BATCH = 100;
+/** Requests under way at once. */
+const SENDERS = 4;
+const HEALTHY_EVERY_MS = 100;
+/** Reliability goal 13. */
+const P95_MS = 2_000;
+/** Reliability goal 15. */
+const CPU_SHARE = 0.1;
+/** Twice what was seen, most of it caches: the queue itself is on disk. */
+const GROWTH_BYTES = 128 * 1024 * 1024;
+const READY_MS = 5_000;
+/** Over which the processor time is taken. */
+const WATCH_MS = 4_000;
+/** Sessions at once to a place that has not answered yet. */
+const FIRST_SESSIONS = 5;
+/** How many of them are awaited when the place is back. */
+const BACK = 1_000;
+/** Nobody listens there. */
+const DEAD_HOST = '127.0.46.250';
+
+interface Listing {
+  destinations: { domain: string; waiting: number; reason: string | null }[];
+  recipients: {
+    id: string;
+    messageId: string;
+    address: string;
+    explanation: string;
+    attempts: number;
+  }[];
+}
+
+describeWith(['openssl'], `${MESSAGES} messages for a dead destination`, () => {
+  let world: World;
+  let key = '';
+  let emptyBytes = 0;
+  let lastId = '';
+  let startedAt = 0;
+
+  beforeAll(async () => {
+    world = await startWorld({ config: '[[plans]]\nid = "fast"\nrate_per_second = 10000\n' });
+    key = await bulkKey(world);
+    world.names.set('dead.test', 'MX', ['10 mx.dead.test']);
+    world.names.set('mx.dead.test', 'A', [DEAD_HOST]);
+    await listen(world, ['email.delivered']);
+    // What a first message brings into memory once is no growth.
+    await eventOf(world, await sendTo(world, 'ann@example.net'), 'email.delivered');
+    emptyBytes = memoryBytes(world);
+    startedAt = performance.now();
+  });
+  afterAll(() => world.stop());
+
+  test('are accepted, and a healthy destination does not notice', async () => {
+    let isAccepting = true;
+    const times = healthyTimes(world, () => isAccepting);
+    const beganAt = performance.now();
+    lastId = await acceptAll(world, key);
+    isAccepting = false;
+    const seconds = (performance.now() - beganAt) / 1000;
+    const sorted = (await times).toSorted((a, b) => a - b);
+    const p95 = sorted[Math.ceil(sorted.length * 0.95) - 1] ?? Infinity;
+    say(`${MESSAGES} accepted in ${seconds.toFixed(1)} s, healthy p95 ${Math.round(p95)} ms`);
+    expect(sorted.length).toBeGreaterThan(5);
+    expect(p95).toBeLessThanOrEqual(P95_MS);
+  }, 120_000);
+
+  test('cost little while they wait, and are not tried in a loop', async () => {
+    const before = attemptsBegun(world);
+    const until = performance.now() + WATCH_MS;
+    const times = await healthyTimes(world, () => performance.now() < until);
+    const [cpu, at] = [cpuSeconds(world), performance.now()];
+    await Bun.sleep(WATCH_MS);
+    const share = (cpuSeconds(world) - cpu) / ((performance.now() - at) / 1000);
+    const bytes = memoryBytes(world);
+    say(
+      `while they wait: ${(share * 100).toFixed(1)} % of a core, ${mebibytes(bytes)} MiB (empty: ${mebibytes(emptyBytes)})`,
+    );
+    expect(Math.max(...times)).toBeLessThanOrEqual(P95_MS);
+    expect(share).toBeLessThan(CPU_SHARE);
+    expect(bytes - emptyBytes).toBeLessThan(GROWTH_BYTES);
+
+    const { begun, highest, dialled } = attemptsBegun(world);
+    expect(begun).toBeGreaterThan(before.begun);
+    const elapsedMs = performance.now() - startedAt;
+    // Once at first, and once more a minute later (less a tenth, by which times are spread).
+    expect(highest).toBeLessThanOrEqual(elapsedMs < 54_000 ? 1 : 2);
+    // Dials are few: the place rests 10 s after the first failure, and ever longer.
+    const rests = Math.ceil(Math.log2(1 + elapsedMs / 10_000));
+    expect(dialled).toBeGreaterThan(0);
+    expect(dialled).toBeLessThanOrEqual(FIRST_SESSIONS * (rests + 1));
+  }, 60_000);
+
+  test('are explained one by one, and obey the operator', async () => {
+    const list = await listing(world);
+    expect(list.destinations).toMatchObject([{ domain: 'dead.test', waiting: MESSAGES }]);
+    const [tried, other] = list.recipients.filter(({ attempts }) => attempts > 0);
+    if (tried === undefined || other === undefined) throw new Error('no such recipients');
+    expect(tried.explanation).toMatch(
+      /^r\d+@dead\.test (is due now|is tried again at \S+) and until \S+, after one attempt: mx\.dead\.test \(127\.0\.46\.250\) at .*refused.*[^.]\.$/i,
+    );
+    expect(await explanationOf(world, lastId)).toMatch(
+      /^r\d+@dead\.test waits for its first attempt, until \S+\.$/,
+    );
+    expect(await world.appliance.json(['queue', 'retry', tried.id])).toEqual({ retried: 1 });
+    expect(await world.appliance.json(['queue', 'fail', other.id])).toEqual({ failed: 1 });
+    expect(await explanationOf(world, other.messageId)).toStartWith(
+      `${other.address} is failed: given up by the operator; before that: mx.dead.test `,
+    );
+    expect((await listing(world)).destinations).toMatchObject([{ waiting: MESSAGES - 1 }]);
+  }, 60_000);
+
+  test('a kill -9 leaves them whole, and the appliance is soon ready', async () => {
+    await world.appliance.signal('SIGKILL');
+    const at = performance.now();
+    await world.appliance.start();
+    const readyMs = performance.now() - at;
+    const id = await sendTo(world, 'kim@example.net');
+    await eventOf(world, id, 'email.delivered');
+    const deliveredMs = performance.now() - at;
+    say(
+      `ready ${Math.round(readyMs)} ms after the kill, first delivery at ${Math.round(deliveredMs)}`,
+    );
+    expect(readyMs).toBeLessThan(READY_MS);
+    expect(deliveredMs).toBeLessThan(READY_MS);
+    const { destinations } = await listing(world);
+    expect(destinations).toMatchObject([{ domain: 'dead.test', waiting: MESSAGES - 1 }]);
+    expect(attemptsBegun(world).highest).toBeLessThanOrEqual(2);
+  }, 60_000);
+
+  test('go out as soon as the operator asks, when the place is back', async () => {
+    const back = await startReceiver({
+      hostname: 'mx.dead.test',
+      host: DEAD_HOST,
+      port: world.receiver.port,
+    });
+    const at = performance.now();
+    const { retried } = await world.appliance.json(['queue', 'retry', '--domain', 'dead.test']);
+    // Those that were put off; the others were due all the while.
+    expect(retried).toBeGreaterThan(0);
+    await back.messages.atLeast(Math.min(BACK, MESSAGES - 1), undefined, 30_000);
+    say(`the first ${BACK} arrived ${Math.round(performance.now() - at)} ms after the retry`);
+    await world.appliance.signal('SIGKILL');
+    await back.stop();
+  }, 60_000);
+});
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** A key of a second account, whose plan lets it send as fast as it can, with the domain `bulk.test`. */
+async function bulkKey({ appliance, names }: World): Promise<string> {
+  await appliance.json(['account', 'create', 'bulk', '--plan', 'fast']);
+  const made = await appliance.json([
+    'key',
+    'create',
+    '--account',
+    'bulk',
+    '--name',
+    'bulk',
+    '--permission',
+    'full_access',
+  ]);
+  const token = String(made['token']);
+  const headers = { authorization: `Bearer ${token}` };
+  const added = await appliance.api('POST', '/domains', { name: 'bulk.test' }, headers);
+  expect(added.status).toBe(201);
+  const { id, records } = (await added.json()) as { id: string; records: PublishedRecord[] };
+  for (const { type, name, value } of records) names.set(name, type, [value]);
+  const checked = await appliance.api('POST', `/domains/${id}/verify`, undefined, headers);
+  expect(await checked.json()).toMatchObject({ status: 'verified' });
+  return token;
+}
+
+/** Returns the id of the last message. */
+async function acceptAll({ appliance }: World, key: string): Promise<string> {
+  const headers = { authorization: `Bearer ${key}` };
+  let last: { number: number; id: string } = { number: -1, id: '' };
+  let next = 0;
+  const sender = async (): Promise<void> => {
+    for (let from = next; from < MESSAGES; from = next) {
+      next += BATCH;
+      const drafts = Array.from({ length: BATCH }, (_, place) => ({
+        from: 'hello@bulk.test',
+        to: `r${from + place}@dead.test`,
+        subject: `s${from + place}`,
+        text: 't',
+      }));
+      const answer = await appliance.api('POST', '/emails/batch', drafts, headers);
+      expect(answer.status).toBe(200);
+      const { data } = (await answer.json()) as { data: { id: string }[] };
+      if (from > last.number) last = { number: from, id: data.at(-1)?.id ?? '' };
+    }
+  };
+  await Promise.all(Array.from({ length: SENDERS }, sender));
+  return last.id;
+}
+
+async function healthyTimes(world: World, isOn: () => boolean): Promise<number[]> {
+  const times: number[] = [];
+  for (let number = 0; isOn(); number += 1) {
+    const [to, at] = [`ben${number}@example.net`, performance.now()];
+    await sendTo(world, to);
+    await world.receiver.messages.first((message) => message.to.includes(to), 30_000);
+    times.push(performance.now() - at);
+    await Bun.sleep(HEALTHY_EVERY_MS);
+  }
+  return times;
+}
+
+/** Proportional set size: what the process has to itself, and its share of the rest. */
+function memoryBytes({ appliance }: World): number {
+  const text = readFileSync(`/proc/${appliance.pid}/smaps_rollup`, 'utf8');
+  return Number(/^Pss:\s+(\d+) kB$/m.exec(text)?.[1]) * 1024;
+}
+
+/** proc(5): fields 14 and 15, in ticks of 10 ms. */
+function cpuSeconds({ appliance }: World): number {
+  const text = readFileSync(`/proc/${appliance.pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+function attemptsBegun({ appliance }: World): { begun: number; highest: number; dialled: number } {
+  const db = new Database(join(appliance.made.data_dir, 'mail.db'), { readonly: true });
+  const row = db
+    .prepare<{ begun: number; highest: number; dialled: number }, []>(
+      `SELECT count(*) AS begun, max(number) AS highest,
+         sum(stage = 'connect' AND outcome = 'deferred') AS dialled FROM attempts`,
+    )
+    .get();
+  db.close();
+  if (row === null) throw new Error('no row');
+  return row;
+}
+
+async function listing({ appliance }: World): Promise<Listing> {
+  return (await appliance.json(['queue', 'list', '--domain', 'dead.test'])) as unknown as Listing;
+}
+
+function mebibytes(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}
