@@ -166,6 +166,11 @@ export const READING: readonly Row[] = [
         const found = await t.ask({ path: `/emails?q=${encodeURIComponent(q)}`, key: t.full });
         expect(found.json.data.map((row: { id: string }) => row.id)).toEqual([id]);
       }
+      const smile = await send(t, { subject: `${word.replace('w', 'p')} 📦🙂 is on its way` });
+      for (const q of ['📦🙂', `${word.slice(1)} 📦`, '🙂 is ON']) {
+        const found = await t.ask({ path: `/emails?q=${encodeURIComponent(q)}`, key: t.full });
+        expect(found.json.data.map((row: { id: string }) => row.id)).toContain(smile);
+      }
       const bounced = await t.ask({ path: `/emails?q=${word}&status=bounced`, key: t.full });
       expect(bounced.json.data).toHaveLength(1);
       const delivered = await t.ask({ path: `/emails?q=${word}&status=delivered`, key: t.full });

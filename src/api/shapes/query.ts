@@ -26,7 +26,7 @@ export function search(description: string): TString {
     Type.String({
       maxLength: MAX_SEARCH_LENGTH,
       // oxlint-disable-next-line no-control-regex -- refusing control characters is the point
-      pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$',
+      pattern: '^[^\\u0000-\\u001f\\u007f]*$',
       description,
     }),
     `must be at most ${MAX_SEARCH_LENGTH} characters without control characters`,
