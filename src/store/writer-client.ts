@@ -91,11 +91,11 @@ export class WriterClient {
     });
   }
 
-  /** One message a microtask: crossing threads costs more than what is in it. */
+  /** One message a turn of the loop: crossing threads costs more than what is in it, and groups grow. */
   #post(message: ToWriter): void {
     this.#outbox.push(message);
     if (this.#outbox.length > 1) return;
-    queueMicrotask(() => {
+    setImmediate(() => {
       const batch = this.#outbox;
       this.#outbox = [];
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
