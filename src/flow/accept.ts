@@ -53,6 +53,8 @@ export interface Acceptance {
 
 /** Where accept hands over what is due at once. */
 export interface AcceptedSink {
+  /** Told before the commit of what will be offered after it; may mark recipients as begun. */
+  markAhead?(messages: NewMessage[]): void;
   offerAccepted(messages: NewMessage[]): void;
   offerCalls(calls: CallRef[]): void;
 }
@@ -89,11 +91,13 @@ export async function acceptEmails(
 
   const answer = options.respond(results);
   const body = JSON.stringify(answer.body);
+  const open = built.filter(({ isOpen }) => isOpen).map(({ accepted }) => accepted);
+  queue.markAhead?.(open);
   const result = await commit(ctx, sender, built, now, record(options, answer.status, body, now));
   switch (result.kind) {
     case 'accepted':
       for (const one of built) ctx.metrics.accepted.add({ status: one.result });
-      queue.offerAccepted(built.filter(({ isOpen }) => isOpen).map(({ accepted }) => accepted));
+      queue.offerAccepted(open);
       if (result.calls.length > 0) queue.offerCalls(result.calls);
       return {
         isReplay: false,

@@ -17,6 +17,7 @@ import type { DeliverOptions } from './deliver-tools.ts';
 import type { SiteResult } from './deliver-site.ts';
 import { settle } from './outcome.ts';
 import { countAttempt } from './outcome-count.ts';
+import { AheadMarks } from './queue-ahead.ts';
 import { QueueFeed } from './queue-feed.ts';
 import { failByOperator } from './queue-operator.ts';
 import { Turns } from './queue-turns.ts';
@@ -37,6 +38,12 @@ export interface QueueOptions extends DeliverOptions {
 
 /** Attempts under way in all: sessions, and messages signed ahead of them. */
 const IN_FLIGHT_MAX = 1_000;
+/**
+ * An attempt that takes longer makes room for another, so that a thousand places which take connections and
+ * say nothing do not stop the rest; only so many of them, because each holds a session.
+ */
+const SLOW_MS = 1_000;
+const SLOW_MAX = 2_000;
 /** How long a claim is ours: longer than the longest attempt. */
 const LEASE_MS = 60 * 60_000;
 /** How long open sessions get at the end. */
@@ -48,6 +55,9 @@ const DRAIN_MS = 20_000;
 const HELD_PACE_MS = 150;
 /** Wait after the store refused (disk full) before the next claim. */
 const STORE_REST_MS = 2_000;
+
+/** With longer lines, what is accepted now waits its turn and is marked when it comes. */
+const AHEAD_LINES_MAX = 200;
 
 interface Claim {
   ref: RecipientRef;
@@ -61,11 +71,14 @@ export class Queue {
   readonly #random: () => number;
   readonly #owner: string;
   readonly #waiting = new Waiting();
+  readonly #ahead = new AheadMarks();
   readonly #turns: Turns;
   readonly #feed: QueueFeed;
   readonly #tools: ReturnType<typeof makeTools>;
   readonly #abort = new AbortController();
   #inFlight = 0;
+  /** Of those in flight. */
+  #slow = 0;
   #isRunning = false;
   #isResting = false;
   #isPumpDue = false;
@@ -113,9 +126,16 @@ export class Queue {
     await this.#ctx.store.releaseLeases(this.#owner, this.#ctx.clock.now());
   }
 
+  /** Messages that are about to be committed: marks what will be tried at once as begun, in that commit. */
+  markAhead(messages: readonly NewMessage[]): void {
+    const isIdle = this.#isRunning && !this.#isResting && this.#waiting.size < AHEAD_LINES_MAX;
+    if (isIdle) this.#ahead.mark(messages, this.#ctx.clock.now());
+  }
+
   /** Messages that were just committed: due at once. */
   offerAccepted(messages: readonly NewMessage[]): void {
     for (const offered of messages) {
+      this.#ahead.keep(offered);
       let isDue = false;
       for (const { id, messageId, domain, nextAttemptAt } of offered.recipients) {
         if (nextAttemptAt === null) continue;
@@ -149,6 +169,8 @@ export class Queue {
 
   /** Gives up waiting recipients, by recipient or message id; not those in an attempt. Returns how many. */
   async fail(id: string): Promise<number> {
+    // What was marked ahead but not taken yet must ask the store again.
+    this.#ahead.forget();
     const failed = await failByOperator(this.#ctx, id, (r) => this.#waiting.isInAttempt(r));
     for (const calls of failed) this.offerCalls(calls);
     return failed.length;
@@ -178,12 +200,14 @@ export class Queue {
     const now = this.#ctx.clock.now();
     if (!this.#isRunning || this.#isResting || now < this.#storeRestsUntil) return;
     const claims: Claim[] = [];
-    while (this.#inFlight < IN_FLIGHT_MAX) {
+    while (this.#inFlight - Math.min(this.#slow, SLOW_MAX) < IN_FLIGHT_MAX) {
       const turn = this.#turns.next(now);
       if (turn === null) break;
       turn.lane.claim();
       this.#inFlight += 1;
-      claims.push(turn);
+      const begun = this.#ahead.take(turn.ref.id, now);
+      if (begun === null) claims.push(turn);
+      else void this.#run(turn, begun);
     }
     if (claims.length > 0) void this.#begin(claims, now);
     if (this.#waiting.takeMissed()) this.#feed.again();
@@ -215,6 +239,12 @@ export class Queue {
 
   async #run(claim: Claim, recipient: Recipient): Promise<void> {
     let beganAt = this.#ctx.clock.now();
+    let isSlow = false;
+    const slowAt = setTimeout(() => {
+      isSlow = true;
+      this.#slow += 1;
+      this.#wake();
+    }, SLOW_MS);
     try {
       const mayBegin = (): boolean => {
         beganAt = this.#ctx.clock.now();
@@ -243,6 +273,8 @@ export class Queue {
         hint: 'A fault of the appliance: the recipient is tried again. Please report it.',
       });
     }
+    clearTimeout(slowAt);
+    if (isSlow) this.#slow -= 1;
     this.#forget(claim);
   }
 

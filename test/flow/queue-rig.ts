@@ -49,8 +49,12 @@ export interface QueueRig {
   dkimPublicKey: string;
   /** Commits one message to each of `to` and offers it to the queue. */
   send(to: string[], change?: { subject?: string; text?: string }): Promise<Message>;
-  /** Commits without telling the queue. */
-  accept(to: string[], change?: { subject?: string; text?: string }): Promise<NewMessage>;
+  /** Commits without telling the queue, but for what `beforeCommit` does with the message. */
+  accept(
+    to: string[],
+    change?: { subject?: string; text?: string },
+    beforeCommit?: (made: NewMessage) => void,
+  ): Promise<NewMessage>;
   /** Resolves when `count` attempts have ended for the message (all recipients together). */
   attempted(messageId: string, count: number): Promise<Settled[]>;
   state(messageId: string): Promise<Settled[]>;
@@ -142,8 +146,13 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
   let queue = makeQueue();
   if (options.isStarted !== false) await queue.start();
 
-  const accept: QueueRig['accept'] = async (to, change = {}) => {
+  const accept = async (
+    to: string[],
+    change: { subject?: string; text?: string } = {},
+    beforeCommit: (made: NewMessage) => void = () => undefined,
+  ): Promise<NewMessage> => {
     const made = newMessage({ accountId, domainId, now: clock.now(), config }, to, change);
+    beforeCommit(made);
     await store.accept({
       accountId,
       now: clock.now(),
@@ -176,7 +185,7 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
     accept,
     state,
     async send(to, change) {
-      const made = await accept(to, change);
+      const made = await accept(to, change, (message) => queue.markAhead([message]));
       queue.offerAccepted([made]);
       return made.message;
     },

@@ -274,6 +274,48 @@ describe('the operator', () => {
   });
 });
 
+describe('what accept marked as begun', () => {
+  test('is not tried when the operator gave it up before its turn', async () => {
+    const { rig, mx } = await start();
+    const message = await rig.send(['ann@example.com']);
+    // Before the queue comes to it: it looks in a later turn of the loop.
+    rig.queue.setResting(true);
+    expect(await rig.queue.fail(message.id)).toBe(1);
+    rig.queue.setResting(false);
+    const other = await rig.send(['bob@example.com']);
+    await rig.attempted(other.id, 1);
+    await rig.idle();
+    expect(mx.messages.items.map((m) => m.to)).toEqual([['bob@example.com']]);
+  });
+
+  test('costs one attempt, and none more when its turn comes too late for the mark', async () => {
+    const { rig } = await start();
+    const prompt = await rig.send(['ann@example.com']);
+    const [first] = await rig.attempted(prompt.id, 1);
+    expect(first?.recipient.attempts).toBe(1);
+    const late = await rig.send(['bob@example.com']);
+    rig.queue.setResting(true);
+    await rig.clock.advance(60_000);
+    rig.queue.setResting(false);
+    const [second] = await rig.attempted(late.id, 1);
+    expect(second?.recipient).toMatchObject({ status: 'delivered', attempts: 2 });
+    expect(second?.attempts).toHaveLength(1);
+  });
+
+  test('waits for its time when the process dies before the attempt', async () => {
+    const { rig, mx } = await start();
+    const made = await rig.accept(['ann@example.com'], {}, (message) =>
+      rig.queue.markAhead([message]),
+    );
+    await rig.restart();
+    await rig.clock.advance(14_000);
+    expect(mx.messages.items).toHaveLength(0);
+    await rig.clock.advance(2_000);
+    const [settled] = await rig.attempted(made.message.id, 1);
+    expect(settled?.recipient.status).toBe('delivered');
+  });
+});
+
 describe('a restart', () => {
   test('takes up what was accepted and never tried', async () => {
     const { rig, mx } = await start({ isStarted: false });
