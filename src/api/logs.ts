@@ -44,8 +44,8 @@ const Log = Type.Object(
   { title: 'Log' },
 );
 
-/** Also those that no route takes: refused requests are logged like all others. */
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** Also those that no route takes: refused requests are logged like all others. Submissions are `SMTP`. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'SMTP'];
 const ANY_CASE = METHODS.map((method) =>
   method.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`),
 );

@@ -279,6 +279,8 @@ export const READING: readonly Row[] = [
       expect(exact.json.data.length).toBeGreaterThan(0);
       const none = await t.ask({ path: '/logs?q=nothing-here&status=2', key: t.full });
       expect(none.json.data).toEqual([]);
+      const smtp = await t.ask({ path: '/logs?q=/logs&method=SMTP', key: t.full });
+      expect(smtp.json.data).toEqual([]);
       // Every method that a row can have can be asked for.
       for (const method of ['HEAD', 'PUT', 'OPTIONS', 'PATCH', 'DELETE']) {
         const sent = await t.ask({ path: '/logs', method, key: t.full });
