@@ -293,7 +293,9 @@ describe('idempotency', () => {
     const other = await house.sender({ name: 'other' });
     await house.verified(other, 'acme.example');
     expect((await accept(draft(), { idempotency }, other)).isReplay).toBe(false);
-    await house.clock.advance(24 * 3_600_000);
+    await house.clock.advance(24 * 3_600_000 - 1);
+    expect((await accept(draft(), { idempotency })).isReplay).toBe(true);
+    await house.clock.advance(1);
     expect((await accept(draft(), { idempotency })).isReplay).toBe(false);
   });
 
