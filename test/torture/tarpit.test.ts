@@ -12,6 +12,8 @@ import { startWorld } from '../rig/world.ts';
 import type { World } from '../rig/world.ts';
 
 const TARPIT_MESSAGES = 500;
+/** More than there may be attempts at once, as long as those are quick. */
+const TARPIT_DOMAINS = 1_500;
 const HEALTHY_MESSAGES = 100;
 const HEALTHY_EVERY_MS = 30;
 /** Reliability goal 13. */
@@ -108,6 +110,25 @@ describeWith(['openssl'], 'beside a healthy domain', () => {
         ['greeting.test', TARPIT_MESSAGES],
       ]),
     );
+  }, 60_000);
+
+  test(`mail still goes out when ${TARPIT_DOMAINS} places take connections and say nothing`, async () => {
+    const tarpit = await receiverFor('mx.many.test', []);
+    tarpit.script.connect = () => 'stall';
+    for (let number = 0; number < TARPIT_DOMAINS; number += 1) {
+      // Places of their own: each has its MX name.
+      world.names.set(`many${number}.test`, 'MX', [`10 mx.many${number}.test`]);
+      world.names.set(`mx.many${number}.test`, 'A', [tarpit.host]);
+    }
+    await batch(world, (number) => `ann@many${number}.test`, TARPIT_DOMAINS);
+    const times = await healthyTimes();
+    const p95 = times[Math.ceil(times.length * 0.95) - 1] ?? Infinity;
+    const last = times.at(-1) ?? Infinity;
+    process.stdout.write(
+      `beside ${tarpit.openSessions()} silent sessions: p95 ${Math.round(p95)} ms, longest ${Math.round(last)} ms\n`,
+    );
+    expect(p95).toBeLessThanOrEqual(P95_MS);
+    expect(tarpit.openSessions()).toBe(TARPIT_DOMAINS);
   }, 60_000);
 
   // [provider, its MX, what it says, the link for the operator]
