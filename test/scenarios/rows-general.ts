@@ -85,6 +85,38 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
+    section: 'Authentication 6',
+    says: 'whatever an account has is neither listed nor found nor taken away by another',
+    async run(t) {
+      const word = `mine${Date.now()}`;
+      const make = async (path: string, body: object): Promise<string> => {
+        const made = await t.ask({ path, key: t.full, body });
+        expect(made.status).toBeLessThan(300);
+        return path === '/suppressions' ? made.json.email : made.json.id;
+      };
+      const sent = await t.ask({ path: '/emails', key: t.full, body: email(t, { subject: word }) });
+      const own = [
+        ['/emails', sent.json.id],
+        ['/logs', sent.headers.get('x-request-id')],
+        ['/domains', await make('/domains', { name: `${word}.example.com` })],
+        ['/api-keys', await make('/api-keys', { name: word })],
+        ['/webhooks', await make('/webhooks', { url: `https://${word}.example.com/` })],
+        ['/suppressions', await make('/suppressions', { email: `${word}@example.com` })],
+      ] as const;
+      for (const [path, id] of own) {
+        const find = async (key: string) => (await t.ask({ path, key })).text.includes(`"${id}"`);
+        expect([path, await find(t.full), await find(t.other)]).toEqual([path, true, false]);
+        if (path !== '/api-keys') {
+          expectError(await t.ask({ path: `${path}/${id}`, key: t.other }), 404, 'not_found');
+        }
+        if (path === '/emails' || path === '/logs') continue;
+        const gone = { path: `${path}/${id}`, method: 'DELETE' };
+        expectError(await t.ask({ ...gone, key: t.other }), 404, 'not_found', 'not_found');
+        expect((await t.ask({ ...gone, key: t.full })).status).toBe(200);
+      }
+    },
+  },
+  {
     section: 'decisions: Errors',
     says: 'a known path with another method: 405 method_not_allowed, with Allow',
     async run(t) {

@@ -162,6 +162,24 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
+    section: 'decisions: Domains',
+    says: 'A deleted domain stops new sends at once; the name can be added again',
+    async run(t) {
+      const name = `${fresh('gone')}.example.com`;
+      const body = { from: `a@${name}`, to: 'delivered@sandbox.test', subject: 's', text: 't' };
+      const codeOfSend = async () =>
+        (await t.ask({ path: '/emails', key: t.other, body })).json.code;
+      const made = await t.ask({ path: '/domains', key: t.other, body: { name } });
+      expect(await codeOfSend()).toBe('domain_not_verified');
+      await remove(t, t.other, `/domains/${made.json.id}`);
+      expect(await codeOfSend()).toBe('from_domain_not_allowed');
+      const again = await t.ask({ path: '/domains', key: t.other, body: { name } });
+      expect([again.status, again.json.id === made.json.id]).toEqual([201, false]);
+      expect(again.json.records[0].name).not.toBe(made.json.records[0].name);
+      expect(await codeOfSend()).toBe('domain_not_verified');
+    },
+  },
+  {
     section: 'API keys',
     says: 'CreatedApiKey: token and key, shown once; default sending_access',
     async run(t) {

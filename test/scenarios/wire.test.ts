@@ -278,6 +278,14 @@ describe('the head', () => {
     }
   });
 
+  test('says the limits of the built-in plan: 300 reads a minute, 100 sends a second', async () => {
+    const limit = (answer: Answer): unknown => answer.headers.get('ratelimit-limit');
+    const authorization = `Authorization: Bearer ${key}`;
+    expect(limit(await exchange(['GET /v1/usage HTTP/1.1', 'Host: x', authorization]))).toBe('300');
+    const length = `Content-Length: ${EMAIL.length}`;
+    expect(limit(await exchange(post('/v1/emails', length), EMAIL))).toBe('100');
+  });
+
   test('HEAD says the length of what GET sends, and sends nothing', async () => {
     const ask = (method: string): string[] => [
       `${method} /v1/domains HTTP/1.1`,
