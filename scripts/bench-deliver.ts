@@ -176,20 +176,23 @@ async function main(): Promise<void> {
     for (const name of ['postrider', 'postfix']) {
       if (values.only !== '' && values.only !== name) continue;
       const receiver = await startReceiver(port);
-      const contender =
-        name === 'postrider'
-          ? await startPostrider(names, port, values.binary)
-          : await startPostfix({
-              receiver: port,
-              smtp: await freePort(),
-              milter: await freePort(),
-            });
       try {
-        const result = await measure(contender, receiver, count);
-        show([result]);
-        all.push(result);
+        const contender =
+          name === 'postrider'
+            ? await startPostrider(names, port, values.binary)
+            : await startPostfix({
+                receiver: port,
+                smtp: await freePort(),
+                milter: await freePort(),
+              });
+        try {
+          const result = await measure(contender, receiver, count);
+          show([result]);
+          all.push(result);
+        } finally {
+          await contender.stop();
+        }
       } finally {
-        await contender.stop();
         receiver.stop();
       }
     }

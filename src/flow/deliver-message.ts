@@ -6,6 +6,7 @@
  * is in use is held; what is not is kept for its other recipients up to `KEPT_BYTES`. A message that can
  * not be made fails for this attempt only.
  */
+import { isAscii } from 'node:buffer';
 import { compose } from '../mail/compose.ts';
 import { DkimSigner } from '../mail/dkim.ts';
 import { normalizeLines } from '../mail/lines.ts';
@@ -196,6 +197,5 @@ function bodyBytes(body: Body): number {
 
 function hasNonAsciiHeader(bytes: Buffer): boolean {
   const end = bytes.indexOf('\r\n\r\n');
-  const header = end < 0 ? bytes : bytes.subarray(0, end);
-  return header.some((byte) => byte > 0x7f);
+  return !isAscii(end < 0 ? bytes : bytes.subarray(0, end));
 }

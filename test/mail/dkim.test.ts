@@ -141,6 +141,26 @@ test('the body hash does not depend on how the body is cut (mailauth #115)', () 
   }
 });
 
+test.each([
+  '',
+  '\r\n',
+  'x',
+  'x\r\n',
+  'x\r\n\r\n',
+  '\r\nx\r\n',
+  'a b\r\nc d\r\n',
+  'a  b\r\n',
+  'a\tb\r\n',
+  'a \r\nb\r\n',
+  'a\r\n b\r\n',
+  'a\r\n\r\nb\r\n',
+  ' \r\n',
+])('the body hash of %j is that of mailauth', (text) => {
+  const relaxed = new RelaxedHash('sha256');
+  relaxed.update(Buffer.from(text));
+  expect(bodyHash(Buffer.from(text))).toBe(relaxed.digest('base64'));
+});
+
 test('fields are canonicalised as mailauth does it', () => {
   for (const line of [
     'Subject: plain',
