@@ -165,6 +165,8 @@ async function refuseUnfit(
 /** Why `url` can not be an endpoint; null when it can. A resolver that fails is not held against it. */
 async function urlProblem(ctx: Context, url: string): Promise<string | null> {
   if (url.length > MAX_URL_LENGTH) return `the URL is longer than ${MAX_URL_LENGTH} characters`;
+  // The parser would drop them, and the URL that is shown would not be the one that is called.
+  if (/[\s\p{Cc}]/u.test(url)) return 'the URL contains white space or a control character';
   const target = parseTarget(url);
   if ('refused' in target) return target.refused;
   const admitted = parseNetworks(ctx.config.webhooks.allowNetworks);
