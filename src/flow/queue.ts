@@ -20,6 +20,7 @@ import { countAttempt } from './outcome-count.ts';
 import { AheadMarks } from './queue-ahead.ts';
 import { QueueFeed } from './queue-feed.ts';
 import { failByOperator } from './queue-operator.ts';
+import { endOfSuppressed } from './queue-suppressed.ts';
 import { Turns } from './queue-turns.ts';
 import { Waiting } from './queue-waiting.ts';
 import type { Destination } from './queue-waiting.ts';
@@ -251,12 +252,16 @@ export class Queue {
         return this.#isRunning;
       };
       const { found, lane } = claim;
-      const { outcome, signed } = await deliver(this.#tools, recipient, found, lane, mayBegin);
+      const end = await endOfSuppressed(this.#ctx, recipient);
+      const { outcome, signed } =
+        end === null
+          ? await deliver(this.#tools, recipient, found, lane, mayBegin)
+          : { outcome: null, signed: null };
       // A place that rests gives its turn back late: putting off a long line must not crowd out the rest.
       if (outcome?.kind === 'held') setTimeout(() => this.#leave(lane), HELD_PACE_MS);
       else this.#leave(lane);
       if (outcome === null) {
-        await this.#finish(giveBack(recipient, this.#ctx.clock.now()));
+        await this.#finish(end ?? giveBack(recipient, this.#ctx.clock.now()));
       } else {
         const message = signed?.message ?? (await this.#ctx.store.messageById(recipient.messageId));
         if (message === null) throw new Error('the message of a recipient is gone');

@@ -161,6 +161,34 @@ describe('States and transitions', () => {
     expect(again.json.status).toBe('suppressed');
   });
 
+  test('an address that is suppressed while mail for it waits is not mailed', async () => {
+    world.receiver.script.rcpt = () => '450 4.2.2 try later';
+    const id = await send({ to: ['quits@example.net', 'stays@example.net'] });
+    await shown(id, 'delivery_delayed');
+    for (const name of ['quits', 'stays']) {
+      const isDelay = ({ body }: HookCall): boolean =>
+        body.includes('delivery_delayed') && body.includes(`"recipient":"${name}@example.net"`);
+      await world.hook.calls.first(isDelay);
+    }
+    await ask({ path: '/suppressions', body: { email: 'Quits@example.net' } });
+    world.receiver.script.rcpt = () => null;
+    await world.appliance.json(['queue', 'retry', id]);
+    const { json } = await shown(id, 'delivered');
+    const ends = json.events
+      .slice(-2)
+      .map((event: { type: string; payload: string }) => [
+        event.type,
+        JSON.parse(event.payload).recipient,
+      ]);
+    expect(ends.toSorted()).toEqual([
+      ['email.delivered', 'stays@example.net'],
+      ['email.suppressed', 'quits@example.net'],
+    ]);
+    const mailed = world.receiver.messages.items.flatMap((message) => message.to);
+    expect(mailed).toContain('stays@example.net');
+    expect(mailed).not.toContain('quits@example.net');
+  });
+
   test('a verified domain says since when, and its records are verified', async () => {
     const { json } = await ask({ path: '/domains' });
     const [row] = json.data;

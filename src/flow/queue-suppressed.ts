@@ -1,0 +1,52 @@
+/**
+ * Recipients that were suppressed while their mail waited: left out, as at acceptance.
+ *
+ * Promises that a retry does not mail an address that has bounced, complained or unsubscribed in the
+ * meantime. Asks the store only about what has waited: acceptance has just looked for the rest. Never
+ * suppresses anybody itself. Fails as the store fails.
+ */
+import { idTime } from '../base/ids.ts';
+import type { Recipient } from '../store/rows.ts';
+import type { FinishAttempt } from '../store/store.ts';
+import type { Context } from './context.ts';
+import { newEvent } from './events.ts';
+
+/** What was accepted this long ago or less counts as just looked at, in milliseconds. */
+const FRESH_MS = 60_000;
+
+/** The end of a recipient that must not be mailed any more; null when it may be. */
+export async function endOfSuppressed(
+  ctx: Pick<Context, 'clock' | 'store'>,
+  recipient: Recipient,
+): Promise<FinishAttempt | null> {
+  const now = ctx.clock.now();
+  // `attempts` counts the one that is about to begin.
+  if (recipient.attempts <= 1 && now - idTime(recipient.id) <= FRESH_MS) return null;
+  const address = recipient.address.toLowerCase();
+  const found = await ctx.store.suppressed(recipient.accountId, [address]);
+  const suppression = found.get(address);
+  const message = suppression && (await ctx.store.messageById(recipient.messageId));
+  if (!suppression || !message) return null;
+  const { reason } = suppression;
+  const event = newEvent(ctx, {
+    message,
+    recipient,
+    type: 'email.suppressed',
+    occurredAt: now,
+    payload: { reason },
+    extra: null,
+  });
+  return {
+    recipientId: recipient.id,
+    messageId: recipient.messageId,
+    accountId: recipient.accountId,
+    now,
+    status: 'suppressed',
+    nextAttemptAt: null,
+    lastReason: `The recipient is suppressed (${reason}).`,
+    delayedAt: recipient.delayedAt,
+    attempt: null,
+    events: [event],
+    suppress: null,
+  };
+}
