@@ -2,8 +2,8 @@
  * Spam complaints (ARF, RFC 5965): the recipient is suppressed and the sender is told.
  *
  * Promises that a complaint names its recipient by something only that mail carries: a return path with
- * our HMAC, or the Message-ID of a message with a single recipient. A Feedback-ID names an account, not
- * a recipient, and anybody who ever got its mail can copy it: such a report is logged and suppresses nobody.
+ * our HMAC, or the Message-ID or Feedback-ID of a message with a single recipient. With several, whoever
+ * got one copy could complain in another's name: such a report is logged and suppresses nobody.
  */
 import { isId } from '../base/ids.ts';
 import type { ArfReport } from '../mail/arf.ts';
@@ -12,6 +12,7 @@ import type { FinishAttempt } from '../store/store.ts';
 import { unchanged } from './bounces.ts';
 import type { Context } from './context.ts';
 import { newEvent } from './events.ts';
+import { messageOfFeedbackId } from './feedback-id.ts';
 import { recipientOfAny } from './return-paths.ts';
 import { newSuppression } from './suppressions.ts';
 
@@ -23,11 +24,12 @@ export async function complainant(
 ): Promise<string | null> {
   const named = envelope ?? recipientOfAny(ctx, [report.returnPath, ...report.returnPaths]);
   if (named !== null) return named;
-  const messageId = ownMessageId(report.messageId, ctx.config.hostname);
+  const messageId =
+    ownMessageId(report.messageId, ctx.config.hostname) ??
+    messageOfFeedbackId(ctx, report.feedbackId);
   if (messageId === null) return null;
   const recipients = await ctx.store.recipients(messageId);
   const mailed = recipients.filter(({ status }) => status !== 'suppressed');
-  // With several, who got one copy could complain in another's name.
   return mailed.length === 1 ? (mailed[0]?.id ?? null) : null;
 }
 

@@ -9,10 +9,13 @@
 import { isAscii } from 'node:buffer';
 import { compose } from '../mail/compose.ts';
 import { DkimSigner } from '../mail/dkim.ts';
+import { writeField } from '../mail/headers.ts';
 import { normalizeLines } from '../mail/lines.ts';
+import { fieldValue, splitMime } from '../mail/mime-tree.ts';
 import type { Body, Message } from '../store/rows.ts';
 import type { NewMessage } from '../store/store.ts';
 import type { Context } from './context.ts';
+import { feedbackIdOf } from './feedback-id.ts';
 
 /** Ready messages without a user, kept for recipients that come soon. */
 const KEPT_BYTES = 32 * 1024 * 1024;
@@ -147,7 +150,7 @@ export class SignedMessages {
   }
 
   async #write(message: Message, body: Body): Promise<Buffer> {
-    if (body.raw !== null) return normalizeLines(Buffer.from(body.raw));
+    if (body.raw !== null) return this.#submitted(message, Buffer.from(body.raw));
     return compose({
       from: message.from,
       to: message.to,
@@ -160,9 +163,18 @@ export class SignedMessages {
       attachments: body.attachments,
       messageId: message.messageId,
       date: new Date(message.createdAt),
-      // Feedback loops (Gmail's among them) group complaints by these: customer, domain, then sender.
-      feedbackId: `${message.accountId}:${message.domainId ?? ''}:${this.#ctx.config.hostname}`,
+      feedbackId: feedbackIdOf(this.#ctx, message),
     });
+  }
+
+  /** Sound MIME is left alone; a Feedback-ID stands in front unless the sender brought one. */
+  #submitted(message: Message, raw: Buffer): Buffer {
+    const bytes = normalizeLines(raw);
+    if (fieldValue(bytes, splitMime(bytes), 'feedback-id') !== null) return bytes;
+    return Buffer.concat([
+      Buffer.from(writeField('Feedback-ID', feedbackIdOf(this.#ctx, message)), 'latin1'),
+      bytes,
+    ]);
   }
 
   /** Deleted domains too: what was accepted before is still signed with their key. */

@@ -1,5 +1,6 @@
 /** Port 25 by hand: what is let in, what is not, and that nothing forged or malformed moves anything. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { feedbackIdOf } from '../../src/flow/feedback-id.ts';
 import { encodeReturnPath } from '../../src/mail/return-path.ts';
 import { mailbox, draft } from '../flow/house.ts';
 import { openSmtpHouse, type SmtpHouse } from './house.ts';
@@ -231,6 +232,24 @@ describe('mail for abuse and postmaster', () => {
     }
     expect(await status(one.recipient.id)).toBe('complained');
     for (const { id } of several.recipients) expect(await status(id)).toBe('queued');
+  });
+
+  test('a complaint by Feedback-ID alone counts with our HMAC, where the message had one recipient', async () => {
+    const [one, other] = [await sentMail(), await sentMail()];
+    const client = await connected();
+    const complain = (feedbackId: string): Promise<unknown> =>
+      deliver(
+        client,
+        'abuse@mail.appliance.example',
+        arf('User-Agent: x', 'abuse', `Message-ID: <gone@x.example>\r\nFeedback-ID: ${feedbackId}`),
+      );
+    const real = feedbackIdOf(house.ctx, one.message);
+    await complain(
+      real.replace(one.message.id.replaceAll('-', ''), other.message.id.replaceAll('-', '')),
+    );
+    expect(await status(other.recipient.id)).not.toBe('complained');
+    await complain(real);
+    expect(await status(one.recipient.id)).toBe('complained');
   });
 
   test.each(['not-spam', 'auth-failure'])('%s is no complaint', async (type) => {
