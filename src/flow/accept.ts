@@ -69,8 +69,9 @@ export async function acceptEmails(
   queue: AcceptedSink,
   sender: Sender,
   drafts: (Draft | ApiError)[],
-  options: AcceptOptions,
+  asked: AcceptOptions,
 ): Promise<Acceptance> {
+  const options = { ...asked, idempotency: ofKind(sender, asked.idempotency) };
   // A repeated request is answered before anything can refuse it: its mail has long been taken.
   const replay = await findReplay(ctx, sender, options);
   if (replay !== null) return replay;
@@ -114,6 +115,15 @@ export async function acceptEmails(
   }
 }
 
+/** A sandbox answer must never stand for a live send: the kind of key is part of what was asked. */
+function ofKind(
+  { key }: Sender,
+  idempotency: AcceptOptions['idempotency'],
+): AcceptOptions['idempotency'] {
+  if (idempotency === null || !key.isTest) return idempotency;
+  return { ...idempotency, route: `${idempotency.route} (sandbox)` };
+}
+
 async function findReplay(
   ctx: Context,
   sender: Sender,
@@ -130,7 +140,7 @@ async function findReplay(
 function otherBody(): ApiError {
   return new ApiError(
     'idempotency_conflict',
-    'This idempotency key was used within 24 hours for a request with another route or body.',
+    'This idempotency key was used within 24 hours for a request with another route or body, or with a key of the other kind (live, test).',
   );
 }
 

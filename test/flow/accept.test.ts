@@ -280,6 +280,14 @@ describe('idempotency', () => {
     expect([again.isReplay, again.status, again.body]).toEqual([true, first.status, first.body]);
   });
 
+  test('a sandbox answer never stands for a live send', async () => {
+    const tester: Sender = { ...sender, key: { ...sender.key, isTest: true } };
+    expect((await accept(draft(), { idempotency }, tester)).isReplay).toBe(false);
+    expect((await accept(draft(), { idempotency }, tester)).isReplay).toBe(true);
+    const error = await refusal(accept(draft(), { idempotency }));
+    expect(error.code).toBe('idempotency_conflict');
+  });
+
   test('another body or route conflicts; another account does not; 24 hours later it is new', async () => {
     await accept(draft(), { idempotency });
     for (const change of [{ bodyHash: 'h2' }, { route: 'POST /emails/batch' }]) {
