@@ -6,6 +6,7 @@
  * `OperatorError` when the data directory or an address is in use.
  */
 import { createApi } from './api/app.ts';
+import { clientAddress, trustedProxies } from './api/client-address.ts';
 import { createHealth } from './api/health.ts';
 import { createUnsubscribe } from './api/unsubscribe.ts';
 import { closeContext, openContext } from './appliance-context.ts';
@@ -100,7 +101,10 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   const http = new HttpListener(
     config,
     api,
-    (request, peer) => health(request, peer) ?? unsubscribe(request) ?? dashboard(request, peer),
+    (request, peer) =>
+      health(request, peer) ??
+      unsubscribe(request) ??
+      dashboard(request, clientAddress(peer, request.headers, trustedProxies(config))),
   );
   await http.start();
   started.push(async () => {

@@ -10,7 +10,7 @@ import { isDiskLow } from '../flow/disk.ts';
 import { haltOf } from '../flow/halt.ts';
 import type { Vitals } from '../flow/vitals.ts';
 import { parseNetworks } from '../wire/networks.ts';
-import { clientAddress } from './client-address.ts';
+import { clientAddress, trustedProxies } from './client-address.ts';
 
 /** Answers requests for the watchers' paths; null for every other path. */
 export type Health = (request: Request, peer: string | null) => Promise<Response> | null;
@@ -19,9 +19,9 @@ const FORWARDED = ['x-forwarded-for', 'x-real-ip', 'forwarded', 'via'];
 
 export function createHealth(ctx: Context, vitals: Vitals): Health {
   const readers = parseNetworks(ctx.config.http.metricsNetworks);
-  const proxies = parseNetworks(ctx.config.http.trustedProxies);
   const isReader = (request: Request, peer: string | null): boolean => {
     if (peer === null) return false;
+    const proxies = trustedProxies(ctx.config);
     const isForwarded = FORWARDED.some((name) => request.headers.has(name));
     if (isForwarded && !proxies.has(peer)) return false;
     const client = clientAddress(peer, request.headers, proxies);

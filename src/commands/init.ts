@@ -36,8 +36,8 @@ async function runInit(call: Call): Promise<void> {
   const config = parseOrRefuse(text, file);
   refuseExisting(file, join(dataDir, 'mail.db'));
   mkdirSync(dirname(file), { recursive: true });
-  // The file may come to hold a relay's password.
-  writeFileSync(file, text, { mode: 0o640, flag: 'wx' });
+  // The file may come to hold a relay's password: for its owner alone, whatever group that is in.
+  writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
   try {
     const log = createLog(
       (line) => call.output.say(line),

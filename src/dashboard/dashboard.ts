@@ -15,8 +15,8 @@ import { Sessions } from './session.ts';
 import style from './style.css' with { type: 'text' };
 import type { Answer, Doors, PageAnswer, Visit } from './visit.ts';
 
-/** Answers requests at and below `/dashboard`; null for every other path. */
-export type Dashboard = (request: Request, peer: string | null) => Promise<Response> | null;
+/** Answers requests at and below `/dashboard`; null for every other path. `client`: the address it comes from. */
+export type Dashboard = (request: Request, client: string | null) => Promise<Response> | null;
 
 /** Longest form that is read, in bytes. */
 const MAX_FORM_BYTES = 65_536;

@@ -40,12 +40,11 @@ export class Sessions {
     const failures = this.#failures.get(peer);
     const isRecent = failures !== undefined && failures.until > now;
     if (isRecent && failures.count >= MAX_FAILURES) return 'slow_down';
-    if (!(await isAdminPassword(this.#ctx, password))) {
-      if (this.#failures.size >= MAX_PEERS) this.#failures.clear();
-      const count = isRecent ? failures.count + 1 : 1;
-      this.#failures.set(peer, { count, until: now + FAILURE_WINDOW_MS });
-      return 'wrong';
-    }
+    if (this.#failures.size >= MAX_PEERS) this.#failures.clear();
+    const count = isRecent ? failures.count + 1 : 1;
+    // Counted before it is checked: guesses made at once are slowed like those made one by one.
+    this.#failures.set(peer, { count, until: now + FAILURE_WINDOW_MS });
+    if (!(await isAdminPassword(this.#ctx, password))) return 'wrong';
     this.#failures.delete(peer);
     const expiresAt = now + SESSION_MS;
     const nonce = randomBytes(16).toString('base64url');

@@ -34,6 +34,7 @@ describe('init', () => {
     expect(made.admin_password.length).toBeGreaterThanOrEqual(16);
     expect(made.account_id).toMatch(/^[0-9a-f-]{36}$/);
     expect(statSync(made.data_dir).mode & 0o777).toBe(0o700);
+    expect(statSync(made.config).mode & 0o777).toBe(0o600);
     for (const name of readdirSync(made.data_dir)) {
       expect([name, statSync(join(made.data_dir, name)).mode & 0o077]).toEqual([name, 0]);
     }
