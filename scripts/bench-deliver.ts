@@ -180,11 +180,7 @@ async function main(): Promise<void> {
         const contender =
           name === 'postrider'
             ? await startPostrider(names, port, values.binary)
-            : await startPostfix({
-                receiver: port,
-                smtp: await freePort(),
-                milter: await freePort(),
-              });
+            : await startPostfix({ receiver: port, smtp: await freePort() });
         try {
           const result = await measure(contender, receiver, count);
           show([result]);
