@@ -7,64 +7,62 @@
 
 const MAX_LINE_LENGTH = 76;
 
-const [TAB, LF, CR, SPACE, DOT, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x2e, 0x3d];
-const FROM = [0x46, 0x72, 0x6f, 0x6d, SPACE];
-const HEX = Buffer.from('0123456789ABCDEF', 'latin1');
-/** 1 for every byte that may stand for itself. */
-const LITERAL = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte === TAB || (byte >= SPACE && byte < 0x7f && byte !== EQUALS) ? 1 : 0,
+const [TAB, SPACE, DOT, EQUALS, LETTER_F] = [0x09, 0x20, 0x2e, 0x3d, 0x46];
+/** `=XX` for every byte. */
+const ESCAPES = Array.from(
+  { length: 256 },
+  (_, byte) => `=${byte.toString(16).toUpperCase().padStart(2, '0')}`,
 );
 
 /**
- * Quoted-printable (section 6.7) of text whose lines end in CRLF; line ends stay line ends. Byte by byte
- * into one buffer: most mail goes through here, and a pattern a line cost three times as much.
+ * Quoted-printable (section 6.7) of text whose lines end in CRLF; line ends stay line ends. Escapes are made
+ * for the whole text at once and lines are only measured: most mail goes through here.
  */
 export function quotedPrintable(content: Buffer): string {
-  const out = Buffer.allocUnsafe(Math.ceil(content.length * 3.125) + 16);
-  let to = 0;
-  let column = 0;
-  for (let at = 0; at < content.length; at += 1) {
-    const byte = content[at] ?? 0;
-    if (byte === CR && content[at + 1] === LF) {
-      out[to++] = CR;
-      out[to++] = LF;
-      at += 1;
-      column = 0;
-      continue;
+  let text = content.toString('latin1');
+  text = /[^\t\r\n\x20-\x7e]/.test(text)
+    ? text.replace(/[^\t\r\n\x20-\x3c\x3e-\x7e]/g, escape)
+    : text.replaceAll('=', '=3D');
+  const stray = /\r(?!\n)|(?<!\r)\n/g;
+  if (stray.test(text)) text = text.replace(stray, escape);
+  const lines = text.split('\r\n');
+  for (let at = 0; at < lines.length; at += 1) lines[at] = foldLine(lines[at] ?? '');
+  return lines.join('\r\n');
+}
+
+/** One escaped line in pieces of at most 76 characters, the soft line end included. */
+function foldLine(escaped: string): string {
+  let line = escaped;
+  const last = line.charCodeAt(line.length - 1);
+  // White space at the end of a line would be lost on the way.
+  if (last === SPACE || last === TAB) line = line.slice(0, -1) + (ESCAPES[last] ?? '');
+  // Two characters are kept free for an escape at the start.
+  if (line.length <= MAX_LINE_LENGTH - 2) return hideStart(line);
+  const pieces: string[] = [];
+  for (let at = 0; at < line.length;) {
+    let end = line.length;
+    if (end - at > MAX_LINE_LENGTH - 2) {
+      end = at + MAX_LINE_LENGTH - 4;
+      // An escape of three characters stays whole.
+      if (line.charCodeAt(end - 1) === EQUALS) end -= 1;
+      else if (line.charCodeAt(end - 2) === EQUALS) end -= 2;
     }
-    const isLast = isLineEnd(content, at + 1);
-    // White space at the end of a line would be lost on the way.
-    let isLiteral = LITERAL[byte] === 1 && !(isLast && (byte === SPACE || byte === TAB));
-    const width = isLiteral ? 1 : 3;
-    if (column + width > (isLast ? MAX_LINE_LENGTH : MAX_LINE_LENGTH - 1)) {
-      out[to++] = EQUALS;
-      out[to++] = CR;
-      out[to++] = LF;
-      column = 0;
-    }
-    if (column === 0 && isChanged(content, at, isLast)) isLiteral = false;
-    if (isLiteral) {
-      out[to++] = byte;
-      column += 1;
-    } else {
-      out[to++] = EQUALS;
-      out[to++] = HEX[byte >> 4] ?? 0;
-      out[to++] = HEX[byte & 15] ?? 0;
-      column += 3;
-    }
+    pieces.push(hideStart(line.slice(at, end)));
+    at = end;
   }
-  return out.toString('latin1', 0, to);
+  return pieces.join('=\r\n');
 }
 
-function isLineEnd(content: Buffer, at: number): boolean {
-  return at >= content.length || (content[at] === CR && content[at + 1] === LF);
+/** The first character of what some servers would change, escaped. */
+function hideStart(line: string): string {
+  const first = line.charCodeAt(0);
+  const isChanged =
+    first === DOT ? line.length === 1 : first === LETTER_F && line.startsWith('From ');
+  return isChanged ? (ESCAPES[first] ?? '') + line.slice(1) : line;
 }
 
-/** Whether some servers would change a line that begins here. */
-function isChanged(content: Buffer, at: number, isLast: boolean): boolean {
-  const byte = content[at];
-  if (byte === DOT) return isLast;
-  return byte === FROM[0] && FROM.every((expected, place) => content[at + place] === expected);
+function escape(character: string): string {
+  return ESCAPES[character.charCodeAt(0)] ?? '';
 }
 
 /** Base64 (section 6.8) in lines. */

@@ -5,10 +5,11 @@
  * take for a line end (SMTP smuggling), are refused, never repaired, because the message is signed.
  */
 
+import { isAscii } from 'node:buffer';
+
 const CR = 13;
 const LF = 10;
 const DOT = 46;
-const EIGHT_BIT = 0x80;
 
 export interface MessageFacts {
   /** Whether every CR is followed by LF and every LF preceded by CR. */
@@ -19,26 +20,20 @@ export interface MessageFacts {
   dots: number[];
 }
 
-/** One pass over the bytes. */
+/** Looks for line ends by the runtime's own search: a loop over the bytes costs several times as much. */
 export function inspectMessage(bytes: Uint8Array): MessageFacts {
-  const dots: number[] = [];
-  let union = 0;
-  let before = LF;
+  const dots: number[] = bytes[0] === DOT ? [0] : [];
   let isClean = true;
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i] as number;
-    union |= byte;
-    if (byte === LF) {
-      if (before !== CR) isClean = false;
-    } else if (before === CR) {
-      isClean = false;
-    } else if (byte === DOT && before === LF) {
-      dots.push(i);
-    }
-    before = byte;
+  let lineEnds = 0;
+  for (let lf = bytes.indexOf(LF); lf >= 0; lf = bytes.indexOf(LF, lf + 1)) {
+    if (bytes[lf - 1] !== CR) isClean = false;
+    if (bytes[lf + 1] === DOT) dots.push(lf + 1);
+    lineEnds += 1;
   }
-  if (before === CR) isClean = false;
-  return { isClean, hasEightBit: (union & EIGHT_BIT) !== 0, dots };
+  let returns = 0;
+  for (let cr = bytes.indexOf(CR); cr >= 0; cr = bytes.indexOf(CR, cr + 1)) returns += 1;
+  // Every LF has its CR: then equal numbers mean that no CR stands alone.
+  return { isClean: isClean && returns === lineEnds, hasEightBit: !isAscii(bytes), dots };
 }
 
 /** The body of DATA: dots doubled, the final dot on a line of its own. `message` must be clean. */
