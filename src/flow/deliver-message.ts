@@ -7,8 +7,9 @@
  * not be made fails for this attempt only.
  */
 import { isAscii } from 'node:buffer';
-import { compose } from '../mail/compose.ts';
-import { DkimSigner } from '../mail/dkim.ts';
+import type { ComposeInput } from '../mail/compose.ts';
+import { MessageSigner } from '../mail/signing.ts';
+import type { Content } from '../mail/signed-message.ts';
 import { writeField } from '../mail/headers.ts';
 import { normalizeLines } from '../mail/lines.ts';
 import { fieldValue, splitMime } from '../mail/mime-tree.ts';
@@ -48,7 +49,7 @@ export class SignedMessages {
   readonly #ctx: Context;
   readonly #entries = new Map<string, Entry>();
   readonly #fresh = new Map<string, { message: Message; body: Body; bytes: number }>();
-  readonly #signers = new Map<string, Promise<{ name: string; signer: DkimSigner }>>();
+  readonly #signers = new Map<string, Promise<{ name: string; signer: MessageSigner }>>();
   #keptBytes = 0;
   #freshBytes = 0;
   #bytesInUse = 0;
@@ -122,17 +123,9 @@ export class SignedMessages {
     const content = this.#takeFresh(messageId) ?? (await this.#read(messageId));
     const { message, body } = content;
     if (message.domainId === null) throw new Error('the message has no sending domain');
-    const [bytes, { name, signer }] = await Promise.all([
-      this.#write(message, body),
-      this.#signer(message.domainId),
-    ]);
-    const signature = await signer.sign(bytes);
-    return {
-      message,
-      bytes: Buffer.concat([Buffer.from(signature, 'utf8'), bytes]),
-      domain: name,
-      needsSmtpUtf8: hasNonAsciiHeader(bytes),
-    };
+    const { name, signer } = await this.#signer(message.domainId);
+    const bytes = await signer.sign(this.#content(message, body));
+    return { message, bytes, domain: name, needsSmtpUtf8: hasNonAsciiHeader(bytes) };
   }
 
   #takeFresh(messageId: string): { message: Message; body: Body } | null {
@@ -149,9 +142,11 @@ export class SignedMessages {
     return content;
   }
 
-  async #write(message: Message, body: Body): Promise<Buffer> {
-    if (body.raw !== null) return this.#submitted(message, Buffer.from(body.raw));
-    return compose({
+  #content(message: Message, body: Body): Content {
+    if (body.raw !== null) {
+      return { kind: 'whole', bytes: this.#submitted(message, Buffer.from(body.raw)) };
+    }
+    const input: ComposeInput = {
       from: message.from,
       to: message.to,
       cc: message.cc,
@@ -164,7 +159,8 @@ export class SignedMessages {
       messageId: message.messageId,
       date: new Date(message.createdAt),
       feedbackId: feedbackIdOf(this.#ctx, message),
-    });
+    };
+    return { kind: 'parts', input };
   }
 
   /** Sound MIME is left alone; a Feedback-ID stands in front unless the sender brought one. */
@@ -178,7 +174,7 @@ export class SignedMessages {
   }
 
   /** Deleted domains too: what was accepted before is still signed with their key. */
-  #signer(domainId: string): Promise<{ name: string; signer: DkimSigner }> {
+  #signer(domainId: string): Promise<{ name: string; signer: MessageSigner }> {
     const known = this.#signers.get(domainId);
     if (known !== undefined) return known;
     if (this.#signers.size >= KEPT_SIGNERS) this.#signers.clear();
@@ -188,11 +184,11 @@ export class SignedMessages {
     return made;
   }
 
-  async #makeSigner(domainId: string): Promise<{ name: string; signer: DkimSigner }> {
+  async #makeSigner(domainId: string): Promise<{ name: string; signer: MessageSigner }> {
     const domain = await this.#ctx.store.domainForSigning(domainId);
     if (domain === null) throw new Error('the sending domain is gone');
     const privateKeyPem = this.#ctx.secrets.open(domain.sealedDkimKey, `dkim:${domain.id}`);
-    const signer = new DkimSigner({
+    const signer = new MessageSigner({
       domain: domain.name,
       selector: domain.selector,
       privateKeyPem,

@@ -78,8 +78,11 @@ export class DkimSigner {
   readonly #selector: string;
   readonly #key: RsaKey;
 
-  /** Throws when the key is no RSA key, or domain or selector could break out of their tags. */
-  constructor(identity: DkimIdentity) {
+  /**
+   * Throws when the key is no RSA key, or domain or selector could break out of their tags. `mayWait`:
+   * signing may hold up the calling thread, and is quicker.
+   */
+  constructor(identity: DkimIdentity, mayWait = false) {
     for (const name of [identity.domain, identity.selector]) {
       if (!/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(name)) {
         throw new Error(`not a DKIM domain or selector: ${JSON.stringify(name)}`);
@@ -87,7 +90,12 @@ export class DkimSigner {
     }
     this.#domain = identity.domain;
     this.#selector = identity.selector;
-    this.#key = new RsaKey(identity.privateKeyPem);
+    this.#key = new RsaKey(identity.privateKeyPem, mayWait);
+  }
+
+  /** Gives back what the key holds outside of JavaScript. Do not sign afterwards. */
+  free(): void {
+    this.#key.free();
   }
 
   /**

@@ -1,0 +1,22 @@
+/**
+ * A message as it leaves: composed, and its signature in front.
+ *
+ * Promises signed bytes or a throw. The one place where both come together, for the main thread and for
+ * the signing thread alike.
+ */
+import { compose } from './compose.ts';
+import type { ComposeInput } from './compose.ts';
+import type { DkimSigner } from './dkim.ts';
+
+/** Parts to compose, or a whole message that is CRLF-clean already. */
+export type Content = { kind: 'parts'; input: ComposeInput } | { kind: 'whole'; bytes: Uint8Array };
+
+/** The whole message, DKIM-Signature first. Throws when it can not be composed or signed. */
+export async function writeSigned(content: Content, signer: DkimSigner): Promise<Buffer> {
+  const bytes =
+    content.kind === 'parts'
+      ? await compose(content.input)
+      : Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength);
+  const signature = await signer.sign(bytes);
+  return Buffer.concat([Buffer.from(signature, 'latin1'), bytes]);
+}
