@@ -2,7 +2,7 @@
  * Postrider as a contender: the compiled binary with a data directory of its own, direct delivery, mail
  * over the HTTP API on kept connections.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Names } from '../test/rig/names.ts';
@@ -50,6 +50,7 @@ rate_per_second = 100000
   for (const { type, name, value } of records) names.set(name, type, [value]);
   await command('domain', 'verify', SENDER_DOMAIN);
   const child = Bun.spawn([program, 'serve', '--json', '--config', configFile], {
+    env: { ...process.env, ...unitEnvironment() },
     stdout: 'pipe',
     stderr: Bun.file(join(folder, 'serve.log')),
   });
@@ -65,6 +66,13 @@ rate_per_second = 100000
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** What the systemd unit sets for the server. */
+function unitEnvironment(): Record<string, string> {
+  const unit = readFileSync(join(import.meta.dir, '../packaging/postrider.service'), 'utf8');
+  const lines = unit.matchAll(/^Environment=(\w+)=(\S*)$/gm);
+  return Object.fromEntries(Array.from(lines, ([, name = '', value = '']) => [name, value]));
 }
 
 /** HTTP/1.1 by hand on one kept connection: the generator must cost little. */
