@@ -46,6 +46,13 @@ export class AheadMarks {
     return now < (recipient.nextAttemptAt ?? 0) - MARGIN_MS ? recipient : null;
   }
 
+  /** Every mark that was not used, and forgets them: what is left when the process ends. */
+  takeAll(): Recipient[] {
+    const left = [...this.#marked.values()];
+    this.#marked.clear();
+    return left;
+  }
+
   /** Something else may have ended recipients: each is asked for again. */
   forget(): void {
     this.#marked.clear();

@@ -123,6 +123,9 @@ export class Queue {
     await ended;
     clearTimeout(force);
     this.#tools.policyAgent.destroy();
+    // Marked by their acceptance, but their turn never came: due at once for the next process.
+    const now = this.#ctx.clock.now();
+    await Promise.all(this.#ahead.takeAll().map((left) => this.#finish(giveBack(left, now))));
     await this.#tools.sessions.stop();
     await this.#ctx.store.releaseLeases(this.#owner, this.#ctx.clock.now());
   }
