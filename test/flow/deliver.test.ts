@@ -153,6 +153,14 @@ test('a provider’s 421 slows that provider only, with its hint, and it recover
   expect(held?.recipient.lastReason).toContain('Gmail is given less until');
   expect(held?.attempts[0]).toMatchObject({ outcome: 'deferred', stage: 'held', host: null });
   expect(held?.events.map((event) => event.type)).toEqual(['email.delivery_delayed']);
+  // Not before the minute's rest is over, and a quarter of it later: not all at once.
+  expect(held?.recipient.nextAttemptAt).toBe(rig.clock.now() + 75_000);
+  // What rests is not even signed: its key being gone does not show yet.
+  const unsignable = await rig.accept(['eve@gmail.test']);
+  unsignable.message.domainId = 'gone';
+  rig.queue.offerAccepted([unsignable]);
+  const [eve] = await rig.attempted(unsignable.message.id, 1);
+  expect(eve?.attempts[0]?.stage).toBe('held');
   const other = await rig.send(['cat@example.com']);
   const [fine] = await rig.attempted(other.id, 1);
   expect(fine?.recipient.status).toBe('delivered');

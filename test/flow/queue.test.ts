@@ -205,6 +205,18 @@ describe('a session', () => {
     expect(again?.recipient.status).toBe('delivered');
   });
 
+  test('that was kept and is found closed costs no attempt', async () => {
+    const { rig, mx } = await start();
+    const first = await rig.send(['ann@example.com']);
+    await rig.attempted(first.id, 1);
+    let drops = 1;
+    mx.script.mail = () => (drops-- > 0 ? 'drop' : null);
+    const second = await rig.send(['bob@example.com']);
+    const [settled] = await rig.attempted(second.id, 1);
+    expect(settled?.recipient.status).toBe('delivered');
+    expect(mx.messages.items.map((m) => m.connection)).toEqual([1, 2]);
+  });
+
   test('carries messages for several domains with the same host', async () => {
     const { rig, mx } = await start();
     rig.names.set('other.example', 'MX', ['10 mx.example.com']);
