@@ -179,16 +179,19 @@ export class WebhookDispatcher implements EndpointWatcher {
   }
 
   async #attempt(call: Call): Promise<void> {
+    let isOvertaken = false;
     try {
       const beganAt = this.#ctx.clock.now();
       const result = await this.#postInTurn(call);
-      if (result !== null) await this.#finish(call, result, beganAt);
+      if (result !== null) isOvertaken = await this.#finish(call, result, beganAt);
     } catch (error) {
       // The lease ends by itself; then the call is tried again under the same id.
       this.#reportFault('finish', error);
     } finally {
       this.#release(call);
-      this.#pumpSoon();
+      // Replayed while it was in flight: it was known then, and so not taken a second time.
+      if (isOvertaken) this.#lookSoon();
+      else this.#pumpSoon();
     }
   }
 
@@ -208,7 +211,8 @@ export class WebhookDispatcher implements EndpointWatcher {
     }
   }
 
-  async #finish(call: Call, result: PostResult, createdAt: number): Promise<void> {
+  /** Whether the call was opened anew in the meantime. */
+  async #finish(call: Call, result: PostResult, createdAt: number): Promise<boolean> {
     const { clock, store, log, metrics } = this.#ctx;
     const now = clock.now();
     metrics.callSeconds.observe(result.durationMs / 1000, { result: wordFor(result) });
@@ -223,13 +227,14 @@ export class WebhookDispatcher implements EndpointWatcher {
       createdAt,
     };
     const end = { call, attempt, status, nextAttemptAt, disableAfter: DISABLE_AFTER };
-    const { endpointStatus } = await store.finishCall(end);
+    const { endpointStatus, isOvertaken } = await store.finishCall(end);
     if (endpointStatus === 'disabled') {
       this.#lanes.drop(call.endpointId);
       log.warn('webhook_endpoint_disabled', { endpoint: call.endpointId, reason: attempt.error });
     } else if (nextAttemptAt !== null) {
       this.#wakeAt(nextAttemptAt);
     }
+    return isOvertaken;
   }
 
   #release(ref: { id: string; endpointId: string }): void {

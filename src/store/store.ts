@@ -281,7 +281,8 @@ export interface Store {
   beginCalls(
     calls: { id: string; owner: string; leaseUntil: number; nextAttemptAt: number }[],
   ): Promise<Call[]>;
-  finishCall(result: FinishCall): Promise<{ endpointStatus: EndpointStatus }>;
+  /** Records the attempt. `isOvertaken`: the call was opened anew or ended meanwhile, and was left so. */
+  finishCall(result: FinishCall): Promise<{ endpointStatus: EndpointStatus; isOvertaken: boolean }>;
   recordTestCall(attempt: CallAttempt): Promise<void>;
   callAttempts(endpointId: string, page: Page): Promise<PageOf<CallAttempt>>;
   /** Opens calls again for one event or for all failed or missed since a time; same event id. */

@@ -59,9 +59,10 @@ export function callWrites(db: Database, events: EventWriter): CallWrites {
       " (SELECT 1 FROM endpoints WHERE endpoints.id = calls.endpoint_id AND endpoints.status = 'active')",
   );
   const call = db.prepare<CallRow, [string]>(SELECT_CALL + ' WHERE calls.id = ?');
+  // A replay asked for meanwhile has set `attempts` to 0: that call is still to come.
   const finishCall = db.prepare(
     'UPDATE calls SET status = ?, next_attempt_at = ?, owner = NULL, lease_until = NULL' +
-      " WHERE id = ? AND status = 'open'",
+      " WHERE id = ? AND status = 'open' AND attempts = ?",
   );
   const addAttempt = db.prepare(
     'INSERT INTO call_attempts (endpoint_id, id, call_id, event_type, message_id, attempt,' +
@@ -155,18 +156,20 @@ export function callWrites(db: Database, events: EventWriter): CallWrites {
     finishCall(result) {
       const { endpointId } = result.call;
       recordAttempt(result.attempt);
-      finishCall.run(result.status, result.nextAttemptAt, result.call.id);
+      const { id, attempts } = result.call;
+      const { changes } = finishCall.run(result.status, result.nextAttemptAt, id, attempts);
+      const isOvertaken = changes === 0;
       const health = healthOf.get(endpointId);
       if (health === null) throw new Error(`no endpoint ${endpointId}`);
       if (result.attempt.ok) {
         if (health.failureCount !== 0) succeeded.run(endpointId);
-        return { endpointStatus: health.status };
+        return { endpointStatus: health.status, isOvertaken };
       }
       const failures = health.failureCount + 1;
       const status = failures >= result.disableAfter ? 'disabled' : health.status;
       failed.run(failures, result.attempt.createdAt, status, endpointId);
       if (status !== health.status) events.forget();
-      return { endpointStatus: status };
+      return { endpointStatus: status, isOvertaken };
     },
     recordTestCall: recordAttempt,
     replayCalls(accountId, endpointId, what, now) {

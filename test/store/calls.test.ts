@@ -68,7 +68,8 @@ describe('calls', () => {
       expect(call).toMatchObject({ eventId, attempts: 1, status: 'open' });
       expect(await beginAll(store, 'another')).toEqual([]);
       const result = finished(call, true);
-      expect(await store.finishCall(result)).toEqual({ endpointStatus: 'active' });
+      const end = { endpointStatus: 'active', isOvertaken: false } as const;
+      expect(await store.finishCall(result)).toEqual(end);
       expect(await store.callsDue(Date.now(), Date.now() + 1e9, 10, [])).toEqual([]);
       const page = { limit: 10, after: null, before: null };
       expect((await store.callAttempts(endpoint.id, page)).rows).toEqual([result.attempt]);

@@ -1,0 +1,39 @@
+/**
+ * A replay asked for while the same call was in flight: the end of that attempt once swallowed it.
+ */
+import { expect, test } from 'bun:test';
+
+import { replayCalls } from '../../src/flow/webhooks.ts';
+import { startWebhookRig } from '../flow/webhook-rig.ts';
+import { type HookAnswer, startHook } from '../rig/hook.ts';
+
+for (const status of [200, 500, 410]) {
+  test(`a call replayed while its attempt is about to end with ${status} is made once more`, async () => {
+    const rig = await startWebhookRig();
+    const hook = await startHook();
+    const { endpoint } = await rig.endpoint(hook.url);
+    const held = Promise.withResolvers<HookAnswer>();
+    hook.script.answer = (call) =>
+      hook.calls.items.some((before) => before.body === call.body) ? { status: 200 } : held.promise;
+    const [event] = await rig.happen(1);
+    if (event === undefined) throw new Error('no event');
+    await hook.calls.atLeast(1);
+
+    const { ctx, dispatcher, accountId } = rig;
+    const what = { eventId: event.id };
+    expect(await replayCalls(ctx, dispatcher, accountId, endpoint.id, what)).toBe(1);
+    held.resolve({ status });
+
+    const calls = await hook.calls.atLeast(2);
+    expect(calls.map((call) => call.headers['webhook-id'])).toEqual([event.id, event.id]);
+    const ended = await rig.ended.atLeast(2);
+    expect(ended.map((end) => [end.attempt.statusCode, end.status])).toEqual([
+      [status, status === 200 ? 'done' : status === 500 ? 'open' : 'failed'],
+      [200, 'done'],
+    ]);
+    // Made once more, not for ever: nothing of it is open.
+    expect(await ctx.store.nextCallDue(0)).toBeNull();
+    await rig.stop();
+    await hook.stop();
+  });
+}
