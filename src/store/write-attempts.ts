@@ -24,6 +24,9 @@ const WORSE: Partial<Record<MessageStatus, ReadonlySet<MessageStatus>>> = {
   failed: new Set(['complained']),
 };
 
+/** What a message shows a reason for. */
+const REASONED: ReadonlySet<MessageStatus> = new Set(['bounced', 'failed', 'suppressed']);
+
 interface State {
   status: MessageStatus;
   nextAttemptAt: number | null;
@@ -61,8 +64,11 @@ export function attemptWrites(
     'SELECT status, created_at AS createdAt FROM messages WHERE id = ?',
   );
   const setMessage = db.prepare(
-    'UPDATE messages SET status = ?, updated_at = ?, failure_reason = COALESCE(?, failure_reason)' +
-      ' WHERE id = ?',
+    'UPDATE messages SET status = ?, updated_at = ?, failure_reason = ? WHERE id = ?',
+  );
+  const reasonOf = db.prepare<{ reason: string | null }, [string, MessageStatus]>(
+    'SELECT last_reason AS reason FROM recipients WHERE message_id = ? AND status = ?' +
+      ' ORDER BY updated_at DESC LIMIT 1',
   );
   // The inner SELECT reads the index alone: few of many waiting recipients are under a lease.
   const RELEASE =
@@ -125,8 +131,9 @@ export function attemptWrites(
       isOpen,
       result.status,
     );
-    const isFailure = status === 'bounced' || status === 'failed';
-    const reason = isFailure && status === result.status ? result.lastReason : null;
+    // Of the recipient that decides the status, and only while that status is a failure.
+    const isFailure = REASONED.has(status);
+    const reason = isFailure ? (reasonOf.get(result.messageId, status)?.reason ?? null) : null;
     setMessage.run(status, result.now, reason, result.messageId);
     if (status !== before.status) {
       counts.note(result.accountId, before.createdAt, before.status, -1);

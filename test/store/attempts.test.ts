@@ -106,6 +106,32 @@ describe('finish', () => {
       expect([counts.queued, counts.bounced]).toEqual([0, 1]);
     }));
 
+  test('the reason is that of the status shown, and there is none while it is no failure', () =>
+    withStore(async (store, account) => {
+      const to = ['a@example.org', 'b@example.org', 'c@example.org', 'd@example.org'];
+      const sent = await accepted(store, newMessage(account.id, {}, to));
+      const steps: [place: number, status: MessageStatus, reason: string, shown: string | null][] =
+        [
+          [0, 'bounced', '550 5.1.1 who?', '550 5.1.1 who?'],
+          [1, 'delivery_delayed', '450 4.2.0 later', null],
+          [2, 'failed', 'no such domain', 'no such domain'],
+          [3, 'delivered', '250 ok', null],
+          // The last one ends, and the worst of all is shown: the one that bounced.
+          [1, 'delivered', '250 ok', '550 5.1.1 who?'],
+        ];
+      for (const [place, status, lastReason, shown] of steps) {
+        const recipient = recipientOf(sent, place);
+        const nextAttemptAt = status === 'delivery_delayed' ? Date.now() + 60_000 : null;
+        const change = { status, lastReason, nextAttemptAt, attempt: null };
+        await store.finish(finishOf(sent, recipient, change));
+        const message = await store.message(account.id, sent.message.id);
+        expect([message?.status, message?.failureReason]).toEqual([
+          place === 1 && nextAttemptAt === null ? 'bounced' : status,
+          shown,
+        ]);
+      }
+    }));
+
   test('while one recipient waits the message shows its newest event, then the worst of all', () =>
     withStore(async (store, account) => {
       const to = ['a@example.org', 'b@example.org', 'c@example.org'];
