@@ -7,11 +7,13 @@
 import { ApiError, OperatorError } from './base/errors.ts';
 import { Call, EXIT_USAGE, UsageError } from './commands/command.ts';
 import type { Command, Group } from './commands/command.ts';
+import { paragraph } from './commands/layout.ts';
 import { COMMANDS } from './commands/list.ts';
 import { terminal } from './commands/output.ts';
 
-const COMMON = `Every command takes --config FILE (default: $POSTRIDER_CONFIG, then /etc/postrider/postrider.toml),
---json for one JSON value on standard output, and --help.`;
+const COMMON = `Every command takes --config FILE (default: $POSTRIDER_CONFIG, then
+/etc/postrider/postrider.toml), --json for one JSON value on standard output,
+and --help.`;
 
 /** Runs `args` (without the program's name) and gives the exit code. */
 async function main(args: string[]): Promise<number> {
@@ -76,9 +78,12 @@ function helpOf(name: string, group: Group): string {
 }
 
 function synopses(name: string, group: Group): string[] {
-  return Object.values(group).map(
-    (command) => `  postrider ${`${name} ${command.synopsis}`.trimEnd()}\n      ${command.does}`,
-  );
+  return Object.values(group).map(({ synopsis, does }) => {
+    // What stands in brackets stays on one line.
+    const bound = synopsis.replaceAll(/\[.*?\]/g, (flag) => flag.replaceAll(' ', '\u00a0'));
+    const call = paragraph(`${name} ${bound}`.trimEnd(), 12).replaceAll('\u00a0', ' ');
+    return `  postrider ${call}\n      ${paragraph(does, 6)}`;
+  });
 }
 
 // A worker of a store that failed to open must not keep the process.

@@ -1,8 +1,8 @@
 /** `account`: the tenants of this appliance. */
 import type { Account } from '../store/rows.ts';
 import type { Call, Command, Group } from './command.ts';
+import { fields, table, when } from './layout.ts';
 import { operate } from './operate.ts';
-import { fields, table, when } from './output.ts';
 
 function shape(account: Account): Record<string, unknown> {
   const { id, name, plan, status } = account;
@@ -55,8 +55,12 @@ export const account: Group = {
     does: 'All accounts.',
     async run(call) {
       const all = (await operate(call, 'account.list', {})) as Account[];
-      const rows = all.map((one) => [one.name, one.plan, one.status, when(one.createdAt), one.id]);
-      const headings = ['NAME', 'PLAN', 'STATUS', 'CREATED (UTC)', 'ID'];
+      const rows = all.map((one) => [
+        [one.name, one.plan, one.status],
+        [one.id, when(one.createdAt)],
+        [one.statusReason ?? ''],
+      ]);
+      const headings = [['NAME', 'PLAN', 'STATUS'], ['ID', 'CREATED (UTC)'], ['REASON']];
       call.print(all.map(shape), table(headings, rows, 'There is no account.'));
     },
   },

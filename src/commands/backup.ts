@@ -5,8 +5,8 @@ import { systemClock } from '../base/clock.ts';
 import type { BackupReport } from '../store/backup.ts';
 import { restoreBackup } from '../store/restore.ts';
 import type { Command } from './command.ts';
+import { fields } from './layout.ts';
 import { operate } from './operate.ts';
-import { fields } from './output.ts';
 import { becomeOwner } from './owner.ts';
 
 export const backup: Command = {

@@ -4,6 +4,7 @@ import type { Finding, Level } from '../flow/doctor-finding.ts';
 import { examine } from '../flow/doctor.ts';
 import { createResolver } from '../wire/dns.ts';
 import type { Command } from './command.ts';
+import { paragraph } from './layout.ts';
 
 const MARKS: Readonly<Record<Level, string>> = {
   ok: '  ok       ',
@@ -36,7 +37,9 @@ export const doctor: Command = {
   },
 };
 
+const INDENT = 12;
+
 function line({ level, check, summary, advice }: Finding): string {
-  const head = `${MARKS[level]} ${check}: ${summary}`;
-  return advice === null ? head : `${head}\n             ${advice}`;
+  const head = `${MARKS[level]} ${paragraph(`${check}: ${summary}`, INDENT)}`;
+  return advice === null ? head : `${head}\n${' '.repeat(INDENT)}${paragraph(advice, INDENT)}`;
 }

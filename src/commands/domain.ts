@@ -5,8 +5,8 @@ import type { PublicDomain } from '../control/domains.ts';
 import type { DnsRecord } from '../flow/domain-records.ts';
 import type { DomainVerification } from '../flow/domains.ts';
 import type { Call, Group } from './command.ts';
+import { paragraph, table, when } from './layout.ts';
 import { operate } from './operate.ts';
-import { table, when } from './output.ts';
 
 interface WithRecords {
   domain: PublicDomain;
@@ -18,13 +18,13 @@ const chosen = (call: Call): Record<string, unknown> => ({
   account: call.flag('account'),
 });
 
-/** One record a block: a DKIM value is far longer than a line. */
+/** One record a block; name and value stand whole, to be copied: a DKIM value is far longer than a line. */
 function showRecords(records: (DnsRecord & { found?: boolean; reason?: string | null })[]): string {
   const blocks = records.map((record) => {
     const need = record.required ? 'required' : 'recommended';
-    const lines = [`${record.record} (${need}, ${record.status}): ${record.purpose}`];
+    const lines = [`${record.record}, ${need}, ${record.status}`, `  ${record.purpose}`];
     lines.push(`  ${record.type} ${record.name}`, `  ${record.value}`);
-    if (typeof record.reason === 'string') lines.push(`  ${record.reason}`);
+    if (typeof record.reason === 'string') lines.push(`  ${paragraph(record.reason, 2)}`);
     return lines.join('\n');
   });
   return blocks.join('\n\n');
@@ -54,13 +54,13 @@ export const domain: Group = {
       const args = { account: call.flag('account') };
       const all = (await operate(call, 'domain.list', args)) as Owned<PublicDomain>[];
       const rows = all.map((one) => [
-        one.name,
-        one.account,
-        one.status,
-        when(one.lastCheckedAt),
-        one.id,
+        [one.name, one.account, one.status],
+        [one.id, when(one.lastCheckedAt)],
       ]);
-      const headings = ['NAME', 'ACCOUNT', 'STATUS', 'LAST CHECKED (UTC)', 'ID'];
+      const headings = [
+        ['NAME', 'ACCOUNT', 'STATUS'],
+        ['ID', 'LAST CHECKED (UTC)'],
+      ];
       const config = call.config();
       const listed = all.map((one) => ({ ...domainSummary(one, config), account: one.account }));
       call.print(listed, table(headings, rows, 'There is no domain.'));

@@ -17,7 +17,7 @@ import { createAccount } from '../flow/accounts.ts';
 import { resetAdminPassword } from '../flow/admin.ts';
 import { createKey } from '../flow/keys.ts';
 import { type Call, type Command, UsageError } from './command.ts';
-import { fields } from './output.ts';
+import { fields } from './layout.ts';
 
 const DEFAULT_DATA_DIR = '/var/lib/postrider';
 
@@ -102,6 +102,6 @@ function report(call: Call, made: Made): void {
   ]);
   call.print(
     made,
-    `${shown}\n\nPassword and key are not shown again. Next: postrider serve --config ${made.config}`,
+    `${shown}\n\nPassword and key are not shown again.\nNext: postrider serve --config ${made.config}`,
   );
 }

@@ -3,8 +3,8 @@ import { apiKey, createdApiKey } from '../api/shapes/key-answers.ts';
 import type { Owned } from '../control/accounts.ts';
 import type { Key } from '../store/rows.ts';
 import { type Group, UsageError } from './command.ts';
+import { table, when } from './layout.ts';
 import { operate } from './operate.ts';
-import { table, when } from './output.ts';
 
 export const key: Group = {
   create: {
@@ -33,15 +33,13 @@ export const key: Group = {
       const args = { account: call.flag('account') };
       const keys = (await operate(call, 'key.list', args)) as Owned<Key>[];
       const rows = keys.map((one) => [
-        `${one.prefix}…${one.last4}`,
-        one.name,
-        one.account,
-        one.permission,
-        when(one.lastUsedAt),
-        one.revokedAt === null ? 'active' : `revoked ${when(one.revokedAt)}`,
-        one.id,
+        [`${one.prefix}…${one.last4}`, one.name, one.account, one.permission],
+        [one.id, when(one.lastUsedAt), when(one.revokedAt)],
       ]);
-      const headings = ['KEY', 'NAME', 'ACCOUNT', 'PERMISSION', 'LAST USED (UTC)', 'STATE', 'ID'];
+      const headings = [
+        ['KEY', 'NAME', 'ACCOUNT', 'PERMISSION'],
+        ['ID', 'LAST USED (UTC)', 'REVOKED (UTC)'],
+      ];
       call.print(
         keys.map((one) => ({ ...apiKey(one), account: one.account })),
         table(headings, rows, 'There is no key.'),

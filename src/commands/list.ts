@@ -9,6 +9,7 @@ import { halt, resume } from './halt.ts';
 import { init } from './init.ts';
 import { key } from './key.ts';
 import { queue } from './queue.ts';
+import { reload } from './reload.ts';
 import { serve } from './serve.ts';
 import { suppression } from './suppression.ts';
 import { version } from './version.ts';
@@ -17,6 +18,7 @@ import { webhook } from './webhook.ts';
 export const COMMANDS: Readonly<Record<string, Group>> = {
   init: { '': init },
   serve: { '': serve },
+  reload: { '': reload },
   check: { '': check },
   doctor: { '': doctor },
   account,

@@ -63,7 +63,8 @@ async function operateAlone(
   );
   const ctx = await openContext(config, { clock: systemClock, log });
   try {
-    const value = await runOperation({ ctx, queue: null, dispatcher: null, sink }, operation, args);
+    const scope = { ctx, queue: null, dispatcher: null, sink, reload: null };
+    const value = await runOperation(scope, operation, args);
     // As it would come over the socket: a date or a byte array must not look different here.
     return JSON.parse(JSON.stringify(value ?? null));
   } finally {

@@ -1,8 +1,8 @@
 /**
  * Where a command's words go: results to standard output, everything else to standard error.
  *
- * Promises whole lines that have been written when a call returns, so that the process may end at once, and tables with
- * columns as wide as their widest cell. A reader that closes its pipe early ends the output, not the command.
+ * Promises whole lines that have been written when a call returns, so that the process may end at once. A reader that
+ * closes its pipe early ends the output, not the command.
  */
 import { writeSync } from 'node:fs';
 
@@ -35,34 +35,4 @@ function put(descriptor: number, text: string): void {
       Bun.sleepSync(FULL_PIPE_MS);
     }
   }
-}
-
-/** Rows under headings, columns apart by two blanks; `empty` when there are none. */
-export function table(headings: string[], rows: string[][], empty: string): string {
-  if (rows.length === 0) return empty;
-  const all = [headings, ...rows];
-  const widths = headings.map((_, column) =>
-    Math.max(...all.map((row) => Bun.stringWidth(row[column] ?? ''))),
-  );
-  const lines = all.map((row) =>
-    widths
-      .map((width, column) => {
-        const cell = row[column] ?? '';
-        return cell + ' '.repeat(width - Bun.stringWidth(cell));
-      })
-      .join('  ')
-      .trimEnd(),
-  );
-  return lines.join('\n');
-}
-
-/** Name and value a line, values aligned. */
-export function fields(rows: [name: string, value: string][]): string {
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
-}
-
-/** `2026-11-21 03:05:15`, UTC; a dash for null. */
-export function when(atMs: number | null): string {
-  return atMs === null ? '-' : new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
 }

@@ -1,46 +1,39 @@
 /** `queue`: what waits, why, and until when. */
-import type { Halt } from '../flow/halt.ts';
-import type { QueueDetail, QueueEntry } from '../control/queue.ts';
+import type { QueueDetail } from '../control/queue.ts';
+import type { Attempt } from '../store/rows.ts';
 import { type Call, type Group, UsageError } from './command.ts';
+import { fields, paragraph, printable, table, when } from './layout.ts';
 import { operate } from './operate.ts';
-import { fields, table, when } from './output.ts';
+import { detailJson, listingJson, tlsOf } from './queue-json.ts';
+import type { Listing } from './queue-json.ts';
 
-interface Listing {
-  halt: Halt | null;
-  destinations: {
-    domain: string;
-    waiting: number;
-    oldestCreatedAt: number;
-    reason: string | null;
-  }[];
-  recipients: QueueEntry[];
-}
-
-function showListing(listing: Listing): string {
-  const destinations = table(
-    ['DESTINATION', 'WAITING', 'OLDEST (UTC)', 'LAST REASON'],
-    listing.destinations.map((one) => [
-      one.domain,
-      String(one.waiting),
-      when(one.oldestCreatedAt),
-      one.reason ?? '-',
-    ]),
-    'Nothing waits.',
-  );
-  const recipients = table(
-    ['RECIPIENT', 'TRIES', 'NEXT (UTC)', 'UNTIL (UTC)', 'REASON', 'ID'],
-    listing.recipients.map((one) => [
-      one.address,
-      String(one.attempts),
-      when(one.nextAttemptAt),
-      when(one.expiresAt),
-      one.lastReason ?? '-',
-      one.id,
-    ]),
-    '',
-  );
-  const halted = listing.halt === null ? '' : `Halted: ${listing.halt.reason}\n\n`;
-  return `${halted}${destinations}${recipients === '' ? '' : `\n\n${recipients}`}`;
+function showListing({ halt, holds, destinations, recipients }: Listing): string {
+  const parts = [
+    halt === null ? '' : paragraph(`Halted: ${halt.reason}`),
+    table(
+      [['DESTINATION', 'WAITING', 'OLDEST (UTC)'], ['LAST REASON']],
+      destinations.map((one) => [
+        [one.domain, String(one.waiting), when(one.oldestCreatedAt)],
+        [one.reason ?? ''],
+      ]),
+      'Nothing waits.',
+    ),
+    table(
+      [['GIVEN LESS', 'UNTIL (UTC)'], ['WHY'], ['WHAT TO DO']],
+      holds.map((one) => [[one.place, when(Date.parse(one.until))], [one.cause], [one.hint ?? '']]),
+      '',
+    ),
+    table(
+      [['RECIPIENT', 'TRIES', 'NEXT (UTC)'], ['ID', 'UNTIL (UTC)'], ['LAST REASON']],
+      recipients.map((one) => [
+        [one.address, String(one.attempts), when(one.nextAttemptAt)],
+        [one.id, when(one.expiresAt)],
+        [one.lastReason ?? ''],
+      ]),
+      '',
+    ),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
 }
 
 function showDetail({ message, recipients, attempts }: QueueDetail): string {
@@ -53,16 +46,19 @@ function showDetail({ message, recipients, attempts }: QueueDetail): string {
     ['accepted (UTC)', when(message.createdAt)],
   ]);
   const rows = attempts.map((one) => [
-    String(one.number),
-    when(one.beganAt),
-    one.outcome,
-    one.host ?? '-',
-    one.tls ?? 'no TLS',
-    one.reply ?? one.stage,
+    [String(one.number), when(one.beganAt), one.outcome, showTls(one)],
+    [one.host ?? ''],
+    [one.reply ?? one.stage],
   ]);
-  const headings = ['TRY', 'BEGAN (UTC)', 'OUTCOME', 'HOST', 'TLS', 'REPLY'];
-  const said = recipients.map((one) => one.explanation).join('\n');
+  const headings = [['TRY', 'BEGAN (UTC)', 'OUTCOME', 'TLS'], ['HOST'], ['REPLY']];
+  const said = recipients.map((one) => paragraph(printable(one.explanation))).join('\n');
   return `${head}\n\n${said}\n\n${table(headings, rows, 'No attempt yet.')}`;
+}
+
+function showTls(attempt: Attempt): string {
+  const tls = tlsOf(attempt);
+  if (tls === null) return 'none';
+  return `${tls.version}, ${tls.verified ? '' : 'not '}verified (${tls.policy})`;
 }
 
 async function retry(call: Call): Promise<void> {
@@ -81,7 +77,7 @@ export const queue: Group = {
       const listing = (await operate(call, 'queue.list', {
         domain: call.flag('domain'),
       })) as Listing;
-      call.print(listing, showListing(listing));
+      call.print(listingJson(listing), showListing(listing));
     },
   },
   show: {
@@ -90,7 +86,7 @@ export const queue: Group = {
     words: [1, 1],
     async run(call) {
       const found = (await operate(call, 'queue.show', { id: call.word(0) })) as QueueDetail;
-      call.print(found, showDetail(found));
+      call.print(detailJson(found), showDetail(found));
     },
   },
   retry: {

@@ -7,14 +7,13 @@
  */
 import { startAppliance } from '../appliance.ts';
 import type { Appliance } from '../appliance.ts';
-import { reload } from '../appliance-reload.ts';
 import { systemClock } from '../base/clock.ts';
 import { createLog } from '../base/log.ts';
 import { createNotifier } from '../base/systemd.ts';
 import type { Log } from '../base/log.ts';
 import { VERSION } from '../base/version.ts';
 import type { Call, Command } from './command.ts';
-import { fields } from './output.ts';
+import { fields } from './layout.ts';
 
 /** operator.md: SIGTERM drains and ends; nothing may keep it longer than this. */
 const DRAIN_LIMIT_MS = 30_000;
@@ -34,7 +33,11 @@ async function runServe(call: Call): Promise<number> {
   dieOfFaults(log);
   const ending = endingSignal();
   log.info('starting', { ...VERSION, data_dir: config.dataDir, mode: config.delivery.mode });
-  const appliance = await startAppliance(config, { clock: systemClock, log });
+  const appliance = await startAppliance(config, {
+    clock: systemClock,
+    log,
+    load: () => call.config(),
+  });
   const { http, control, capture } = appliance.addresses;
   const rows: [string, string][] = [
     ['API and dashboard', http],
@@ -49,7 +52,11 @@ async function runServe(call: Call): Promise<number> {
   const notifier = createNotifier(process.env, process.pid);
   process.on('SIGHUP', () => {
     notifier.notify('RELOADING=1');
-    reload(appliance, () => call.config());
+    try {
+      appliance.reload();
+    } catch {
+      // The log has it: who sends a signal reads nothing else.
+    }
     notifier.notify('READY=1');
   });
   notifier.notify('READY=1');

@@ -9,8 +9,8 @@ import { OperatorError } from '../base/errors.ts';
 import type { ImportResult } from '../flow/suppressions-csv.ts';
 import type { Suppression } from '../store/rows.ts';
 import type { Call, Group } from './command.ts';
+import { table, when } from './layout.ts';
 import { operate } from './operate.ts';
-import { table, when } from './output.ts';
 
 type Row = Record<'id' | 'email' | 'reason', string> &
   Record<'source' | 'note', string | null> & { created_at: string };
@@ -40,13 +40,13 @@ export const suppression: Group = {
     async run(call) {
       const all = await list(call);
       const rows = all.map((one) => [
-        one.email,
-        one.reason,
-        one.source ?? '-',
-        when(one.createdAt),
-        one.note ?? '',
+        [one.email, one.reason, when(one.createdAt)],
+        [one.source ?? '-', one.note ?? ''],
       ]);
-      const headings = ['ADDRESS', 'REASON', 'SOURCE', 'SINCE (UTC)', 'NOTE'];
+      const headings = [
+        ['ADDRESS', 'REASON', 'SINCE (UTC)'],
+        ['SOURCE', 'NOTE'],
+      ];
       call.print(all.map(shape), table(headings, rows, 'No address is suppressed.'));
     },
   },

@@ -1,8 +1,8 @@
 /** `webhook`: endpoints of an account, and calls opened again. */
 import type { PublicEndpoint } from '../control/webhooks.ts';
 import { type Group, UsageError } from './command.ts';
+import { table, when } from './layout.ts';
 import { operate } from './operate.ts';
-import { table, when } from './output.ts';
 
 export const webhook: Group = {
   list: {
@@ -13,14 +13,11 @@ export const webhook: Group = {
       const args = { account: call.flag('account') };
       const all = (await operate(call, 'webhook.list', args)) as PublicEndpoint[];
       const rows = all.map((one) => [
-        one.url,
-        one.status,
-        String(one.failureCount),
-        when(one.lastFailureAt),
-        one.events.join(' ') || 'all',
-        one.id,
+        [one.url, one.status, String(one.failureCount)],
+        [one.id, when(one.lastFailureAt)],
+        [one.events.join(' ') || 'all events'],
       ]);
-      const headings = ['URL', 'STATUS', 'FAILURES', 'LAST FAILURE (UTC)', 'EVENTS', 'ID'];
+      const headings = [['URL', 'STATUS', 'FAILURES'], ['ID', 'LAST FAILURE (UTC)'], ['EVENTS']];
       const shown = all.map(({ id, url, events, status, failureCount, lastFailureAt }) => ({
         id,
         url,

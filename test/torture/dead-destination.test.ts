@@ -40,7 +40,7 @@ interface Listing {
   destinations: { domain: string; waiting: number; reason: string | null }[];
   recipients: {
     id: string;
-    messageId: string;
+    message_id: string;
     address: string;
     explanation: string;
     attempts: number;
@@ -120,7 +120,7 @@ describeWith(['openssl'], `${MESSAGES} messages for a dead destination`, () => {
     );
     expect(await world.appliance.json(['queue', 'retry', tried.id])).toEqual({ retried: 1 });
     expect(await world.appliance.json(['queue', 'fail', other.id])).toEqual({ failed: 1 });
-    expect(await explanationOf(world, other.messageId)).toStartWith(
+    expect(await explanationOf(world, other.message_id)).toStartWith(
       `${other.address} is failed: given up by the operator; before that: mx.dead.test `,
     );
     expect((await listing(world)).destinations).toMatchObject([{ waiting: MESSAGES - 1 }]);

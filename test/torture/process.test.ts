@@ -73,10 +73,10 @@ test('SIGTERM under load: what was taken is finished, exit 0, nothing is left in
   expect(await world.appliance.signal('SIGTERM')).toBe(0);
   await settled;
   const listed = (await world.appliance.json(['queue', 'list'])) as {
-    recipients: { attempts: number; nextAttemptAt: number; address: string }[];
+    recipients: { attempts: number; next_attempt_at: string; address: string }[];
   };
   const now = Date.now();
-  const inAttempt = listed.recipients.filter(({ nextAttemptAt }) => nextAttemptAt > now);
+  const inAttempt = listed.recipients.filter(({ next_attempt_at: next }) => Date.parse(next) > now);
   expect(inAttempt).toEqual([]);
   await world.appliance.start();
   const waiting = listed.recipients.map(({ address }) => address);

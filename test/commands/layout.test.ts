@@ -1,0 +1,151 @@
+/**
+ * Tables at 80 columns: what is long wraps, what is to be copied stays whole, and nothing is left out.
+ */
+import { describe, expect, test } from 'bun:test';
+
+import { fields, paragraph, table } from '../../src/commands/layout.ts';
+import { seeded } from '../mail/random.ts';
+
+const ID = '01a1fcbb-dbe7-7000-a3f1-41085baadf60';
+const LONG_NAME =
+  'returns.and.refunds.customer-care@notifications.europe.long-department.example.com';
+
+const linesOf = (text: string): string[] => text.split('\n');
+const widest = (text: string): number =>
+  Math.max(...linesOf(text).map((line) => Bun.stringWidth(line)));
+
+describe('table', () => {
+  test('is as narrow as its cells, and what goes below is indented', () => {
+    const shown = table(
+      [['NAME', 'STATUS'], ['ID']],
+      [
+        [['shop', 'active'], [ID]],
+        [['a', 'paused'], ['x']],
+      ],
+      'None.',
+    );
+    expect(shown).toBe(
+      ['NAME  STATUS', '  ID', 'shop  active', `  ${ID}`, 'a     paused', '  x'].join('\n'),
+    );
+    expect(table([['NAME']], [], 'None.')).toBe('None.');
+  });
+
+  test('a line that is empty in every row is not shown, nor where it is empty in one', () => {
+    const headings = [['NAME'], ['ID'], ['REASON']];
+    expect(table(headings, [[['a'], ['1'], ['']]], '')).toBe('NAME\n  ID\na\n  1');
+    expect(
+      table(
+        headings,
+        [
+          [['a'], ['1'], ['why']],
+          [['b'], ['2'], ['']],
+        ],
+        '',
+      ),
+    ).toBe('NAME\n  ID\n  REASON\na\n  1\n  why\nb\n  2');
+  });
+
+  test('a first cell too long for its column stands alone, whole, and its row goes on below', () => {
+    const rows = [
+      [[LONG_NAME, 'hard_bounce', '2026-11-21 03:05:15']],
+      [['b@example.net', 'manual', '2026-11-21 03:05:15']],
+    ];
+    const lines = linesOf(table([['ADDRESS', 'REASON', 'SINCE (UTC)']], rows, ''));
+    expect(lines[1]).toBe(LONG_NAME);
+    expect(lines[2]).toMatch(/^ {46}  hard_bounce  2026-11-21 03:05:15$/);
+    expect(lines[3]).toMatch(/^b@example\.net {33}  manual       2026-11-21 03:05:15$/);
+    expect(lines).toHaveLength(4);
+  });
+
+  test('other cells are broken, at blanks, else at joints, else anywhere; nothing is lost', () => {
+    const cells = [
+      'first',
+      'mx1.a-rather-long-host-name.europe.mail.protection.example.com',
+      'a sentence of several words that does not fit',
+      '鉄道'.repeat(30),
+    ];
+    const shown = table([['A', 'B', 'C', 'D']], [[cells]], '');
+    expect(widest(shown)).toBeLessThanOrEqual(80);
+    const [head = '', ...lines] = linesOf(shown);
+    const starts = ['A', 'B', 'C', 'D'].map((heading) => head.indexOf(heading));
+    const columns = starts.map((start, index) =>
+      lines.map((line) => sliceColumns(line, start, starts[index + 1] ?? 1000)),
+    );
+    expect(columns[1]?.join('')).toBe(cells[1] ?? '');
+    expect(columns[1]?.[0]).toEndWith('-');
+    expect(columns[2]?.filter(Boolean).join(' ')).toBe(cells[2] ?? '');
+    expect(columns[3]?.join('')).toBe(cells[3] ?? '');
+  });
+
+  test('whatever the cells are, columns stay apart and within the width, and whole cells whole', () => {
+    const seed = Math.floor(Math.random() * 1e9);
+    const random = seeded(seed);
+    const below = (max: number): number => random.int(max);
+    const word = (max: number): string =>
+      'abcdefgh-.@ü鉄 '.repeat(20).slice(below(9)).slice(0, below(max));
+    for (let round = 0; round < 300; round += 1) {
+      const columns = 1 + below(5);
+      const headings = [Array.from({ length: columns }, (_, at) => `H${at}`), ['ID']];
+      const rows = Array.from({ length: 1 + below(4) }, () => [
+        Array.from({ length: columns }, (_, at) => word(at === 0 ? 70 : 90)),
+        [ID],
+      ]);
+      const shown = table(headings, rows, '');
+      const where = `seed ${seed}, round ${round}:\n${shown}`;
+      for (const line of linesOf(shown)) {
+        const isWide = Bun.stringWidth(line) > 80;
+        if (isWide) throw new Error(`too wide, ${where}`);
+      }
+      const ids = linesOf(shown).filter((line) => line === `  ${ID}`);
+      if (ids.length !== rows.length) throw new Error(`an id is not whole, ${where}`);
+      const letters = (text: string): string =>
+        Array.from(text.replaceAll(/[\sH0-9ID]/g, ''))
+          .toSorted()
+          .join('');
+      const said = letters(rows.flatMap(([cells]) => cells ?? []).join(''));
+      if (letters(shown.replaceAll(ID, '')) !== said)
+        throw new Error(`something is lost, ${where}`);
+    }
+  });
+
+  test('what came from elsewhere cannot move the cursor or turn the line around', () => {
+    const shown = table([['REPLY']], [[['550 \u001b[2J\u009b31m\u202egone\r\nnext\u2028x']]], '');
+    expect(shown).toBe('REPLY\n550  [2J 31m gone next x');
+  });
+});
+
+describe('fields and paragraphs', () => {
+  test('values go on below where they began', () => {
+    const shown = fields([
+      ['message', ID],
+      ['subject', 'words and more words '.repeat(8).trim()],
+      ['Message-ID', `<${'x'.repeat(90)}@example.com>`],
+    ]);
+    const lines = linesOf(shown);
+    expect(lines[0]).toBe(`message     ${ID}`);
+    expect(lines[2]).toMatch(/^ {12}\S/);
+    expect(lines.at(-1)).toBe(`Message-ID  <${'x'.repeat(90)}@example.com>`);
+    expect(widest(lines.slice(0, -1).join('\n'))).toBeLessThanOrEqual(80);
+  });
+
+  test('are broken at blanks only', () => {
+    const url = `https://example.com/${'path/'.repeat(20)}`;
+    expect(linesOf(paragraph(`See ${url} for more.`, 2))).toEqual([
+      'See',
+      `  ${url}`,
+      '  for more.',
+    ]);
+    expect(paragraph('')).toBe('');
+  });
+});
+
+/** The part of a line between two columns of the terminal, without the blanks around it. */
+function sliceColumns(line: string, from: number, to: number): string {
+  let at = 0;
+  let part = '';
+  for (const character of line) {
+    if (at >= from && at < to) part += character;
+    at += Bun.stringWidth(character);
+  }
+  return part.trim();
+}
