@@ -26,6 +26,7 @@ const COMMON_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
 };
+const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 
 export interface AnswererParts extends ApiParts {
@@ -155,9 +156,7 @@ function spendRate(
       throw overRate(verdict, `This key may read ${verdict.limit} times a minute.`);
     }
   } else if (route.isSend) {
-    // A rate below one a second becomes one in a longer window.
-    const limit = Math.max(1, Math.floor(plan.ratePerSecond));
-    const verdict = rates.take(`send ${account.id}`, limit, (limit / plan.ratePerSecond) * 1_000);
+    const verdict = rates.take(`send ${account.id}`, plan.ratePerSecond, SECOND_MS);
     progress.headers = rateHeaders(verdict);
     if (!verdict.isAllowed) {
       throw overRate(verdict, `This account may send ${plan.ratePerSecond} requests a second.`);

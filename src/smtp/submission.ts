@@ -6,7 +6,7 @@
  * a return path of ours. Fails to start with `OperatorError` when an address is taken or no certificate fits.
  */
 import { newId } from '../base/ids.ts';
-import type { Listen } from '../base/config.ts';
+import type { Config, Listen } from '../base/config.ts';
 import { acceptEmails, type AcceptedSink } from '../flow/accept.ts';
 import { refuseInactive } from '../flow/accounts.ts';
 import type { Context } from '../flow/context.ts';
@@ -37,6 +37,8 @@ export interface SubmissionParts {
   rates: Rates;
   limits?: Partial<DoorLimits>;
 }
+
+const SECOND_MS = 1_000;
 
 /** What smtp-server keeps as the user of a session. The key is asked again for each message. */
 interface User {
@@ -79,11 +81,14 @@ export class SubmissionServer {
     }
   }
 
-  /** Reads the certificate anew. Throws `OperatorError` and keeps the old one. */
-  reload(): void {
-    if (this.#doors.length === 0) return;
-    const pair = tlsPair(this.#ctx.config, this.#ctx.clock.now());
-    for (const door of this.#doors) door.setTls(pair);
+  /** Reads the certificate anew; see `MailDoors`. Throws `OperatorError`, with nothing changed. */
+  prepare(config: Config): () => boolean {
+    if (this.#doors.length === 0) return () => false;
+    const pair = tlsPair(config, this.#ctx.clock.now());
+    return () => {
+      this.#limits.recipients = config.limits.recipients;
+      return this.#doors.map((door) => door.change(pair, this.#limits)).includes(true);
+    };
   }
 
   /** Refuses new sessions; messages under way are finished, for some seconds. */
@@ -217,10 +222,9 @@ export class SubmissionServer {
   }
 
   #spendRate({ account, plan }: Identity): void {
-    const limit = Math.max(1, Math.floor(plan.ratePerSecond));
-    const windowMs = (limit / plan.ratePerSecond) * 1_000;
     // The name is the API's: both doors spend the same rate.
-    if (this.#parts.rates.take(`send ${account.id}`, limit, windowMs).isAllowed) return;
+    const name = `send ${account.id}`;
+    if (this.#parts.rates.take(name, plan.ratePerSecond, SECOND_MS).isAllowed) return;
     throw new SmtpRefusal(
       450,
       '4.7.1',
