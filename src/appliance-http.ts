@@ -1,37 +1,44 @@
 /**
  * The HTTP listener of the appliance: the API on its address, with certificates that can change while it runs.
  *
- * Promises that an address another program holds is refused, and that a change of certificate loses no request that has
- * begun: the new server takes the port beside the old one, which answers what it has. A connection that is just being
- * made in that moment may be reset; the kernel gives it to one of the two. Bun.serve's own `reload` changes no
+ * Promises that an address another program holds is refused, and that a change of certificate fails no request and
+ * resets no connection: a new server takes the port beside the old one and is given every connection to come, and the
+ * old one answers what it has, each answer as its connection's last, until none is left. Where the kernel does not
+ * take part (base/shared-port) a connection that is just being made may be reset. Bun.serve's own `reload` changes no
  * certificate and says nothing, so it is not used (test/e2e/certificates.test.ts).
  */
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 import type { Api } from './api/app.ts';
-import { serveApi } from './api/serve.ts';
+import { IDLE_SECONDS, serveApi } from './api/serve.ts';
 import type { ServeOptions } from './api/serve.ts';
 import type { Config, Listen } from './base/config.ts';
 import { OperatorError } from './base/errors.ts';
-import { checkPair, tlsPair } from './smtp/certificate.ts';
+import { steerTo } from './base/shared-port.ts';
+import { readPair, tlsPair, type TlsPair } from './smtp/certificate.ts';
 
 /** Answers a request that is not the API's, or null. */
 type Before = NonNullable<ServeOptions['before']>;
 
-interface Pair {
-  cert: string;
-  key: string;
-}
+type Server = Bun.Server<undefined>;
+
+/** `restart`: between plain and TLS, which only a restart can change. */
+export type HttpChange = { kind: 'none' } | { kind: 'restart' } | { kind: 'pair'; pair: TlsPair };
+
+/** How long an old server keeps its connections: one without a byte is closed before that anyway. */
+const LEAVE_MS = (IDLE_SECONDS + 5) * 1_000;
 
 export class HttpListener {
   readonly #config: Config;
   readonly #api: Api;
   readonly #before: Before;
-  #server: Bun.Server<undefined> | null = null;
-  #pair: Pair | null = null;
+  #server: Server | null = null;
+  #pair: TlsPair | null = null;
+  /** Every server on the port, in the kernel's order. */
+  #servers: Server[] = [];
+  readonly #leaving = new Map<Server, ReturnType<typeof setTimeout>>();
 
-  /** `config` is read again at each `reload`. `before` answers what is not the API's. */
+  /** `before` answers what is not the API's. */
   constructor(config: Config, api: Api, before: Before) {
     this.#config = config;
     this.#api = api;
@@ -41,7 +48,7 @@ export class HttpListener {
   /** Listens. Throws `OperatorError` when the address is in use or a certificate will not do. */
   async start(): Promise<void> {
     const { listen } = this.#config.http;
-    this.#pair = this.#readPair();
+    this.#pair = pairOf(this.#config);
     try {
       // Ports that are shared for a change of certificate would be shared with a stranger too: ask alone first.
       if (this.#pair !== null) await claim(listen);
@@ -51,27 +58,29 @@ export class HttpListener {
     }
   }
 
-  /** Takes over changed certificate files. Throws `OperatorError`, and goes on with the old ones. */
-  reload(): boolean {
+  /** What `config` and the files it names would change here. Throws `OperatorError` when they will not do. */
+  prepare(config: Config): HttpChange {
+    const pair = pairOf(config);
+    if (pair?.cert === this.#pair?.cert && pair?.key === this.#pair?.key) return { kind: 'none' };
+    if (pair === null || this.#pair === null) return { kind: 'restart' };
+    return { kind: 'pair', pair };
+  }
+
+  /** Shows another certificate from now on. Throws `OperatorError`, and goes on with the old one. */
+  change(pair: TlsPair): void {
     const old = this.#server;
-    const pair = this.#readPair();
-    const isSame = pair?.cert === this.#pair?.cert && pair?.key === this.#pair?.key;
-    if (old === null || isSame) return false;
-    if (pair === null || this.#pair === null) {
-      throw new OperatorError(
-        'HTTP can not change between plain and TLS while it runs',
-        'Restart the server to take over http.tls_cert and http.tls_key.',
-      );
-    }
-    const listen = { host: this.#config.http.listen.host, port: old.port ?? 0 };
+    if (old === null) throw new Error('not listening yet');
+    const port = old.port ?? 0;
+    const listen = { host: this.#config.http.listen.host, port };
     try {
       this.#server = this.#serve(listen, pair);
     } catch (error) {
       throw refusal(error, listen);
     }
     this.#pair = pair;
-    void old.stop();
-    return true;
+    const isSteered = steerTo(port, this.#servers.length - 1);
+    const wait = setTimeout(() => this.#retire(old), isSteered ? LEAVE_MS : 0);
+    this.#leaving.set(old, wait);
   }
 
   /** The base URL as seen from this machine; throws before `start`. */
@@ -84,30 +93,43 @@ export class HttpListener {
 
   /** No new request; resolves when those under way are answered. */
   async stop(): Promise<void> {
-    await this.#server?.stop();
+    for (const wait of this.#leaving.values()) clearTimeout(wait);
+    await Promise.all(this.#servers.splice(0).map((server) => server.stop()));
   }
 
-  #serve(listen: Listen, tls: Pair | null): Bun.Server<undefined> {
-    return serveApi(this.#api, {
+  #serve(listen: Listen, tls: TlsPair | null): Server {
+    const server = serveApi(this.#api, {
       listen,
       tls,
       isSharingPort: tls !== null,
+      isLeaving: () => this.#leaving.has(server),
       before: this.#before,
     });
+    this.#servers.push(server);
+    return server;
   }
 
-  /** The certificate of [acme] is for an address that clients reach themselves, not for one behind a proxy. */
-  #isFetching(): boolean {
-    const { acme, http } = this.#config;
-    const isLocal = http.listen.host === '::1' || http.listen.host.startsWith('127.');
-    return acme !== null && http.publicUrl.startsWith('https:') && !isLocal;
+  #retire(old: Server): void {
+    const place = this.#servers.indexOf(old);
+    const last = this.#servers.pop();
+    if (place < 0 || last === undefined || this.#server === null) return;
+    void old.stop().then(() => this.#leaving.delete(old));
+    // As the kernel does.
+    if (last !== old) this.#servers[place] = last;
+    steerTo(this.#server.port ?? 0, this.#servers.indexOf(this.#server));
   }
+}
 
-  #readPair(): Pair | null {
-    const { tlsCert, tlsKey } = this.#config.http;
-    if (tlsCert === '') return this.#isFetching() ? tlsPair(this.#config, Date.now()) : null;
-    return checkPair(readFileSync(tlsCert, 'utf8'), readFileSync(tlsKey, 'utf8'), tlsCert);
-  }
+function pairOf(config: Config): TlsPair | null {
+  const { tlsCert, tlsKey } = config.http;
+  if (tlsCert !== '') return readPair(tlsCert, tlsKey);
+  return isFetching(config) ? tlsPair(config, Date.now()) : null;
+}
+
+/** The certificate of [acme] is for an address that clients reach themselves, not for one behind a proxy. */
+function isFetching({ acme, http }: Config): boolean {
+  const isLocal = http.listen.host === '::1' || http.listen.host.startsWith('127.');
+  return acme !== null && http.publicUrl.startsWith('https:') && !isLocal;
 }
 
 /** Binds alone for a moment; throws EADDRINUSE when anybody else listens. */

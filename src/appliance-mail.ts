@@ -4,7 +4,7 @@
  * Promises that either every door of the config is open or none is. Fails with `OperatorError` when an
  * address is taken or no certificate fits.
  */
-import type { Listen } from './base/config.ts';
+import type { Config, Listen } from './base/config.ts';
 import type { AcceptedSink } from './flow/accept.ts';
 import type { Context } from './flow/context.ts';
 import { Reports } from './flow/reports.ts';
@@ -15,8 +15,11 @@ import type { Rates } from './smtp/submission.ts';
 export interface MailDoors {
   /** As `host:port`. */
   addresses: { inbound: string | null; submission: string[]; submissions: string[] };
-  /** Reads the certificates anew. Throws `OperatorError` and keeps the old ones. */
-  reload(): void;
+  /**
+   * Reads the certificate that `config` names. What it returns takes config and certificate over, can not fail and
+   * says whether the certificate is another. Throws `OperatorError`, with nothing changed.
+   */
+  prepare(config: Config): () => boolean;
   stop(): Promise<void>;
 }
 
@@ -35,9 +38,9 @@ export async function openMailDoors(
         submission: submissionAt.submission.map(written),
         submissions: submissionAt.submissions.map(written),
       },
-      reload() {
-        submission.reload();
-        inbound.reload();
+      prepare(config) {
+        const takeOvers = [submission.prepare(config), inbound.prepare(config)];
+        return () => takeOvers.map((takeOver) => takeOver()).includes(true);
       },
       async stop() {
         await Promise.all([submission.stop(), inbound.stop()]);

@@ -13,9 +13,9 @@ import { closeContext, openContext } from './appliance-context.ts';
 import type { ContextOptions } from './appliance-context.ts';
 import { HttpListener } from './appliance-http.ts';
 import { openMailDoors } from './appliance-mail.ts';
-import type { MailDoors } from './appliance-mail.ts';
+import { reload, renewCertificates } from './appliance-reload.ts';
 import type { Config } from './base/config.ts';
-import { OperatorError } from './base/errors.ts';
+import type { Reloaded } from './control/operation.ts';
 import { runOperation } from './control/operations.ts';
 import { ControlServer } from './control/server.ts';
 import { createDashboard } from './dashboard/dashboard.ts';
@@ -44,32 +44,44 @@ export interface Addresses {
   submissions: string[];
 }
 
+export interface ApplianceOptions extends ContextOptions {
+  /** Reads the config anew for a reload; default: it stays, and only certificates are read. */
+  load?: () => Config;
+}
+
 export interface Appliance {
   ctx: Context;
   addresses: Addresses;
   queue: Queue;
   dispatcher: WebhookDispatcher;
-  http: HttpListener;
-  mailDoors: MailDoors;
   /** The receiver of capture mode. */
   capture: Capture | null;
+  /** Takes over config and certificates anew. Throws `OperatorError`, with nothing changed. */
+  reload(): Reloaded;
   stop(): Promise<void>;
 }
 
 /** Opens the data directory and starts everything. Throws `OperatorError`, with nothing left running. */
-export async function startAppliance(config: Config, options: ContextOptions): Promise<Appliance> {
+export async function startAppliance(
+  config: Config,
+  options: ApplianceOptions,
+): Promise<Appliance> {
   const ctx = await openContext(config, options);
   // What has been started, in order; undone from the end.
   const started: (() => Promise<void>)[] = [() => closeContext(ctx)];
   try {
-    return await startParts(ctx, started);
+    return await startParts(ctx, started, options.load ?? (() => ({ ...config })));
   } catch (error) {
     await stopAll(started);
     throw error;
   }
 }
 
-async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promise<Appliance> {
+async function startParts(
+  ctx: Context,
+  started: (() => Promise<void>)[],
+  load: () => Config,
+): Promise<Appliance> {
   const { config, log } = ctx;
   const capture = config.delivery.mode === 'capture' ? new Capture(ctx.clock) : null;
   const captureAt = capture === null ? null : await capture.start();
@@ -80,12 +92,6 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   const checker = new DomainChecker(ctx);
   const brake = new Brake(ctx);
   const retention = new Retention(ctx);
-  const control = new ControlServer(
-    config.dataDir,
-    (name, args, sink) => runOperation({ ctx, queue, dispatcher, sink }, name, args),
-    log,
-  );
-
   const vitals = new Vitals(ctx);
   const disk = new DiskWatch(ctx);
   await disk.start();
@@ -120,7 +126,8 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   const mailDoors = await openMailDoors(ctx, { queue, rates: api.rates });
   // Mail is refused before anything that takes it stops.
   started.push(() => mailDoors.stop());
-  const keeper = new CertificateKeeper(ctx, () => takeOverCertificates(ctx, http, mailDoors));
+  const listeners = { http, mailDoors };
+  const keeper = new CertificateKeeper(ctx, () => renewCertificates(ctx, listeners));
   keeper.start();
   started.push(() => keeper.stop());
   dispatcher.start();
@@ -128,6 +135,13 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
   brake.start();
   retention.start();
   vitals.start();
+  const takeOver = (): Reloaded => reload(ctx, listeners, load);
+  const control = new ControlServer(
+    config.dataDir,
+    (name, args, sink) =>
+      runOperation({ ctx, queue, dispatcher, sink, reload: takeOver }, name, args),
+    log,
+  );
   await control.start();
   started.push(() => control.stop());
 
@@ -143,28 +157,14 @@ async function startParts(ctx: Context, started: (() => Promise<void>)[]): Promi
     addresses,
     queue,
     dispatcher,
-    http,
-    mailDoors,
     capture,
+    reload: takeOver,
     async stop() {
       log.info('stopping');
       await stopAll(started);
       log.info('stopped');
     },
   };
-}
-
-/** Every listener reads its files anew; one that can not goes on with what it has. */
-export function takeOverCertificates(ctx: Context, http: HttpListener, doors: MailDoors): boolean {
-  let isChanged = false;
-  try {
-    isChanged = http.reload();
-    doors.reload();
-  } catch (error) {
-    const hint = error instanceof OperatorError ? error.hint : 'The old certificates stay in use.';
-    ctx.log.error('certificates_refused', { error, hint });
-  }
-  return isChanged;
 }
 
 async function stopAll(started: (() => Promise<void>)[]): Promise<void> {

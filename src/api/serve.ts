@@ -17,7 +17,7 @@ const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 /** Stands in for a Host that is missing (RFC 9112 allows it in HTTP/1.0) or is none. */
 const NO_HOST = 'http://host.invalid';
 /** Seconds without a byte after which a connection is closed. */
-const IDLE_SECONDS = 30;
+export const IDLE_SECONDS = 30;
 
 export interface ServeOptions {
   listen: Listen;
@@ -25,6 +25,8 @@ export interface ServeOptions {
   tls: { cert: string; key: string } | null;
   /** True while certificates change: the new server takes the port beside the old one. */
   isSharingPort?: boolean;
+  /** True when another server has taken over: each answer is its connection's last. */
+  isLeaving?: () => boolean;
   /** Answers requests that are not the API's (the dashboard); null: this one is the API's. */
   before?: (request: Request, peer: string | null) => Response | Promise<Response> | null;
 }
@@ -42,7 +44,9 @@ export function serveApi(api: Api, options: ServeOptions): Bun.Server<undefined>
     async fetch(request, server) {
       const peer = server.requestIP(request)?.address ?? null;
       const addressed = withAddress(request);
-      return named(await (options.before?.(addressed, peer) ?? api.handle(addressed, peer)));
+      const answer = await (options.before?.(addressed, peer) ?? api.handle(addressed, peer));
+      if (options.isLeaving?.() === true) answer.headers.set('Connection', 'close');
+      return named(answer);
     },
     error() {
       // Nothing of ours throws past `handle`; this keeps Bun's own page away if it ever happens.

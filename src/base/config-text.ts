@@ -48,7 +48,7 @@ tls_key = ""
 mode = "direct"
 # The receivers' port in direct mode. Default: 25.
 port = 25
-# Local IP addresses to send from. Default: [] = the system's choice.
+# Local IP addresses to send from. Default: [] = the system's choice. (restart)
 source_addresses = []
 # How long a message is tried: a number with ms, s, m, h or d. Default: "48h".
 expires = "48h"
@@ -57,7 +57,7 @@ allow_networks = []
 
 # The relay of mode "smarthost"; also the target of routes without a host.
 [delivery.smarthost]
-# Host name or IP address. Default: "" = none.
+# Host name or IP address. Default: "" = none. (restart, in mode "direct": to begin or end having one)
 host = ""
 # Default: 587.
 port = 587
@@ -77,7 +77,7 @@ tls = "required"
 # tls = "opportunistic"        # required | opportunistic | none; default: "opportunistic"
 
 # How much a provider is given, by the names of its MX hosts; in front of the built-in table (Gmail, Outlook,
-# Office 365, Yahoo, Apple). Everybody else gets 20 connections and 100 messages a connection. Repeat for more.
+# Office 365, Yahoo, Apple). Everybody else gets 20 connections and 100 messages a connection. Repeat for more. (restart)
 # [[delivery.providers]]
 # name = "Example Mail"
 # mx = ["*.mx.example.net"]

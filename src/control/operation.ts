@@ -10,12 +10,21 @@ import type { Queue } from '../flow/queue.ts';
 import type { WebhookDispatcher } from '../flow/webhooks.ts';
 import type { Arguments, Sink } from './protocol.ts';
 
+/** What a reload has done, as it is shown and logged. */
+export interface Reloaded {
+  /** Changed keys of the config file that wait for a restart. */
+  needs_restart: string[];
+  new_certificate: boolean;
+}
+
 export interface Scope {
   ctx: Context;
   /** Null without a running server. */
   queue: Queue | null;
   dispatcher: WebhookDispatcher | null;
   sink: Sink;
+  /** Takes over config and certificates anew. Throws `OperatorError`. Null without a running server. */
+  reload: (() => Reloaded) | null;
 }
 
 /** Throws `ApiError` or `OperatorError`. What it returns must be JSON. */

@@ -10,6 +10,7 @@ import { DOMAIN_OPERATIONS } from './domains.ts';
 import type { Operation, Scope } from './operation.ts';
 import type { Arguments } from './protocol.ts';
 import { QUEUE_OPERATIONS } from './queue.ts';
+import { RELOAD_OPERATIONS } from './reload.ts';
 import { SUPPRESSION_OPERATIONS } from './suppressions.ts';
 import { WEBHOOK_OPERATIONS } from './webhooks.ts';
 
@@ -17,6 +18,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...ACCOUNT_OPERATIONS,
   ...DOMAIN_OPERATIONS,
   ...QUEUE_OPERATIONS,
+  ...RELOAD_OPERATIONS,
   ...BACKUP_OPERATIONS,
   ...SUPPRESSION_OPERATIONS,
   ...WEBHOOK_OPERATIONS,

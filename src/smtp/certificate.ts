@@ -8,6 +8,7 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import type { Config } from '../base/config.ts';
 import { OperatorError } from '../base/errors.ts';
 import { certificateFile } from '../flow/certificates.ts';
@@ -22,7 +23,7 @@ export interface TlsPair {
 /** The pair as it lies on disk now. Throws `OperatorError` when a file can not be used. */
 export function tlsPair(config: Config, now: number): TlsPair {
   const named = [config.smtp, config.http].find(({ tlsCert }) => tlsCert !== '');
-  if (named !== undefined) return checkPair(read(named.tlsCert), read(named.tlsKey), named.tlsCert);
+  if (named !== undefined) return readPair(named.tlsCert, named.tlsKey);
   const fetched = certificateFile(config.dataDir);
   const own = join(config.dataDir, 'smtp-self-signed.pem');
   const file = existsSync(fetched) ? fetched : own;
@@ -33,6 +34,11 @@ export function tlsPair(config: Config, now: number): TlsPair {
   }
   const both = read(file);
   return checkPair(both, both, file);
+}
+
+/** The pair in two files, which may be one. Throws `OperatorError` when it can not be used. */
+export function readPair(certFile: string, keyFile: string): TlsPair {
+  return checkPair(read(certFile), read(keyFile), certFile);
 }
 
 function read(file: string): string {
@@ -51,7 +57,11 @@ export function checkPair(certText: string, keyText: string, file: string): TlsP
   const cert = blocks(certText, 'CERTIFICATE');
   const key = blocks(keyText, '(?:[A-Z]+ )?PRIVATE KEY');
   try {
-    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return { cert, key };
+    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
+      // Reads the rest of the chain too, as the listeners will.
+      createSecureContext({ cert, key });
+      return { cert, key };
+    }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new OperatorError(

@@ -93,12 +93,14 @@ export class Door {
   readonly #counts = new AddressCounts();
   /** Sockets whose TLS handshake is still ahead or under way, with the time they came. */
   readonly #cameAt = new WeakMap<Socket, number>();
+  #tls: TlsPair;
   #cancelSweep: () => void = () => undefined;
 
   constructor(options: DoorOptions) {
     const { limits, tls, visitor, log } = options;
     this.#clock = options.clock;
     this.#limits = limits;
+    this.#tls = tls;
     const { login } = visitor;
     const settings: SMTPServerOptions = {
       disabledCommands: login === null ? [...TOYS, 'AUTH'] : TOYS,
@@ -151,9 +153,16 @@ export class Door {
     return { host: address, port };
   }
 
-  /** Takes over a new certificate for the sessions to come. */
-  setTls({ cert, key }: TlsPair): void {
+  /**
+   * Takes over certificate and number of recipients, for the handshakes and messages to come; sessions go on.
+   * Whether the certificate is another.
+   */
+  change({ cert, key }: TlsPair, { recipients }: Pick<DoorLimits, 'recipients'>): boolean {
+    this.#server.options.maxRecipients = recipients;
+    if (cert === this.#tls.cert && key === this.#tls.key) return false;
     this.#server.updateSecureContext({ cert, key });
+    this.#tls = { cert, key };
+    return true;
   }
 
   /** Refuses new sessions and lets those under way end, for some seconds. */

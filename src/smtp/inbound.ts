@@ -6,7 +6,7 @@
  * a bounce, and answers 250 only when what a report changes is on disk. Mail to a person is logged.
  */
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server';
-import type { Listen } from '../base/config.ts';
+import type { Config, Listen } from '../base/config.ts';
 import type { Context } from '../flow/context.ts';
 import type { Reports } from '../flow/reports.ts';
 import { recipientOfReturnPath } from '../flow/return-paths.ts';
@@ -63,9 +63,11 @@ export class InboundServer {
     return at;
   }
 
-  /** Reads the certificate anew. Throws `OperatorError` and keeps the old one. */
-  reload(): void {
-    this.#door?.setTls(tlsPair(this.#ctx.config, this.#ctx.clock.now()));
+  /** Reads the certificate anew; see `MailDoors`. Throws `OperatorError`, with nothing changed. */
+  prepare(config: Config): () => boolean {
+    if (this.#door === null) return () => false;
+    const pair = tlsPair(config, this.#ctx.clock.now());
+    return () => this.#door?.change(pair, this.#limits) ?? false;
   }
 
   async stop(): Promise<void> {

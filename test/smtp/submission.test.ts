@@ -378,6 +378,6 @@ test('a renewed certificate is shown to the next client, after a reload', async 
   writeFileSync(tlsCert, next.cert);
   writeFileSync(tlsKey, next.key);
   expect(await shown()).toBe(before);
-  house.server.reload();
+  expect(house.server.prepare(house.ctx.config)()).toBe(true);
   expect(await shown()).toBe(new X509Certificate(next.cert).fingerprint256);
 });
