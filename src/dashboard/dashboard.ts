@@ -140,9 +140,14 @@ class Door {
       return redirect(ROOT, { 'Set-Cookie': opened.cookie });
     }
     this.#ctx.log.warn('dashboard_sign_in_refused', { peer, reason: opened });
-    return opened === 'wrong'
-      ? signIn(401, 'That is not the password.')
-      : signIn(429, 'Too many wrong passwords. Wait a minute.');
+    switch (opened) {
+      case 'wrong':
+        return signIn(401, 'That is not the password.');
+      case 'slow_down':
+        return signIn(429, 'Too many wrong passwords. Wait a minute.');
+      case 'busy':
+        return signIn(503, 'Too many try to sign in just now. Try again in a moment.');
+    }
   }
 
   /**

@@ -2,31 +2,30 @@
  * Signing in: the operator's password, and a session that lives in a signed cookie.
  *
  * Promises that a session ends after twelve hours, at sign-out, and for all when the password is changed; that
- * the cookie is out of reach of scripts and of other sites; and that guessing is slowed for each peer. Never
+ * the cookie is out of reach of scripts and of other sites. Guesses are counted before they are checked. Never
  * stores a session on disk: a restart keeps them, since the signature needs only the key file.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { isAdminPassword } from '../flow/admin.ts';
 import type { Context } from '../flow/context.ts';
+import { Guesses } from './guesses.ts';
+import type { Guess } from './guesses.ts';
 
 const COOKIE = 'postrider_session';
 const SESSION_MS = 12 * 3_600_000;
 const PURPOSE = 'dashboard session';
 /** Name of the setting that holds the password's hash: a session is bound to it. */
 const PASSWORD_SETTING = 'admin_password';
-/** Wrong passwords of one peer within the window; each costs the machine a tenth of a second. */
-const MAX_FAILURES = 10;
-const FAILURE_WINDOW_MS = 60_000;
-const MAX_PEERS = 1_000;
 
 export class Sessions {
   readonly #ctx: Context;
   /** Nonces of sessions that were signed out, with the time their session would have ended. */
   readonly #ended = new Map<string, number>();
-  readonly #failures = new Map<string, { count: number; until: number }>();
+  readonly #guesses: Guesses;
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
+    this.#guesses = new Guesses(ctx.clock, (password) => isAdminPassword(ctx, password));
   }
 
   /** Whether the request carries a session that is in force. */
@@ -34,19 +33,14 @@ export class Sessions {
     return (await this.#sessionOf(request)) !== null;
   }
 
-  /** The cookie of a new session; `wrong` or `slow_down` when there is none to be had. */
-  async open(password: string, peer: string): Promise<{ cookie: string } | 'wrong' | 'slow_down'> {
-    const now = this.#ctx.clock.now();
-    const failures = this.#failures.get(peer);
-    const isRecent = failures !== undefined && failures.until > now;
-    if (isRecent && failures.count >= MAX_FAILURES) return 'slow_down';
-    if (this.#failures.size >= MAX_PEERS) this.#failures.clear();
-    const count = isRecent ? failures.count + 1 : 1;
-    // Counted before it is checked: guesses made at once are slowed like those made one by one.
-    this.#failures.set(peer, { count, until: now + FAILURE_WINDOW_MS });
-    if (!(await isAdminPassword(this.#ctx, password))) return 'wrong';
-    this.#failures.delete(peer);
-    const expiresAt = now + SESSION_MS;
+  /** The cookie of a new session, or why there is none. */
+  async open(
+    password: string,
+    peer: string,
+  ): Promise<{ cookie: string } | Exclude<Guess, 'right'>> {
+    const guess = await this.#guesses.check(password, peer);
+    if (guess !== 'right') return guess;
+    const expiresAt = this.#ctx.clock.now() + SESSION_MS;
     const nonce = randomBytes(16).toString('base64url');
     const mac = await this.#mac(expiresAt, nonce);
     return { cookie: this.#cookie(`${expiresAt}.${nonce}.${mac}`, SESSION_MS / 1000) };

@@ -20,7 +20,8 @@ import type { Listen } from '../base/config.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { TlsPair } from './certificate.ts';
-import { AddressCounts, addressUnit, type DoorLimits } from './limits.ts';
+import { addressUnit } from '../wire/address-unit.ts';
+import { AddressCounts, type DoorLimits } from './limits.ts';
 import { FAULT, refusalFor } from './reply.ts';
 
 /** How often sessions are looked at for their age. */

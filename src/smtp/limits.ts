@@ -4,9 +4,9 @@
  * Promises bounded memory whatever comes in: tables have a cap, and addresses of one IPv6 network count
  * as one. Plain counting; never talks to a socket.
  */
-import { isIPv6 } from 'node:net';
 import { BODY_BYTES_MAX } from '../base/limits.ts';
 import type { Clock } from '../base/clock.ts';
+import { addressUnit } from '../wire/address-unit.ts';
 
 export interface DoorLimits {
   /** Sessions in all. */
@@ -53,21 +53,6 @@ export const REPORT_BYTES = 1024 * 1024;
 const MAX_FAILURES = 10;
 const FAILURE_WINDOW_MS = 15 * 60_000;
 const MAX_ADDRESSES = 20_000;
-
-/** The unit that limits count: an IPv4 address, or the /64 an IPv6 host chooses its addresses from. */
-export function addressUnit(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
-  const groups = [...left, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...right];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
-}
 
 /** How many of something each address has open. */
 export class AddressCounts {

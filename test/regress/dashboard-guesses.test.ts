@@ -1,6 +1,6 @@
 /**
  * Guessing the dashboard's password: guesses made at once once escaped the count, and behind a reverse proxy one
- * guesser once shut everybody out.
+ * guesser once shut everybody out; and a crowd of guessers once had as many checks at once as it made guesses.
  */
 import { expect, test } from 'bun:test';
 
@@ -36,5 +36,15 @@ test('behind a trusted proxy a guesser shuts out nobody else', async () => {
   for (let at = 0; at < 10; at += 1) await guess(rig.url, 'wrong', '198.51.100.1');
   expect(await guess(rig.url, rig.password, '198.51.100.1')).toBe(429);
   expect(await guess(rig.url, rig.password, '198.51.100.2')).toBe(303);
+  await rig.stop();
+}, 30_000);
+
+test('a crowd of guessers gets few checks at once, and the operator comes in after it', async () => {
+  const rig = await startDashboardRig({ config: PROXIED });
+  const crowd = Array.from({ length: 40 }, (_, at) => guess(rig.url, 'wrong', `198.51.100.${at}`));
+  const statuses = await Promise.all(crowd);
+  expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(0);
+  expect(statuses.filter((status) => status !== 503 && status !== 401)).toEqual([]);
+  expect(await guess(rig.url, rig.password, '198.51.100.1')).toBe(303);
   await rig.stop();
 }, 30_000);
