@@ -2,11 +2,13 @@
  * The row of the request log for one answered request.
  *
  * Promises what `redaction.ts` promises about bodies. Request bodies are kept for writes only; answers
- * for writes and refusals, since what a read found stands in the store already.
+ * for writes and refusals, since what a read found stands in the store already. An email's content is left out where
+ * the account's rows are kept for longer than `[retention] bodies` allows.
  */
 import type { Clock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import type { Identity } from '../flow/keys.ts';
+import { planOf } from '../flow/plans.ts';
 import type { LogRecord } from '../store/rows.ts';
 import { clientAddress, trustedProxies } from './client-address.ts';
 import type { Incoming } from './incoming.ts';
@@ -15,6 +17,7 @@ import type { Answer } from './route.ts';
 
 /** Longest path or user agent that is kept, in characters. */
 const MAX_TEXT_LENGTH = 2_048;
+const DAY_MS = 86_400_000;
 
 /** Makes the row. `payload`: what was sent; bytes are never kept. */
 export function logRow(
@@ -41,8 +44,12 @@ export function logRow(
     userAgent: request.headers.get('user-agent')?.slice(0, MAX_TEXT_LENGTH) ?? null,
     ip: clientAddress(peer, request.headers, trustedProxies(config)),
     // A body on a read is never looked at, so there is none to keep.
-    requestBody: logBody(Buffer.from(buffer, byteOffset, byteLength).toString()),
-    responseBody: isPlainRead || typeof payload !== 'string' ? null : logBody(payload, true),
+    requestBody: logBody(Buffer.from(buffer, byteOffset, byteLength).toString(), {
+      isContentHidden:
+        planOf(config, account).logRetentionDays * DAY_MS > config.retention.bodiesMs,
+    }),
+    responseBody:
+      isPlainRead || typeof payload !== 'string' ? null : logBody(payload, { isOurs: true }),
     createdAt: known.startedAt,
   };
 }

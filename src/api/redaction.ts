@@ -1,8 +1,9 @@
 /**
  * What of a request's bodies may be kept in the log.
  *
- * Promises that no key, secret or attachment content reaches a log row, and that a row's bodies are cut
- * at 16 KiB. A body that can not be read as JSON is not kept at all, since nothing could be taken out.
+ * Promises that no key, secret or attachment content reaches a log row, nor an email's html, text and headers where
+ * they are to be kept for a shorter time than the row, and that a row's bodies are cut at 16 KiB. A body that can not
+ * be read as JSON is not kept at all, since nothing could be taken out.
  */
 const MAX_LOG_BYTES = 16 * 1024;
 const HIDDEN = '[hidden]';
@@ -17,23 +18,39 @@ const ATTACHMENT_FIELDS: ReadonlySet<string> = new Set([
   'inlinecontentid',
   'path',
 ]);
+/** An email's content, in the words of other services too: such a field is refused, but its value is as private. */
+const CONTENT_FIELDS: ReadonlySet<string> = new Set([
+  'body',
+  'headers',
+  'html',
+  'htmlbody',
+  'text',
+  'textbody',
+]);
 /** The words without which a body has nothing to hide: most bodies are never taken apart. */
 const SUSPECT = /"(?:token|key|signing_?secret|secret|attachments?|content|download_url)"|\\u/i;
 
 /**
  * A body fit for the log: JSON text, at most 16 KiB in UTF-8, or null for none. `isOurs`: an answer, which
- * is JSON for certain.
+ * is JSON for certain. `isContentHidden`: the row outlives an email's content.
  */
-export function logBody(text: string | null, isOurs = false): string | null {
+export function logBody(
+  text: string | null,
+  { isOurs = false, isContentHidden = false } = {},
+): string | null {
   if (text === null || text === '') return null;
-  const isSuspect = SUSPECT.test(text);
+  const isSuspect = isContentHidden || SUSPECT.test(text);
   if (isOurs && !isSuspect) return cut(text);
   try {
     const value: unknown = JSON.parse(text);
-    return cut(isSuspect ? JSON.stringify(value, hide) : text);
+    return cut(isSuspect ? JSON.stringify(value, isContentHidden ? hideContent : hide) : text);
   } catch {
     return `[${text.length} characters that are not JSON]`;
   }
+}
+
+function hideContent(key: string, value: unknown): unknown {
+  return value !== null && CONTENT_FIELDS.has(plain(key)) ? sizeOf(value) : hide(key, value);
 }
 
 /** In bodies of ours only an attachment has `content`. */

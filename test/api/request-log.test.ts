@@ -141,6 +141,50 @@ test('no key, secret or attachment reaches a row', async () => {
   expect((await rowOf(sent)).json.request_body).toContain('a.txt');
 });
 
+describe('content that is to be kept for a shorter time than the row', () => {
+  const DAY_MS = 86_400_000;
+  const PRIVATE = {
+    ...EMAIL,
+    html: '<p>hush</p>',
+    text: 'hush',
+    headers: { 'X-Diagnosis': 'hush' },
+    tags: [{ name: 'kind', value: 'result' }],
+  };
+
+  /** The logged body of a send while bodies are kept for `days`; rows of this account are kept for 30. */
+  async function logged(days: number, body: unknown): Promise<string> {
+    const { config } = bench.ctx;
+    const before = config.retention;
+    config.retention = { ...before, bodiesMs: days * DAY_MS };
+    const sent = await bench.ask({ path: '/emails/batch', key, body });
+    config.retention = before;
+    return String((await rowOf(sent)).json.request_body);
+  }
+
+  test.each([[0], [29]])('is not in the row with bodies kept for %d days', async (days) => {
+    const body = await logged(days, [
+      PRIVATE,
+      { ...EMAIL, htmlBody: 'hush' },
+      { ...EMAIL, text: null },
+    ]);
+    expect(body).not.toContain('hush');
+    expect(JSON.parse(body)).toEqual([
+      {
+        ...PRIVATE,
+        html: '[hidden, 11 characters]',
+        text: '[hidden, 4 characters]',
+        headers: '[hidden]',
+      },
+      { ...EMAIL, text: '[hidden, 1 characters]', htmlBody: '[hidden, 4 characters]' },
+      { ...EMAIL, text: null },
+    ]);
+  });
+
+  test('is in the row where both are kept alike', async () => {
+    expect(JSON.parse(await logged(30, [PRIVATE]))).toEqual([PRIVATE]);
+  });
+});
+
 describe('bodies in the log', () => {
   test('are cut at 16 KiB of UTF-8 without half a character', () => {
     const long = logBody(`"${'ü'.repeat(20_000)}"`) ?? '';
