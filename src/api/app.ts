@@ -80,8 +80,7 @@ function mount(
   routes: readonly Route[],
   handle: (route: Route) => Handler,
 ): { handle(request: Request): Promise<Response> } {
-  // `standardHostname: false`: a Host of up to three characters must not shift the path.
-  const app = new Elysia({ handler: { standardHostname: false } });
+  const app = new Elysia();
   app.onError((context) => handle(missingRoute)({ request: context.request, params: {} }));
   const paths = new Map<string, string[]>();
   for (const route of routes) {
@@ -107,11 +106,19 @@ function pathOf(url: string): string {
   return end === -1 ? url.slice(start) : url.slice(start, end);
 }
 
-/** The request as the router should see it: `//` folded, HEAD as GET. The body goes along. */
+/**
+ * Elysia looks for the path behind this place of an address, and so misses it behind a Host of up to three characters.
+ * Its `standardHostname: false` does not, but finds no route at all under https.
+ */
+const PATH_SOUGHT_FROM = 11;
+
+/** The request as the router should see it: `//` folded, HEAD as GET, a Host long enough. The body goes along. */
 function routable(request: Request, path: string): Request {
   const isFolded = path.includes('//');
-  if (!isFolded && request.method !== 'HEAD') return request;
+  const isShort = request.url.indexOf('/', request.url.indexOf('//') + 2) < PATH_SOUGHT_FROM;
+  if (!isFolded && !isShort && request.method !== 'HEAD') return request;
   const folded = new URL(request.url);
+  if (isShort) folded.hostname = 'host.invalid';
   folded.pathname = path.replaceAll(/\/{2,}/g, '/');
   const url = folded.href;
   if (request.method !== 'HEAD') return new Request(url, request);
