@@ -57,6 +57,7 @@ export const QUEUE_OPERATIONS: Record<string, Operation> = {
       queue === null
         ? await ctx.store.retryNow(target, ctx.clock.now())
         : await queue.retry(target);
+    // Those that are tried now: made due by this, or due already; not those in an attempt.
     return { retried };
   },
   'queue.fail': async (scope, args) => {

@@ -9,7 +9,13 @@
  */
 import { newId } from '../base/ids.ts';
 import type { Recipient } from '../store/rows.ts';
-import type { CallRef, FinishAttempt, NewMessage, RecipientRef } from '../store/store.ts';
+import type {
+  CallRef,
+  FinishAttempt,
+  NewMessage,
+  RecipientRef,
+  RetryTarget,
+} from '../store/store.ts';
 import type { Context } from './context.ts';
 import { deliver } from './deliver.ts';
 import { makeTools } from './deliver-tools.ts';
@@ -161,8 +167,8 @@ export class Queue {
     if (!isResting) this.#wake();
   }
 
-  /** Makes waiting recipients due now, by recipient or message id, by domain, or all. Returns how many. */
-  async retry(target: { id: string | null; domain: string | null }): Promise<number> {
+  /** Makes waiting recipients due now. Returns how many are, those that were due already among them. */
+  async retry(target: RetryTarget): Promise<number> {
     const count = await this.#ctx.store.retryNow(target, this.#ctx.clock.now());
     this.#tools.sessions.forgetRests();
     this.#turns.liftHolds();

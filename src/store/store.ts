@@ -166,6 +166,12 @@ export interface DomainCheck {
   pendingSince: number;
 }
 
+/** A recipient or message by its id, those of a domain, or (both null) all that wait. */
+export interface RetryTarget {
+  id: string | null;
+  domain: string | null;
+}
+
 export interface QueueFilter {
   /** Only this destination. */
   domain: string | null;
@@ -234,8 +240,8 @@ export interface Store {
   queueCounts(
     now: number,
   ): Promise<{ domain: string; waiting: number; oldestCreatedAt: number; reason: string | null }[]>;
-  /** Makes open recipients due now; returns how many. One of `recipientOrMessageId`, `domain` or neither (all). */
-  retryNow(target: { id: string | null; domain: string | null }, now: number): Promise<number>;
+  /** Makes open recipients due now; returns how many are, those that were due already among them. */
+  retryNow(target: RetryTarget, now: number): Promise<number>;
   attempts(messageId: string): Promise<Attempt[]>;
 
   // reading messages

@@ -4,7 +4,7 @@
  * Holds only types and the names of the writes; every other verb must be a read, or `sqlite.ts` does not
  * compile.
  */
-import type { BeginAttempt, Store } from './store.ts';
+import type { BeginAttempt, RetryTarget, Store } from './store.ts';
 import type { Call, LogRecord, Recipient } from './rows.ts';
 
 /** The same verb without its promise. */
@@ -80,11 +80,7 @@ export interface WriteSteps {
   /** At most `limit` suppressions more; returns how many were new. */
   addSuppressions(rows: Parameters<Store['addSuppressions']>[0]): number;
   /** Makes at most `limit` open recipients due; returns how many. */
-  retrySome(
-    target: { id: string | null; domain: string | null },
-    now: number,
-    limit: number,
-  ): number;
+  retrySome(target: RetryTarget, now: number, limit: number): number;
   /** Looks at `limit` bodies after the place `after`; `next` is where to go on, null at the end. */
   purgeBodiesStep(
     before: number,

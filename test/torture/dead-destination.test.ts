@@ -152,8 +152,9 @@ describeWith(['openssl'], `${MESSAGES} messages for a dead destination`, () => {
     });
     const at = performance.now();
     const { retried } = await world.appliance.json(['queue', 'retry', '--domain', 'dead.test']);
-    // Those that were put off; the others were due all the while.
-    expect(retried).toBeGreaterThan(0);
+    // All that wait, put off or due; the few that are in an attempt are not counted.
+    expect(retried).toBeGreaterThan(MESSAGES * 0.9);
+    expect(retried).toBeLessThan(MESSAGES);
     await back.messages.atLeast(Math.min(BACK, MESSAGES - 1), undefined, 30_000);
     say(`the first ${BACK} arrived ${Math.round(performance.now() - at)} ms after the retry`);
     await world.appliance.signal('SIGKILL');
