@@ -25,24 +25,26 @@ type Server = Bun.Server<undefined>;
 /** `restart`: between plain and TLS, which only a restart can change. */
 export type HttpChange = { kind: 'none' } | { kind: 'restart' } | { kind: 'pair'; pair: TlsPair };
 
-/** How long an old server keeps its connections: one without a byte is closed before that anyway. */
+/** A connection without a byte is closed before that anyway. */
 const LEAVE_MS = (IDLE_SECONDS + 5) * 1_000;
 
 export class HttpListener {
   readonly #config: Config;
-  readonly #api: Api;
+  readonly #api: Pick<Api, 'handle'>;
   readonly #before: Before;
+  readonly #leaveMs: number;
   #server: Server | null = null;
   #pair: TlsPair | null = null;
   /** Every server on the port, in the kernel's order. */
   #servers: Server[] = [];
   readonly #leaving = new Map<Server, ReturnType<typeof setTimeout>>();
 
-  /** `before` answers what is not the API's. */
-  constructor(config: Config, api: Api, before: Before) {
+  /** `before` answers what is not the API's. `leaveMs`: how long an old server keeps its connections. */
+  constructor(config: Config, api: Pick<Api, 'handle'>, before: Before, leaveMs = LEAVE_MS) {
     this.#config = config;
     this.#api = api;
     this.#before = before;
+    this.#leaveMs = leaveMs;
   }
 
   /** Listens. Throws `OperatorError` when the address is in use or a certificate will not do. */
@@ -79,7 +81,7 @@ export class HttpListener {
     }
     this.#pair = pair;
     const isSteered = steerTo(port, this.#servers.length - 1);
-    const wait = setTimeout(() => this.#retire(old), isSteered ? LEAVE_MS : 0);
+    const wait = setTimeout(() => this.#retire(old), isSteered ? this.#leaveMs : 0);
     this.#leaving.set(old, wait);
   }
 

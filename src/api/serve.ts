@@ -32,7 +32,7 @@ export interface ServeOptions {
 }
 
 /** Listens. `stop()` of the result drains: no new connection, answers for what is under way. */
-export function serveApi(api: Api, options: ServeOptions): Bun.Server<undefined> {
+export function serveApi(api: Pick<Api, 'handle'>, options: ServeOptions): Bun.Server<undefined> {
   return Bun.serve({
     hostname: options.listen.host,
     port: options.listen.port,
