@@ -88,7 +88,10 @@ export class Sites {
         : this.#configured(delivery.smarthost);
     }
     const direct = await this.#direct(domain);
-    if (direct.kind === 'none' || !this.#options.fallback.isRelayed(direct.site.key)) return direct;
+    if (direct.kind === 'none') return direct;
+    const { fallback } = this.#options;
+    const { key } = direct.site;
+    if (!fallback.isRelayed(key) || fallback.takeProbe(key)) return direct;
     return (await this.standIn()) ?? direct;
   }
 

@@ -39,14 +39,22 @@ export class Fallback {
     return this.#isClosed;
   }
 
-  /** Whether mail for the place `key` goes through the smarthost now. Lets a probe through now and then. */
+  /** Whether mail for the place `key` goes through the smarthost now. */
   isRelayed(key: string): boolean {
-    if (!this.#options.hasSmarthost) return false;
+    return this.#options.hasSmarthost && (this.#isClosed || this.#isRefused(key));
+  }
+
+  /** Whether the place `key` is tried directly all the same: one place every ten minutes. Uses the turn up. */
+  takeProbe(key: string): boolean {
     const now = this.#options.clock.now();
-    if (this.#isClosed && now < this.#probeAt) return true;
-    if (this.#isClosed) this.#probeAt = now + PROBE_EVERY_MS;
+    if (!this.#isClosed || now < this.#probeAt || this.#isRefused(key)) return false;
+    this.#probeAt = now + PROBE_EVERY_MS;
+    return true;
+  }
+
+  #isRefused(key: string): boolean {
     const refuser = this.#refusers.get(key);
-    return refuser !== undefined && now < refuser.untilMs;
+    return refuser !== undefined && this.#options.clock.now() < refuser.untilMs;
   }
 
   /** A host of the place answered on port 25. */

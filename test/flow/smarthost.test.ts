@@ -35,12 +35,20 @@ describe('a closed port 25', () => {
     const { fallback, clock, lines } = start();
     for (const key of ['a', 'b', 'c']) fallback.noteSilent(key);
     expect(fallback.isRelayed('a')).toBe(true);
+    expect(fallback.takeProbe('a')).toBe(false);
     await clock.advance(10 * MINUTE);
-    expect(fallback.isRelayed('a')).toBe(false);
-    // The probe is one place's; everybody else goes on through the smarthost meanwhile.
+    // However often it is asked who is relayed, as after each attempt that began directly: the probe is still there.
+    for (const key of ['a', 'b', 'c']) expect(fallback.isRelayed(key)).toBe(true);
+    // A provider that refuses us would not be probed, so it does not use the probe up either.
+    fallback.noteRefused('refuser', 'Refuser', '550 5.7.1 blocked');
+    expect(fallback.takeProbe('refuser')).toBe(false);
+    expect(fallback.takeProbe('a')).toBe(true);
+    // It is one place's; everybody else goes on through the smarthost meanwhile.
+    expect(fallback.takeProbe('b')).toBe(false);
     expect(fallback.isRelayed('b')).toBe(true);
     fallback.noteReached();
     expect(fallback.isRelayed('b')).toBe(false);
+    expect(fallback.takeProbe('b')).toBe(false);
     expect(lines.some((line) => line.includes('port_25_open'))).toBe(true);
   });
 
