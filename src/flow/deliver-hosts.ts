@@ -128,7 +128,7 @@ async function tryAddress(
       return { outcome: unreached(place, acquired), mayTryNext: !acquired.isLocal };
     }
     const { session, isReused } = acquired;
-    const result = await send(session, envelopeOf(tools, job));
+    const result = await sendAsOffered(tools, job, session);
     tools.sessions.release(session, job.site.limits.messagesPerConnection);
     // A kept session may have been closed by the other side meanwhile: that says nothing of the message.
     const wasStale = isReused && result.kind === 'broken' && !result.mayBeDuplicate;
@@ -163,6 +163,31 @@ function optionsFor(tools: HostTools, site: Site, host: SiteHost, target: Target
     deadlines: tools.deadlines,
     signal: tools.signal,
   };
+}
+
+/** Where SMTPUTF8 is missing and only the header needs it, the same message in ASCII (RFC 6531 section 3.2). */
+async function sendAsOffered(
+  tools: HostTools,
+  job: Job,
+  session: SmtpSession,
+): Promise<Awaited<ReturnType<typeof send>>> {
+  const { signed, recipient } = job;
+  const result = await send(session, envelopeOf(tools, job));
+  const lacksUtf8 = result.kind === 'unsupported' && result.extension === 'SMTPUTF8';
+  if (!lacksUtf8 || signed.inAscii === null || hasNonAscii(recipient.address)) return result;
+  let bytes: Buffer | null;
+  try {
+    bytes = await signed.inAscii();
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    return { kind: 'broken', stage: 'mail', cause, reply: null, mayBeDuplicate: false };
+  }
+  if (bytes === null) return result;
+  const envelope = envelopeOf(tools, {
+    ...job,
+    signed: { ...signed, bytes, needsSmtpUtf8: false },
+  });
+  return send(session, envelope);
 }
 
 /** A message or address that must not be put on a wire makes `send` throw: nothing was said then. */

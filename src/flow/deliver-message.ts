@@ -3,12 +3,13 @@
  * carry them.
  *
  * Promises a signed message or a throw, never an unsigned one, and the same bytes at each attempt. What
- * is in use is held; what is not is kept for its other recipients up to `KEPT_BYTES`. A message that can
- * not be made fails for this attempt only.
+ * is in use is held; what is not is kept for its other recipients up to `KEPT_BYTES`. Throws
+ * `UncomposableError` for what can never be made; another error counts for this attempt only.
  */
 import { isAscii } from 'node:buffer';
 import type { ComposeInput } from '../mail/compose.ts';
 import { MessageSigner } from '../mail/signing.ts';
+import { UncomposableError } from '../mail/signed-message.ts';
 import type { Content } from '../mail/signed-message.ts';
 import { writeField } from '../mail/headers.ts';
 import { normalizeLines } from '../mail/lines.ts';
@@ -35,6 +36,11 @@ export interface SignedMessage {
   domain: string;
   /** The header itself needs SMTPUTF8 (RFC 6532). */
   needsSmtpUtf8: boolean;
+  /**
+   * The same message for receivers without SMTPUTF8, signed: recipients beyond ASCII are shown, but can not be
+   * answered. Made at each call, since that is rare; null where the header can not do without.
+   */
+  inAscii: (() => Promise<Buffer | null>) | null;
 }
 
 interface Entry {
@@ -122,10 +128,14 @@ export class SignedMessages {
     }
     const content = this.#takeFresh(messageId) ?? (await this.#read(messageId));
     const { message, body } = content;
-    if (message.domainId === null) throw new Error('the message has no sending domain');
+    if (message.domainId === null) throw new UncomposableError('it has no sending domain');
     const { name, signer } = await this.#signer(message.domainId);
-    const bytes = await signer.sign(this.#content(message, body));
-    return { message, bytes, domain: name, needsSmtpUtf8: hasNonAsciiHeader(bytes) };
+    const made = this.#content(message, body);
+    const bytes = await signer.sign(made);
+    const needsSmtpUtf8 = hasNonAsciiHeader(bytes);
+    const inAscii =
+      needsSmtpUtf8 && made.kind === 'parts' ? () => signInAscii(signer, made.input) : null;
+    return { message, bytes, domain: name, needsSmtpUtf8, inAscii };
   }
 
   #takeFresh(messageId: string): { message: Message; body: Body } | null {
@@ -138,7 +148,7 @@ export class SignedMessages {
 
   async #read(messageId: string): Promise<{ message: Message; body: Body }> {
     const content = await this.#ctx.store.messageForDelivery(messageId);
-    if (content === null) throw new Error('the content of the message is gone');
+    if (content === null) throw new UncomposableError('its content is gone');
     return content;
   }
 
@@ -201,6 +211,11 @@ function bodyBytes(body: Body): number {
   let bytes = (body.html?.length ?? 0) + (body.text?.length ?? 0) + (body.raw?.length ?? 0);
   for (const attachment of body.attachments) bytes += attachment.content.length;
   return bytes;
+}
+
+async function signInAscii(signer: MessageSigner, input: ComposeInput): Promise<Buffer | null> {
+  const bytes = await signer.sign({ kind: 'parts', input: { ...input, mayUseUtf8: false } });
+  return hasNonAsciiHeader(bytes) ? null : bytes;
 }
 
 function hasNonAsciiHeader(bytes: Buffer): boolean {

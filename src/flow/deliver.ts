@@ -5,6 +5,7 @@
  * a place which rests is neither dialled nor signed for; and that what a place asked for (less, or not
  * from this address) reaches its lane and the smarthost's stand-in before the next attempt.
  */
+import { UncomposableError } from '../mail/signed-message.ts';
 import type { Recipient } from '../store/rows.ts';
 import { restOfSite, tryHosts } from './deliver-hosts.ts';
 import type { HostTools } from './deliver-hosts.ts';
@@ -128,6 +129,14 @@ function heldBy(lane: Lane): Outcome | null {
 
 function unsigned(tools: DeliverTools, recipient: Recipient, error: unknown): Outcome {
   const cause = error instanceof Error ? error.message : String(error);
+  if (error instanceof UncomposableError) {
+    tools.ctx.log.warn('message_not_composed', { message_id: recipient.messageId, cause });
+    return outcomeWithoutSession(
+      'uncomposable',
+      'compose',
+      `the message can not be written: ${cause}`,
+    );
+  }
   tools.ctx.log.error('message_not_signed', {
     message_id: recipient.messageId,
     cause,

@@ -17,7 +17,7 @@ export interface TlsFacts {
 }
 
 /** Stages before there is a signed message on its way. */
-export const EARLY_STAGES = ['held', 'route', 'dns', 'policy', 'sign'] as const;
+export const EARLY_STAGES = ['held', 'route', 'dns', 'policy', 'compose', 'sign'] as const;
 export type EarlyStage = (typeof EARLY_STAGES)[number];
 
 /** Whether the message had its signature when the attempt ended at `stage`, and so counts as sent. */
@@ -33,7 +33,8 @@ export interface Outcome {
     | 'unreached' /** No answer for this recipient: deferred. */
     | 'impossible' /** Can never be delivered, and no server said so. */
     | 'null_mx' /** The domain says that it takes no mail (RFC 7505). */
-    | 'unsigned' /** Ours: the message could not be made or signed. */
+    | 'uncomposable' /** The message can never be made: its content is at fault. */
+    | 'unsigned' /** Ours: the message could not be signed now. */
     | 'held' /** Not tried: the place rests, see `hold`. */;
   /** Where it ended: an early stage, else the stage of the session. */
   stage: Stage | EarlyStage;

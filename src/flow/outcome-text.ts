@@ -15,6 +15,7 @@ const STAGE_WORDS: Record<Outcome['stage'], string> = {
   route: 'choosing the route',
   dns: 'looking up the domain',
   policy: 'checking the TLS policy',
+  compose: 'writing the message',
   sign: 'signing the message',
   connect: 'connecting',
   banner: 'the greeting',

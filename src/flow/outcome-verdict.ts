@@ -43,6 +43,8 @@ export function judge(outcome: Outcome): Verdict {
       return unreached(outcome);
     case 'unsigned':
       return { ...PLAIN, kind: 'deferred', class: 'ours' };
+    case 'uncomposable':
+      return { ...PLAIN, kind: 'failed', class: 'ours' };
     case 'held':
       return {
         ...PLAIN,

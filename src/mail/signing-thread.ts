@@ -6,7 +6,7 @@
  */
 import { DkimSigner } from './dkim.ts';
 import type { DkimIdentity } from './dkim.ts';
-import { writeSigned } from './signed-message.ts';
+import { UncomposableError, writeSigned } from './signed-message.ts';
 import type { Content } from './signed-message.ts';
 
 export interface SignRequest {
@@ -22,7 +22,7 @@ export type ToSigner = { kind: 'sign'; requests: SignRequest[] } | { kind: 'forg
 export type Answer =
   | { ticket: number; bytes: Uint8Array }
   /** The message can not be composed or signed, here or anywhere. */
-  | { ticket: number; error: string };
+  | { ticket: number; error: string; isUncomposable: boolean };
 
 export type FromSigner = { kind: 'started' } | { kind: 'signed'; answers: Answer[] };
 
@@ -49,7 +49,8 @@ async function answer(request: SignRequest): Promise<Answer> {
     // A copy of its own: small Buffers are views of large ones, which would cross whole.
     return { ticket, bytes: new Uint8Array(bytes) };
   } catch (error) {
-    return { ticket, error: error instanceof Error ? error.message : String(error) };
+    const said = error instanceof Error ? error.message : String(error);
+    return { ticket, error: said, isUncomposable: error instanceof UncomposableError };
   }
 }
 

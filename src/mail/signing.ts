@@ -7,7 +7,7 @@
  */
 import { DkimSigner } from './dkim.ts';
 import type { DkimIdentity } from './dkim.ts';
-import { writeSigned } from './signed-message.ts';
+import { UncomposableError, writeSigned } from './signed-message.ts';
 import type { Content } from './signed-message.ts';
 import type { FromSigner, SignRequest, ToSigner } from './signing-thread.ts';
 
@@ -123,7 +123,7 @@ class SigningThread {
     for (const answer of message.answers) {
       const waiting = this.#waiting.get(answer.ticket);
       this.#waiting.delete(answer.ticket);
-      if ('error' in answer) waiting?.reject(new Error(answer.error));
+      if ('error' in answer) waiting?.reject(errorOf(answer));
       else waiting?.resolve(Buffer.from(answer.bytes.buffer));
     }
     if (this.#waiting.size === 0) this.#worker.unref();
@@ -136,4 +136,8 @@ class SigningThread {
     this.#waiting.clear();
     this.#worker.unref();
   }
+}
+
+function errorOf({ error, isUncomposable }: { error: string; isUncomposable: boolean }): Error {
+  return isUncomposable ? new UncomposableError(error) : new Error(error);
 }

@@ -36,6 +36,7 @@ const ROWS: Row[] = [
   [said('banner', '554 5.7.1 no mail from you', 'unreached'), 'deferred', false],
   [outcomeWithoutSession('unreached', 'connect', 'refused'), 'deferred', false],
   [outcomeWithoutSession('unsigned', 'sign', 'no key'), 'deferred', false],
+  [outcomeWithoutSession('uncomposable', 'compose', 'a bad header'), 'failed', false],
   [outcomeWithoutSession('impossible', 'dns', 'no such domain'), 'failed', false],
   [outcomeWithoutSession('null_mx', 'dns', 'null MX'), 'bounced', true],
 ];
