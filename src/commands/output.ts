@@ -11,12 +11,15 @@ export interface Output {
   /** As it is, without a line end. */
   write(text: string): void;
   say(text: string): void;
+  /** Like `say`, without a line end. */
+  note(text: string): void;
 }
 
 export const terminal: Output = {
   print: (text) => put(1, `${text}\n`),
   write: (text) => put(1, text),
   say: (text) => put(2, `${text}\n`),
+  note: (text) => put(2, text),
 };
 
 /** How long to wait for a reader that is slower than we are. */

@@ -8,7 +8,7 @@
 import { startAppliance } from '../appliance.ts';
 import type { Appliance } from '../appliance.ts';
 import { systemClock } from '../base/clock.ts';
-import { createLog } from '../base/log.ts';
+import { LineGatherer, createLog } from '../base/log.ts';
 import { createNotifier } from '../base/systemd.ts';
 import type { Log } from '../base/log.ts';
 import { VERSION } from '../base/version.ts';
@@ -26,8 +26,10 @@ export const serve: Command = {
 
 async function runServe(call: Call): Promise<number> {
   const config = call.config();
+  const lines = new LineGatherer((text) => call.output.note(text));
+  process.on('exit', () => lines.flush());
   const log = createLog(
-    (line) => call.output.say(line),
+    (line) => lines.add(line),
     () => systemClock.now(),
   );
   dieOfFaults(log);

@@ -21,6 +21,7 @@ import type { Context } from './context.ts';
 import { refuseWhileDiskLow } from './disk.ts';
 import type { Draft, Sender } from './draft.ts';
 import { refuseWhileHalted } from './halt.ts';
+import { logAccepted, logReplayed } from './journey-log.ts';
 import { overQuota, usageClaim } from './usage.ts';
 
 /** How long a repeated request is answered from the record (interface, Sending). */
@@ -92,21 +93,24 @@ export async function acceptEmails(
 
   const answer = options.respond(results);
   const body = JSON.stringify(answer.body);
+  const accepted = built.map((one) => one.accepted);
   const open = built.filter(({ isOpen }) => isOpen).map(({ accepted }) => accepted);
   queue.markAhead?.(open);
   const result = await commit(ctx, sender, built, now, record(options, answer.status, body, now));
   switch (result.kind) {
     case 'accepted':
       for (const one of built) ctx.metrics.accepted.add({ status: one.result });
+      logAccepted(ctx, sender, accepted);
       queue.offerAccepted(open);
       if (result.calls.length > 0) queue.offerCalls(result.calls);
       return {
         isReplay: false,
         status: answer.status,
         body,
-        messageIds: built.map(({ accepted }) => accepted.message.id),
+        messageIds: accepted.map(({ message }) => message.id),
       };
     case 'replay':
+      logReplayed(ctx, sender, result.response);
       return { isReplay: true, status: result.status, body: result.response, messageIds: [] };
     case 'idempotency_conflict':
       throw otherBody();
@@ -134,6 +138,7 @@ async function findReplay(
   const kept = await ctx.store.idempotencyRecord(sender.account.id, key, ctx.clock.now());
   if (kept === null) return null;
   if (kept.route !== route || kept.bodyHash !== bodyHash) throw otherBody();
+  logReplayed(ctx, sender, kept.response);
   return { isReplay: true, status: kept.status, body: kept.response, messageIds: [] };
 }
 

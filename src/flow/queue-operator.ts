@@ -6,9 +6,10 @@
  */
 import { isFinal } from '../base/status.ts';
 import type { Recipient } from '../store/rows.ts';
-import type { CallRef } from '../store/store.ts';
+import type { CallRef, FinishAttempt } from '../store/store.ts';
 import type { Context } from './context.ts';
 import { newEvent } from './events.ts';
+import { logEnd } from './journey-log.ts';
 
 const GIVEN_UP = 'given up by the operator';
 
@@ -46,7 +47,7 @@ async function giveUp(ctx: Context, recipient: Recipient): Promise<CallRef[]> {
     payload: { attempt: recipient.attempts, cause: GIVEN_UP },
     extra: { failed: { reason } },
   });
-  const { calls } = await ctx.store.finish({
+  const end: FinishAttempt = {
     recipientId: recipient.id,
     messageId: recipient.messageId,
     accountId: recipient.accountId,
@@ -58,7 +59,9 @@ async function giveUp(ctx: Context, recipient: Recipient): Promise<CallRef[]> {
     attempt: null,
     events: [event],
     suppress: null,
-  });
+  };
+  const { calls } = await ctx.store.finish(end);
+  logEnd(ctx, message, end);
   return calls;
 }
 

@@ -10,13 +10,14 @@ import type { Recipient } from '../store/rows.ts';
 import type { FinishAttempt } from '../store/store.ts';
 import type { Context } from './context.ts';
 import { newEvent } from './events.ts';
+import { logEnd } from './journey-log.ts';
 
 /** What was accepted this long ago or less counts as just looked at, in milliseconds. */
 const FRESH_MS = 60_000;
 
 /** The end of a recipient that must not be mailed any more; null when it may be. */
 export async function endOfSuppressed(
-  ctx: Pick<Context, 'clock' | 'store'>,
+  ctx: Pick<Context, 'clock' | 'store' | 'log'>,
   recipient: Recipient,
 ): Promise<FinishAttempt | null> {
   const now = ctx.clock.now();
@@ -36,7 +37,7 @@ export async function endOfSuppressed(
     payload: { reason },
     extra: null,
   });
-  return {
+  const end: FinishAttempt = {
     recipientId: recipient.id,
     messageId: recipient.messageId,
     accountId: recipient.accountId,
@@ -49,4 +50,7 @@ export async function endOfSuppressed(
     events: [event],
     suppress: null,
   };
+  // The queue writes it however long that takes.
+  logEnd(ctx, message, end);
+  return end;
 }

@@ -21,6 +21,7 @@ import { deliver } from './deliver.ts';
 import { makeTools } from './deliver-tools.ts';
 import type { DeliverOptions } from './deliver-tools.ts';
 import type { SiteResult } from './deliver-site.ts';
+import { logAttempt } from './journey-log.ts';
 import { settle } from './outcome.ts';
 import { countAttempt } from './outcome-count.ts';
 import { AheadMarks } from './queue-ahead.ts';
@@ -279,6 +280,7 @@ export class Queue {
         const result = await settle(this.#ctx, ended, this.#random());
         await this.#finish(result);
         countAttempt(this.#ctx.metrics, ended, result, lane.limits.name);
+        logAttempt(this.#ctx, ended, result);
       }
     } catch (error) {
       this.#ctx.log.error('attempt_failed', {

@@ -70,7 +70,12 @@ export class Reports {
     const { calls } = await store.finish(finish);
     if (calls.length > 0) this.#webhooks.offerCalls(calls);
     const { status } = finish;
-    log.info('report applied', { message_id: message.id, recipient_id: recipientId, status });
+    log.info('report applied', {
+      request_id: message.logId,
+      message_id: message.id,
+      recipient_id: recipientId,
+      status,
+    });
     return status === 'bounced' || status === 'complained' || status === 'delivered'
       ? status
       : 'ignored';

@@ -13,6 +13,7 @@ import type { CallRef } from '../store/store.ts';
 import type { PostResult } from '../wire/https-post.ts';
 import type { Context } from './context.ts';
 import type { EndpointWatcher } from './endpoints.ts';
+import { logCall } from './journey-log.ts';
 import { endTurn, judge, Lanes, takeTurn } from './webhooks-lanes.ts';
 import { CallPoster, errorOf, RECEIPT_TIMEOUT_MS } from './webhooks-post.ts';
 import { isAcknowledged, verdict, waitMs } from './webhooks-schedule.ts';
@@ -228,6 +229,7 @@ export class WebhookDispatcher implements EndpointWatcher {
     };
     const end = { call, attempt, status, nextAttemptAt, disableAfter: DISABLE_AFTER };
     const { endpointStatus, isOvertaken } = await store.finishCall(end);
+    logCall(this.#ctx, call, attempt, nextAttemptAt);
     if (endpointStatus === 'disabled') {
       this.#lanes.drop(call.endpointId);
       log.warn('webhook_endpoint_disabled', { endpoint: call.endpointId, reason: attempt.error });

@@ -128,7 +128,8 @@ export const endpointOf = (row: EndpointRow): Endpoint => ({ ...row, events: lis
 export const SELECT_CALL =
   'SELECT calls.id, endpoint_id AS endpointId, account_id AS accountId, event_id AS eventId,' +
   ' event_type AS eventType, calls.message_id AS messageId, webhook_body AS body, status, attempts,' +
-  ' next_attempt_at AS nextAttemptAt, created_at AS createdAt' +
+  ' next_attempt_at AS nextAttemptAt, created_at AS createdAt,' +
+  ' (SELECT log_id FROM messages WHERE messages.id = calls.message_id) AS requestId' +
   ' FROM calls JOIN events ON events.message_id = calls.message_id AND events.id = calls.event_id';
 export type CallRow = Call;
 

@@ -194,6 +194,8 @@ export interface Call {
   eventId: string;
   eventType: string;
   messageId: string | null;
+  /** Id of the request that sent the message. */
+  requestId: string | null;
   /** The exact bytes to post, fixed when the event happened. */
   body: string;
   status: 'open' | 'done' | 'failed';
