@@ -3,7 +3,7 @@
  *
  * Promises that `/health` and `/ready` answer anybody with one word, and that numbers and findings go
  * only to the networks the operator names. A request that came through a proxy counts as the client's
- * it speaks for; through a proxy that is not trusted it counts as a stranger's.
+ * it speaks for; through a proxy that is not trusted, or names no client, it counts as a stranger's.
  */
 import type { Context } from '../flow/context.ts';
 import { isDiskLow } from '../flow/disk.ts';
@@ -23,7 +23,8 @@ export function createHealth(ctx: Context, vitals: Vitals): Health {
     if (peer === null) return false;
     const proxies = trustedProxies(ctx.config);
     const isForwarded = FORWARDED.some((name) => request.headers.has(name));
-    if (isForwarded && !proxies.has(peer)) return false;
+    const isNamed = proxies.has(peer) && request.headers.has('x-forwarded-for');
+    if (isForwarded && !isNamed) return false;
     const client = clientAddress(peer, request.headers, proxies);
     return client !== null && readers.has(client);
   };
