@@ -13,7 +13,7 @@ import type { Api } from './api/app.ts';
 import { IDLE_SECONDS, serveApi } from './api/serve.ts';
 import type { ServeOptions } from './api/serve.ts';
 import type { Config, Listen } from './base/config.ts';
-import { OperatorError } from './base/errors.ts';
+import { listenFailure } from './base/listening.ts';
 import { steerTo } from './base/shared-port.ts';
 import { readPair, tlsPair, type TlsPair } from './smtp/certificate.ts';
 
@@ -56,7 +56,7 @@ export class HttpListener {
       if (this.#pair !== null) await claim(listen);
       this.#server = this.#serve(listen, this.#pair);
     } catch (error) {
-      throw refusal(error, listen);
+      throw listenFailure('http.listen', listen, error);
     }
   }
 
@@ -77,7 +77,7 @@ export class HttpListener {
     try {
       this.#server = this.#serve(listen, pair);
     } catch (error) {
-      throw refusal(error, listen);
+      throw listenFailure('http.listen', listen, error);
     }
     this.#pair = pair;
     const isSteered = steerTo(port, this.#servers.length - 1);
@@ -123,8 +123,7 @@ export class HttpListener {
 }
 
 function pairOf(config: Config): TlsPair | null {
-  const { tlsCert, tlsKey } = config.http;
-  if (tlsCert !== '') return readPair(tlsCert, tlsKey);
+  if (config.http.tlsCert !== '') return readPair(config, 'http');
   return isFetching(config) ? tlsPair(config, Date.now()) : null;
 }
 
@@ -144,21 +143,4 @@ async function claim({ host, port }: Listen): Promise<void> {
   await new Promise<void>((resolve) => {
     probe.close(() => resolve());
   });
-}
-
-function refusal(error: unknown, { host, port }: Listen): unknown {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') {
-    return new OperatorError(
-      `http.listen: ${host} port ${port} is in use by another program`,
-      'Stop that program, or choose another address in the config file.',
-    );
-  }
-  if (code === 'EACCES' || code === 'EADDRNOTAVAIL') {
-    return new OperatorError(
-      `http.listen: cannot listen on ${host} port ${port}: ${message}`,
-      'Choose an address of this machine, and a port above 1023 unless the service may use low ones.',
-    );
-  }
-  return error;
 }

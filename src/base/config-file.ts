@@ -149,7 +149,7 @@ function readHttp(table: ConfigTable): Config['http'] {
   const listen = { host: '127.0.0.1', port: 8025 };
   const http = {
     listen: table.read('listen', value.listenAddress, listen),
-    publicUrl: table.read('public_url', value.baseUrl, ''),
+    publicUrl: table.read('public_url', value.siteUrl, ''),
     ...readCertificate(table),
     trustedProxies: table.read('trusted_proxies', value.listOf(value.network), []),
     metricsNetworks: table.read('metrics_networks', value.listOf(value.network), LOOPBACK),

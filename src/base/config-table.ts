@@ -91,7 +91,9 @@ export class ConfigTable {
     for (const key of Object.keys(this.#values)) {
       if (this.#asked.has(key)) continue;
       const near = Array.from(this.#asked).find((known) => isSlip(known, key));
-      this.refuse(key, near === undefined ? 'is no known key' : `is no known key: is it ${near}?`);
+      const known = Array.from(this.#asked).join(', ');
+      const right = near === undefined ? `; known here: ${known}` : `: is it ${near}?`;
+      this.refuse(key, `is no known key${right}`);
     }
   }
 

@@ -6,6 +6,8 @@
  */
 import { isIP } from 'node:net';
 
+import { IPv4, IPv6 } from 'ipaddr.js';
+
 import type { Listen } from './config.ts';
 
 /** Why a value is refused: the rest of the sentence after the key's name, such as `must be a text`. */
@@ -113,6 +115,13 @@ export const network: Reader<string> = (value) => {
   if (family === 0 || !isMask || rest.length > 0) {
     throw new WrongValue(`must be a network such as "10.0.0.0/8", not ${show(value)}`);
   }
+  const parsed = family === 4 ? IPv4 : IPv6;
+  const first = parsed.networkAddressFromCIDR(text(value)).toString();
+  if (first !== parsed.parse(address).toString()) {
+    throw new WrongValue(
+      `must begin at its first address: "${first}/${bits}", or "${address}/${family === 4 ? 32 : 128}" for one, not ${show(value)}`,
+    );
+  }
   return text(value);
 };
 
@@ -140,6 +149,15 @@ export const connectHost: Reader<string> = (value) => {
 export const domainPattern: Reader<string> = (value) => {
   const pattern = text(value);
   return pattern.startsWith('*.') ? `*.${hostName(pattern.slice(2))}` : hostName(pattern);
+};
+
+/** `http://` or `https://` and a host, nothing behind: pages and links begin at the root. */
+export const siteUrl: Reader<string> = (value) => {
+  const url = URL.parse(baseUrl(value));
+  if (url?.pathname !== '/') {
+    throw new WrongValue(`must have no path: "${url?.origin ?? ''}", not ${show(value)}`);
+  }
+  return url.origin;
 };
 
 /** `http://` or `https://` with nothing behind the path; the closing slash is cut. */

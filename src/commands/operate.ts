@@ -4,11 +4,8 @@
  * Promises the same outcome either way, and never two processes on one data directory: without a server the command
  * holds the directory's lock while it works.
  */
-import { existsSync } from 'node:fs';
-
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
-import { OperatorError } from '../base/errors.ts';
 import { createLog } from '../base/log.ts';
 import { closeContext, openContext } from '../appliance-context.ts';
 import { askServer } from '../control/client.ts';
@@ -16,7 +13,7 @@ import { runOperation } from '../control/operations.ts';
 import type { Arguments, Sink } from '../control/protocol.ts';
 import { DirectoryInUseError } from '../store/lock.ts';
 import type { Call } from './command.ts';
-import { becomeOwner } from './owner.ts';
+import { becomeOwner, requireDataDir } from './owner.ts';
 
 /** How long to wait for whoever has the directory without a socket. */
 const PATIENCE_MS = 5_000;
@@ -49,12 +46,7 @@ async function operateAlone(
   args: Arguments,
   sink: Sink,
 ): Promise<unknown> {
-  if (!existsSync(config.dataDir)) {
-    throw new OperatorError(
-      `the data directory ${config.dataDir} does not exist`,
-      'Make it with `postrider init`, or name the right config file with --config.',
-    );
-  }
+  requireDataDir(config);
   becomeOwner(config.dataDir);
   // What the flow logs for a server's operator would only stand between a command's own lines.
   const log = createLog(

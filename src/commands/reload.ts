@@ -1,6 +1,7 @@
 /** `reload`: a running server takes over its config file and certificates, or says why it does not. */
 import type { Reloaded } from '../control/operation.ts';
 import type { Command } from './command.ts';
+import { paragraph } from './layout.ts';
 import { operate } from './operate.ts';
 
 export const reload: Command = {
@@ -10,7 +11,8 @@ export const reload: Command = {
     const done = (await operate(call, 'reload', {})) as Reloaded;
     const lines = [`Reloaded${done.new_certificate ? ', with a new certificate' : ''}.`];
     if (done.needs_restart.length > 0) {
-      lines.push(`Changed, but taken over by a restart only: ${done.needs_restart.join(', ')}`);
+      const keys = done.needs_restart.join(', ');
+      lines.push(paragraph(`Changed, but taken over by a restart only: ${keys}`));
     }
     call.print(done, lines.join('\n'));
   },

@@ -14,6 +14,7 @@ import type { Log } from '../base/log.ts';
 import { VERSION } from '../base/version.ts';
 import type { Call, Command } from './command.ts';
 import { fields } from './layout.ts';
+import { requireDataDir } from './owner.ts';
 
 /** operator.md: SIGTERM drains and ends; nothing may keep it longer than this. */
 const DRAIN_LIMIT_MS = 30_000;
@@ -26,6 +27,7 @@ export const serve: Command = {
 
 async function runServe(call: Call): Promise<number> {
   const config = call.config();
+  requireDataDir(config);
   const lines = new LineGatherer((text) => call.output.note(text));
   process.on('exit', () => lines.flush());
   const log = createLog(

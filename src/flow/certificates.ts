@@ -10,6 +10,7 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { listenFailure } from '../base/listening.ts';
 import { newAccountKey, orderCertificate } from '../wire/acme.ts';
 import type { Context } from './context.ts';
 
@@ -49,16 +50,20 @@ export class CertificateKeeper {
     this.#onRenewed = onRenewed;
   }
 
-  /** Opens the challenge listener and looks at the certificate now. Throws when the port is taken. */
+  /** Opens the challenge listener and looks at the certificate now. Throws `OperatorError` when the port is taken. */
   start(): void {
     const { acme } = this.#ctx.config;
     if (acme === null) return;
-    this.#server = Bun.serve({
-      hostname: acme.listen.host,
-      port: acme.listen.port,
-      reusePort: false,
-      fetch: (request) => this.#serve(request),
-    });
+    try {
+      this.#server = Bun.serve({
+        hostname: acme.listen.host,
+        port: acme.listen.port,
+        reusePort: false,
+        fetch: (request) => this.#serve(request),
+      });
+    } catch (error) {
+      throw listenFailure('acme.listen', acme.listen, error);
+    }
     this.#look();
   }
 

@@ -10,6 +10,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../base/config.ts';
+import { EXIT_CONFIG } from '../base/config-file.ts';
 import { OperatorError } from '../base/errors.ts';
 import { certificateFile } from '../flow/certificates.ts';
 import { selfSigned } from './self-signed.ts';
@@ -22,8 +23,8 @@ export interface TlsPair {
 
 /** The pair as it lies on disk now. Throws `OperatorError` when a file can not be used. */
 export function tlsPair(config: Config, now: number): TlsPair {
-  const named = [config.smtp, config.http].find(({ tlsCert }) => tlsCert !== '');
-  if (named !== undefined) return readPair(named.tlsCert, named.tlsKey);
+  const named = (['smtp', 'http'] as const).find((table) => config[table].tlsCert !== '');
+  if (named !== undefined) return readPair(config, named);
   const fetched = certificateFile(config.dataDir);
   const own = join(config.dataDir, 'smtp-self-signed.pem');
   const file = existsSync(fetched) ? fetched : own;
@@ -36,9 +37,20 @@ export function tlsPair(config: Config, now: number): TlsPair {
   return checkPair(both, both, file);
 }
 
-/** The pair in two files, which may be one. Throws `OperatorError` when it can not be used. */
-export function readPair(certFile: string, keyFile: string): TlsPair {
-  return checkPair(read(certFile), read(keyFile), certFile);
+/** The pair that this table names, in two files or one. Throws `OperatorError` when it can not be used. */
+export function readPair(config: Config, table: 'http' | 'smtp'): TlsPair {
+  const { tlsCert, tlsKey } = config[table];
+  try {
+    return checkPair(read(tlsCert), read(tlsKey), tlsCert);
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    // What the config names will not do: wrong config, for all that the files may have changed since it was read.
+    throw new OperatorError(
+      `${table}.tls_cert, tls_key: ${error.message}`,
+      error.hint,
+      EXIT_CONFIG,
+    );
+  }
 }
 
 function read(file: string): string {
@@ -66,7 +78,7 @@ export function checkPair(certText: string, keyText: string, file: string): TlsP
     const reason = error instanceof Error ? error.message : String(error);
     throw new OperatorError(
       `${file} is no certificate with key (${reason})`,
-      'PEM files are needed.',
+      'PEM files are needed: the certificate with its chain, and its private key without a passphrase.',
     );
   }
   throw new OperatorError(

@@ -17,7 +17,7 @@ import {
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js';
 import type { Clock } from '../base/clock.ts';
 import type { Listen } from '../base/config.ts';
-import { OperatorError } from '../base/errors.ts';
+import { listenFailure } from '../base/listening.ts';
 import type { Log } from '../base/log.ts';
 import type { TlsPair } from './certificate.ts';
 import { addressUnit } from '../wire/address-unit.ts';
@@ -138,11 +138,14 @@ export class Door {
     this.#server.server.maxConnections = limits.connections + 50;
   }
 
-  /** Listens; returns the address with the port that was given. Throws `OperatorError` when it is taken. */
-  async start(listen: Listen): Promise<Listen> {
+  /**
+   * Listens; returns the address with the port that was given. `key`: of the config, where `listen` stands. Throws
+   * `OperatorError` when it is taken.
+   */
+  async start(listen: Listen, key: string): Promise<Listen> {
     const { server } = this.#server;
     await new Promise<void>((resolve, reject) => {
-      const fail = (error: Error): void => reject(refusal(error, listen));
+      const fail = (error: Error): void => reject(listenFailure(key, listen, error));
       server.once('error', fail);
       server.listen(listen.port, listen.host, () => {
         server.off('error', fail);
@@ -233,13 +236,3 @@ function isGone(error: unknown): boolean {
 }
 
 const GOING = '4.3.2 This service is going down; try again soon';
-
-function refusal(error: Error, { host, port }: Listen): Error {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') return error;
-  const hint =
-    code === 'EADDRINUSE'
-      ? 'Stop the program that listens there, or choose another address under [smtp].'
-      : 'Choose an address of this machine under [smtp]; ports below 1024 need CAP_NET_BIND_SERVICE.';
-  return new OperatorError(`SMTP can not listen on ${host}:${port} (${code})`, hint);
-}

@@ -58,7 +58,7 @@ export class InboundServer {
         data: (stream, session) => this.#data(stream, session),
       },
     });
-    const at = await door.start(config.smtp.inbound);
+    const at = await door.start(config.smtp.inbound, 'smtp.inbound');
     this.#door = door;
     return at;
   }

@@ -112,7 +112,7 @@ export class SubmissionServer {
         data: (stream, session) => this.#data(stream, session),
       },
     });
-    const at = await door.start(listen);
+    const at = await door.start(listen, isImplicitTls ? 'smtp.submissions' : 'smtp.submission');
     this.#doors.push(door);
     return at;
   }

@@ -18,14 +18,23 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { EXIT_CONFIG } from '../base/config-file.ts';
 import { OperatorError } from '../base/errors.ts';
 import { MASTER_KEY_BYTES } from '../base/secret-box.ts';
 
 const KEY_FILE = 'secret.key';
 
-/** Makes the data directory (mode 0700) when it is missing. Throws what `mkdir` throws. */
+/** Makes the data directory (mode 0700) when it is missing. Throws `OperatorError` where that is not possible. */
 export function makeDataDir(dataDir: string): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new OperatorError(
+      `data_dir: ${dataDir} can not be made or is no directory: ${(error as Error).message}`,
+      'Name a directory in a place where the service may write.',
+      EXIT_CONFIG,
+    );
+  }
 }
 
 /**

@@ -115,6 +115,18 @@ describe('refusals', () => {
     ['[http]\nlisten = "127.0.0.1:70000"', 'http.listen must be an IP address and a port'],
     ['[http]\npublic_url = "ftp://x"', 'http.public_url must be an address'],
     ['[http]\ntrusted_proxies = ["10.0.0.0/33"]', 'http.trusted_proxies item 1 must be a network'],
+    [
+      '[delivery]\nallow_networks = ["10.1.2.3/8"]',
+      'must begin at its first address: "10.0.0.0/8", or "10.1.2.3/32" for one, not "10.1.2.3/8"',
+    ],
+    [
+      '[delivery]\nallow_networks = ["2001:db8::7/32"]',
+      'must begin at its first address: "2001:db8::/32", or "2001:db8::7/128" for one',
+    ],
+    [
+      '[http]\npublic_url = "https://mail.example.com/postrider/"',
+      'http.public_url must have no path: "https://mail.example.com", not',
+    ],
     ['[http]\ntls_cert = "/dev/null"', 'http.tls_cert needs the other of tls_cert and tls_key'],
     ['[http]\ntls_cert = "/no/c"\ntls_key = "/dev/null"', 'http.tls_cert names a file that cannot'],
     ['[smtp]\nsubmission = "0.0.0.0:587"', 'smtp.submission must be a list in [ ]'],
@@ -191,10 +203,10 @@ describe('refusals', () => {
       'allow_networks = { a = 1 }',
     ].join('\n');
     expect(problems(toml)).toEqual([
-      '3: nonsense is no known key',
+      '3: nonsense is no known key; known here: hostname, data_dir, http, smtp, delivery, dns, tls, api, limits, webhooks, retention, brake, acme, plans',
       '11: delivery.port must be a whole number from 1 to 65535, not "x"',
       '18: delivery.routes[1].tsl is no known key: is it tls?',
-      '19: delivery.routes[1].limits is no known key',
+      '19: delivery.routes[1].limits is no known key; known here: domains, host, port, username, password, tls',
       '21: webhooks.allow_networks must be a list in [ ], not a table',
     ]);
   });
@@ -227,6 +239,19 @@ describe('values', () => {
       parseConfig(`${HEAD}[[plans]]\nid = "a"\nattachment_bytes = ${size}`, 'f').plans.get('a')
         ?.attachmentBytes;
     expect([read('5_000'), read('"10MB"'), read('"8 MiB"')]).toEqual([5000, 1e7, 8_388_608]);
+  });
+
+  test('networks of every width, however IPv6 is written', () => {
+    const networks = ['0.0.0.0/0', '127.0.0.0/8', '192.0.2.128/25', '192.0.2.7/32'];
+    networks.push('::/0', '::1/128', 'FD00::/8', '2001:db8:0:0::/32', '::ffff:10.0.0.0/104');
+    const list = JSON.stringify(networks);
+    const config = parseConfig(`${HEAD}[delivery]\nallow_networks = ${list}`, 'f');
+    expect(config.delivery.allowNetworks).toEqual(networks);
+  });
+
+  test('the closing slash of an address is cut', () => {
+    const config = parseConfig(`${HEAD}[http]\npublic_url = "https://Mail.example.com:443/"`, 'f');
+    expect(config.http.publicUrl).toBe('https://mail.example.com');
   });
 
   test('IPv6 addresses to listen on and to ask', () => {

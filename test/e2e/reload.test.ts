@@ -336,7 +336,7 @@ test.each([
         spoil();
       },
       words,
-      1,
+      78,
     );
   },
 );

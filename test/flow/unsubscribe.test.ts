@@ -8,7 +8,7 @@ let house: House;
 let sender: Sender;
 
 beforeEach(async () => {
-  house = await openHouse({ toml: '[http]\npublic_url = "https://mail.acme.example/post/"\n' });
+  house = await openHouse({ toml: '[http]\npublic_url = "https://mail.acme.example/"\n' });
   sender = await house.sender();
   await house.verified(sender, 'acme.example');
 });
@@ -31,7 +31,7 @@ describe('asked for by header', () => {
     const fields = await headersOf(wish);
     expect([...fields.keys()]).toEqual(['X-Campaign', 'List-Unsubscribe', 'List-Unsubscribe-Post']);
     expect(fields.get('List-Unsubscribe')).toMatch(
-      /^<https:\/\/mail\.acme\.example\/post\/unsubscribe\/[\w-]{38}>$/,
+      /^<https:\/\/mail\.acme\.example\/unsubscribe\/[\w-]{38}>$/,
     );
     expect(fields.get('List-Unsubscribe-Post')).toBe('List-Unsubscribe=One-Click');
   });
