@@ -35,6 +35,8 @@ export interface Job {
   recipient: Recipient;
   signed: SignedMessage;
   site: Site;
+  /** Longest wait for the connection, and again for the greeting; null: as long as ever. */
+  hurriedMs: number | null;
 }
 
 interface Place {
@@ -123,7 +125,7 @@ async function tryAddress(
   place: Place,
 ): Promise<{ outcome: Outcome; mayTryNext: boolean }> {
   for (let mayReuse = true; ; mayReuse = false) {
-    const acquired = await connect(tools, place, mayReuse);
+    const acquired = await connect(tools, place, mayReuse, job.hurriedMs);
     if (acquired.kind === 'failed') {
       return { outcome: unreached(place, acquired), mayTryNext: !acquired.isLocal };
     }
@@ -136,13 +138,29 @@ async function tryAddress(
   }
 }
 
-async function connect(tools: HostTools, place: Place, mayReuse: boolean): Promise<Acquired> {
+async function connect(
+  tools: HostTools,
+  place: Place,
+  mayReuse: boolean,
+  hurriedMs: number | null,
+): Promise<Acquired> {
   const options = currentOptions(tools, place);
-  const acquired = await tools.sessions.acquire(options, mayReuse);
+  const acquired = await tools.sessions.acquire(hurried(options, hurriedMs), mayReuse);
   if (acquired.kind === 'ready' || !acquired.tlsFailed || place.plain === null) return acquired;
   // RFC 3207 leaves the session unusable: a new connection, this time without TLS.
   tools.brokenTls.note(place.host.name);
   return tools.sessions.acquire(place.plain);
+}
+
+function hurried(options: SessionOptions, hurriedMs: number | null): SessionOptions {
+  if (hurriedMs === null) return options;
+  const { connect, banner } = options.deadlines;
+  const deadlines = {
+    ...options.deadlines,
+    connect: Math.min(connect, hurriedMs),
+    banner: Math.min(banner, hurriedMs),
+  };
+  return { ...options, deadlines };
 }
 
 function optionsFor(tools: HostTools, site: Site, host: SiteHost, target: Target): SessionOptions {

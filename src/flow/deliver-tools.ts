@@ -15,6 +15,7 @@ import type { DeliverTools } from './deliver.ts';
 import { SignedMessages } from './deliver-message.ts';
 import { Sites } from './deliver-site.ts';
 import { readExtraCa } from './extra-ca.ts';
+import type { Room } from './room.ts';
 import { Sessions } from './sessions.ts';
 import { Fallback } from './smarthost.ts';
 import { Sources } from './sources.ts';
@@ -26,10 +27,11 @@ export interface DeliverOptions {
   deadlines?: Deadlines;
 }
 
-/** `signal` ends every session by force. */
+/** `room` tells when strangers get less patience; `signal` ends every session by force. */
 export function makeTools(
   ctx: Context,
   options: DeliverOptions,
+  room: Room,
   signal: AbortSignal,
 ): DeliverTools & { policyAgent: GuardedAgent } {
   const { clock, log, resolver, config } = ctx;
@@ -52,6 +54,7 @@ export function makeTools(
   return {
     ctx,
     signal,
+    room,
     fallback,
     sites,
     policyAgent,

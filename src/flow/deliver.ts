@@ -8,13 +8,14 @@
 import { UncomposableError } from '../mail/signed-message.ts';
 import type { Recipient } from '../store/rows.ts';
 import { restOfSite, tryHosts } from './deliver-hosts.ts';
-import type { HostTools } from './deliver-hosts.ts';
+import type { HostTools, Job } from './deliver-hosts.ts';
 import type { SignedMessage, SignedMessages } from './deliver-message.ts';
 import type { Site, SiteResult, Sites } from './deliver-site.ts';
 import { outcomeWithoutSession } from './outcome-kinds.ts';
 import type { Outcome } from './outcome-kinds.ts';
 import { describeOutcome } from './outcome-text.ts';
 import { asksForLess, judge } from './outcome-verdict.ts';
+import type { Room } from './room.ts';
 import type { Lane } from './shaping.ts';
 import type { Fallback } from './smarthost.ts';
 
@@ -24,6 +25,7 @@ const PAUSES_FOR_REFUSED = 3;
 /** What every attempt of this process shares. */
 export interface DeliverTools extends HostTools {
   messages: SignedMessages;
+  room: Room;
   sites: Sites;
   fallback: Fallback;
 }
@@ -65,7 +67,7 @@ export async function deliver(
     const outcome =
       heldBy(lane) ??
       restOfSite(tools, site) ??
-      (await talk(tools, { recipient, signed, site }, lane));
+      (await talk(tools, { recipient, signed, site, hurriedMs: patience(tools, lane) }, lane));
     return { outcome, signed };
   } finally {
     lane.leave();
@@ -73,11 +75,12 @@ export async function deliver(
   }
 }
 
-async function talk(
-  tools: DeliverTools,
-  job: { recipient: Recipient; signed: SignedMessage; site: Site },
-  lane: Lane,
-): Promise<Outcome> {
+/** In a crowd of places that say nothing, less for one that has not answered either. */
+function patience({ room }: DeliverTools, lane: Lane): number | null {
+  return room.isCrowded && !lane.hasAnswered ? room.limits.hurriedMs : null;
+}
+
+async function talk(tools: DeliverTools, job: Job, lane: Lane): Promise<Outcome> {
   const outcome = await tryHosts(tools, job);
   learn(tools, job.site, lane, outcome);
   if (!job.site.isDirect || !tools.fallback.isRelayed(job.site.key)) return outcome;
@@ -85,7 +88,9 @@ async function talk(
   const isAboutUs = outcome.stage === 'connect' || asksForLess(outcome, judge(outcome)) !== null;
   if (wasTaken || !isAboutUs) return outcome;
   const standIn = await tools.sites.standIn();
-  return standIn?.kind === 'site' ? tryHosts(tools, { ...job, site: standIn.site }) : outcome;
+  return standIn?.kind === 'site'
+    ? tryHosts(tools, { ...job, site: standIn.site, hurriedMs: null })
+    : outcome;
 }
 
 /** What the outcome says of the place, beside what it says of the recipient. */

@@ -46,6 +46,8 @@ export interface Turn {
   ref: RecipientRef;
   lane: Lane;
   found: SiteResult;
+  /** The place has not answered lately. */
+  isStranger: boolean;
 }
 
 export class Turns {
@@ -53,6 +55,9 @@ export class Turns {
   readonly #tracks = new Map<string, Track>();
   /** Tracks that may have something to give, in the order of their turns. */
   readonly #hungry = new Set<Track>();
+  /** Those whose places have not answered lately; no track is in both. */
+  readonly #hungryStrangers = new Set<Track>();
+  #isStrangersTurn = false;
   readonly #toFind: Destination[] = [];
   #finding = 0;
 
@@ -73,28 +78,54 @@ export class Turns {
     const track = this.#trackOf(place.lane);
     destination.isInLane = true;
     track.rotation.push(destination);
-    this.#hungry.add(track);
+    this.#want(track);
     this.#options.wake();
   }
 
-  /** The next recipient that may be claimed now; null when there is none. */
-  next(now: number): Turn | null {
-    for (const track of this.#hungry) {
+  /** The next recipient that may be claimed now; null when there is none, or none but of strangers. */
+  next(now: number, mayBeStranger: boolean): Turn | null {
+    const strangers = mayBeStranger ? this.#hungryStrangers : null;
+    // In turns, so that neither crowds out the other.
+    const order = this.#isStrangersTurn ? [strangers, this.#hungry] : [this.#hungry, strangers];
+    for (const tracks of order) {
+      const turn = tracks === null ? null : this.#nextIn(tracks, now);
+      if (turn === null) continue;
+      this.#isStrangersTurn = tracks === this.#hungry;
+      return turn;
+    }
+    return null;
+  }
+
+  /** The lane's place may have answered: what waits for it is no stranger's any more. */
+  noteAnswer(lane: Lane): void {
+    const track = this.#tracks.get(lane.key);
+    if (track === undefined || isStranger(lane)) return;
+    if (this.#hungryStrangers.delete(track)) this.#hungry.add(track);
+  }
+
+  #nextIn(tracks: Set<Track>, now: number): Turn | null {
+    for (const track of tracks) {
       // To the end of the round, or out of it.
-      this.#hungry.delete(track);
+      tracks.delete(track);
       if (!track.lane.hasRoom()) {
         track.lane.onRoom(() => {
-          this.#hungry.add(track);
+          this.#want(track);
           this.#options.wake();
         });
         continue;
       }
       const turn = this.#nextOf(track, now);
       if (turn === null) continue;
-      this.#hungry.add(track);
+      this.#want(track);
       return turn;
     }
     return null;
+  }
+
+  #want(track: Track): void {
+    const isStrange = isStranger(track.lane);
+    (isStrange ? this.#hungry : this.#hungryStrangers).delete(track);
+    (isStrange ? this.#hungryStrangers : this.#hungry).add(track);
   }
 
   #nextOf(track: Track, now: number): Turn | null {
@@ -115,7 +146,7 @@ export class Turns {
       } else {
         this.#options.waiting.forget(destination);
       }
-      if (ref !== null) return { ref, lane: track.lane, found: place.found };
+      if (ref !== null) return turnOf(track.lane, ref, place.found);
     }
   }
 
@@ -186,4 +217,13 @@ export class Turns {
       if (track.lane.isIdle && track.rotation.length === 0) this.#tracks.delete(key);
     }
   }
+}
+
+/** What has no place to go holds no session: it is nobody's stranger. */
+function isStranger(lane: Lane): boolean {
+  return !lane.hasAnswered && lane.key !== NOWHERE.key;
+}
+
+function turnOf(lane: Lane, ref: RecipientRef, found: SiteResult): Turn {
+  return { ref, lane, found, isStranger: isStranger(lane) };
 }

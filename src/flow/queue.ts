@@ -28,6 +28,8 @@ import { AheadMarks } from './queue-ahead.ts';
 import { QueueFeed } from './queue-feed.ts';
 import { failByOperator } from './queue-operator.ts';
 import { endOfSuppressed } from './queue-suppressed.ts';
+import { Room } from './room.ts';
+import type { RoomLimits, Seat } from './room.ts';
 import { Turns } from './queue-turns.ts';
 import { Waiting } from './queue-waiting.ts';
 import type { Destination } from './queue-waiting.ts';
@@ -42,16 +44,9 @@ export interface CallSink {
 export interface QueueOptions extends DeliverOptions {
   /** In [0, 1); spreads the times of later attempts. */
   random?: () => number;
+  room?: RoomLimits;
 }
 
-/** Attempts under way in all: sessions, and messages signed ahead of them. */
-const IN_FLIGHT_MAX = 1_000;
-/**
- * An attempt that takes longer makes room for another, so that a thousand places which take connections and
- * say nothing do not stop the rest; only so many of them, because each holds a session.
- */
-const SLOW_MS = 1_000;
-const SLOW_MAX = 2_000;
 /** How long a claim is ours: longer than the longest attempt. */
 const LEASE_MS = 60 * 60_000;
 /** How long open sessions get at the end. */
@@ -71,6 +66,7 @@ interface Claim {
   ref: RecipientRef;
   lane: Lane;
   found: SiteResult;
+  seat: Seat;
 }
 
 export class Queue {
@@ -84,9 +80,7 @@ export class Queue {
   readonly #feed: QueueFeed;
   readonly #tools: ReturnType<typeof makeTools>;
   readonly #abort = new AbortController();
-  #inFlight = 0;
-  /** Of those in flight. */
-  #slow = 0;
+  readonly #room: Room;
   #isRunning = false;
   #isResting = false;
   #isPumpDue = false;
@@ -98,7 +92,8 @@ export class Queue {
     this.#calls = calls;
     this.#random = options.random ?? Math.random;
     this.#owner = newId(ctx.clock.now());
-    this.#tools = makeTools(ctx, options, this.#abort.signal);
+    this.#room = new Room(options.room);
+    this.#tools = makeTools(ctx, options, this.#room, this.#abort.signal);
     const wake = (): void => this.#wake();
     const fill = (destination: Destination): void => this.#feed.fill(destination);
     const { sites } = this.#tools;
@@ -122,7 +117,7 @@ export class Queue {
     this.#isRunning = false;
     this.#feed.stop();
     const ended = new Promise<void>((resolve) => {
-      if (this.#inFlight === 0) resolve();
+      if (this.#room.taken === 0) resolve();
       else this.#drained = resolve;
     });
     // Real time, not the clock's: a stopping process must end even when a test holds the clock.
@@ -189,7 +184,7 @@ export class Queue {
 
   /** What is in memory: `queueCounts` of the store has the rest. */
   counts(): { inLines: number; inFlight: number } {
-    return { inLines: this.#waiting.size, inFlight: this.#inFlight };
+    return { inLines: this.#waiting.size, inFlight: this.#room.taken };
   }
 
   /** The places that asked for less and rest now: for the operator. */
@@ -211,14 +206,14 @@ export class Queue {
     const now = this.#ctx.clock.now();
     if (!this.#isRunning || this.#isResting || now < this.#storeRestsUntil) return;
     const claims: Claim[] = [];
-    while (this.#inFlight - Math.min(this.#slow, SLOW_MAX) < IN_FLIGHT_MAX) {
-      const turn = this.#turns.next(now);
+    while (this.#room.isFree) {
+      const turn = this.#turns.next(now, this.#room.isFreeForStrangers);
       if (turn === null) break;
       turn.lane.claim();
-      this.#inFlight += 1;
+      const claim = { ...turn, seat: this.#room.take(turn.isStranger) };
       const begun = this.#ahead.take(turn.ref.id, now);
-      if (begun === null) claims.push(turn);
-      else void this.#run(turn, begun);
+      if (begun === null) claims.push(claim);
+      else void this.#run(claim, begun);
     }
     if (claims.length > 0) void this.#begin(claims, now);
     if (this.#waiting.takeMissed()) this.#feed.again();
@@ -250,12 +245,10 @@ export class Queue {
 
   async #run(claim: Claim, recipient: Recipient): Promise<void> {
     let beganAt = this.#ctx.clock.now();
-    let isSlow = false;
     const slowAt = setTimeout(() => {
-      isSlow = true;
-      this.#slow += 1;
+      this.#room.slow(claim.seat);
       this.#wake();
-    }, SLOW_MS);
+    }, this.#room.limits.slowMs);
     try {
       const mayBegin = (): boolean => {
         beganAt = this.#ctx.clock.now();
@@ -290,7 +283,6 @@ export class Queue {
       });
     }
     clearTimeout(slowAt);
-    if (isSlow) this.#slow -= 1;
     this.#forget(claim);
   }
 
@@ -323,6 +315,7 @@ export class Queue {
 
   #leave(lane: Lane): void {
     lane.unclaim();
+    this.#turns.noteAnswer(lane);
     this.#wake();
   }
 
@@ -334,8 +327,8 @@ export class Queue {
 
   #forget(claim: Claim): void {
     this.#waiting.release(claim.ref.id);
-    this.#inFlight -= 1;
-    if (this.#inFlight === 0) this.#drained?.();
+    this.#room.leave(claim.seat);
+    if (this.#room.taken === 0) this.#drained?.();
     this.#wake();
   }
 }

@@ -40,6 +40,7 @@ export class Lane {
   #tokensAt: number;
   #hold: Hold | null = null;
   #pauses = 0;
+  #hasAnswered = false;
   readonly #turns: (() => void)[] = [];
   #roomWanted: (() => void) | null = null;
 
@@ -60,6 +61,11 @@ export class Lane {
   /** How often in a row it was asked for less, with nothing taken in between. */
   get pausesInRow(): number {
     return this.#pauses;
+  }
+
+  /** Whether the place said anything at the last attempt; false while there was none. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   get isIdle(): boolean {
@@ -117,6 +123,7 @@ export class Lane {
 
   /** The place took a message or answered for a recipient: it may have one session more. */
   noteAnswer(): void {
+    this.#hasAnswered = true;
     if (this.holdNow() !== null) return;
     this.#pauses = 0;
     this.#hold = null;
@@ -125,11 +132,13 @@ export class Lane {
 
   /** The place could not be reached: fewer sessions, no pause. */
   noteUnreached(): void {
+    this.#hasAnswered = false;
     this.#allowed = Math.max(1, this.#allowed >> 1);
   }
 
   /** The place asks for less. Replies of sessions that were open already do not lengthen the pause. */
   slowDown(reason: Omit<Hold, 'untilMs'>): Hold {
+    this.#hasAnswered = true;
     const running = this.holdNow();
     if (running !== null) return running;
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
