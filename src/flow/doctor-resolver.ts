@@ -1,6 +1,8 @@
 /**
  * The host check's questions about DNS itself: does the resolver answer, is it a validating one, does it lie.
  */
+import { isLoopback } from '../wire/dns.ts';
+import { readResolvConf } from '../wire/resolv-conf.ts';
 import type { DnsAnswer } from '../wire/resolver.ts';
 import { type DoctorContext, type Finding, finding, ok } from './doctor-finding.ts';
 
@@ -41,28 +43,46 @@ export async function examineResolver(
       ),
     );
   }
-  findings.push(validation(signed, bogus));
+  findings.push(validation(signed, bogus, remoteServers(ctx)));
   return { findings, isResolving: true };
 }
 
-function validation(signed: DnsAnswer<string>, bogus: DnsAnswer<string>): Finding {
+/** Addresses of the resolvers in use that are not on this machine. */
+function remoteServers({ config }: DoctorContext): string[] {
+  const servers = config.dnsServers.length > 0 ? config.dnsServers : readResolvConf();
+  return servers.map(({ host }) => host).filter((host) => !isLoopback(host));
+}
+
+function validation(
+  signed: DnsAnswer<string>,
+  bogus: DnsAnswer<string>,
+  remote: string[],
+): Finding {
   const isTrusted = signed.kind === 'found' && signed.isAuthenticated;
   if (isTrusted && bogus.kind === 'failed') {
     return ok('dnssec', 'The resolver validates DNSSEC on this machine: DANE is in force.');
+  }
+  if (remote.length > 0) {
+    return finding(
+      'dnssec',
+      'warning',
+      `Not every resolver in use is on this machine (${remote.join(', ')}), so DNSSEC is not believed.`,
+      'Mail still flows, but DANE (RFC 7672) is not used: anyone on the way can set the flag that says an answer was validated (AD), so it counts only when all resolvers are on loopback; one elsewhere among them is enough. Install unbound on this machine and set [dns] servers = ["127.0.0.1:53"], without any other, and restart.',
+    );
   }
   if (bogus.kind === 'found') {
     return finding(
       'dnssec',
       'warning',
       'The resolver does not validate DNSSEC.',
-      'Mail still flows; DANE (RFC 7672) is not used. Install unbound on this machine and set [dns] servers = ["127.0.0.1:53"] to have it.',
+      'Mail still flows; DANE (RFC 7672) is not used. Install unbound on this machine and set [dns] servers = ["127.0.0.1:53"] and nothing else to have it: the flag is believed only when all resolvers are on loopback.',
     );
   }
   return finding(
     'dnssec',
     'warning',
     'The resolver does not vouch for signed names from this machine.',
-    'DANE (RFC 7672) needs a validating resolver on loopback. Install unbound on this machine and set [dns] servers = ["127.0.0.1:53"].',
+    'DANE (RFC 7672) needs a validating resolver, and all resolvers on loopback. Install unbound on this machine and set [dns] servers = ["127.0.0.1:53"].',
   );
 }
 

@@ -173,8 +173,8 @@ class StubResolver {
   }
 }
 
-/** 127.0.0.0/8 and ::1. */
-function isLoopback(host: string): boolean {
+/** 127.0.0.0/8 and ::1: nobody stands on the way to them. */
+export function isLoopback(host: string): boolean {
   return isIP(host) === 4 ? host.startsWith('127.') : host === '::1';
 }
 

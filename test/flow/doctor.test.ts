@@ -42,12 +42,18 @@ beforeEach(async () => {
   names.set('2.0.0.127.bl.spamcop.net', 'A', ['127.0.0.2']);
 });
 
-async function run(port = receiver.port): Promise<Map<string, Finding>> {
+/** `servers`: what the config says; asked is the rig's, whatever it says. */
+async function run(
+  port = receiver.port,
+  servers = [`127.0.0.1:${names.listen.port}`],
+): Promise<Map<string, Finding>> {
   const config = parseConfig(
     `hostname = "mail.shop.example"
      data_dir = ${JSON.stringify(dataDir)}
      [smtp]
      inbound = "127.0.0.1:2525"
+     [dns]
+     servers = ${JSON.stringify(servers)}
      [delivery]
      port = ${port}
      source_addresses = ["${ADDRESS}"]`,
@@ -146,6 +152,28 @@ test('a resolver that invents answers, and one that does not validate', async ()
   const found = await run();
   expect(found.get('resolver_honesty')?.level).toBe('error');
   expect(found.get('dnssec')?.level).toBe('warning');
+});
+
+test.each([
+  ['one that is elsewhere', ['192.0.2.53:53']],
+  ['one elsewhere beside one on this machine', ['127.0.0.1:53', '192.0.2.53:53']],
+])('DNSSEC with resolvers not all on loopback: %s', async (_, servers) => {
+  // As the resolver has it then, whatever the answer says.
+  names.setAuthenticated(false);
+  const finding = (await run(receiver.port, servers)).get('dnssec');
+  expect(finding?.level).toBe('warning');
+  expect(finding?.summary).toContain('(192.0.2.53)');
+  expect(finding?.advice).toContain('only when all resolvers are on loopback');
+  expect(finding?.advice).toContain('[dns] servers = ["127.0.0.1:53"]');
+});
+
+test('DNSSEC with all resolvers on loopback, of which none validates: that is what it says', async () => {
+  names.setAuthenticated(false);
+  names.fail('dnssec-failed.org', null);
+  names.set('dnssec-failed.org', 'A', ['192.0.2.1']);
+  const finding = (await run()).get('dnssec');
+  expect(finding?.summary).toBe('The resolver does not validate DNSSEC.');
+  expect(finding?.advice).toContain('only when all resolvers are on loopback');
 });
 
 test('a data directory that others may read is an error', async () => {
