@@ -5,6 +5,7 @@
  * standard error. A fault of ours is exit 1 with its stack, never silence.
  */
 import { ApiError, OperatorError } from './base/errors.ts';
+import { keepProcessPrivate } from './base/private-process.ts';
 import { Call, EXIT_USAGE, UsageError } from './commands/command.ts';
 import type { Command, Group } from './commands/command.ts';
 import { paragraph } from './commands/layout.ts';
@@ -86,5 +87,6 @@ function synopses(name: string, group: Group): string[] {
   });
 }
 
+keepProcessPrivate();
 // A worker of a store that failed to open must not keep the process.
 process.exit(await main(process.argv.slice(2)));

@@ -1,6 +1,6 @@
 /** The compiled binary as a process: one a data directory, deaf to its working directory, drained on SIGTERM. */
 import { afterEach, expect, test } from 'bun:test';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -54,6 +54,46 @@ test('no file of the data directory can be read by others', async () => {
   const config = Bun.spawnSync(['find', appliance.made.config, '-perm', '/027']);
   expect(config.stdout.toString()).toBe('');
 });
+
+test('no secret is in its arguments or environment, nor in what it leaves when it is aborted', async () => {
+  const appliance = await BinaryAppliance.create();
+  undo.push(() => appliance.stop());
+  const { config, key, admin_password: password } = appliance.made;
+  writeFileSync(
+    config,
+    readFileSync(config, 'utf8').replace(/^listen = .*$/m, 'listen = "127.0.0.1:0"'),
+  );
+  const keyFile = readFileSync(join(appliance.made.data_dir, 'secret.key'));
+  // As in a container: nobody has set a limit or a mask.
+  const start = `ulimit -c unlimited 2>/dev/null; umask 000; exec ${BINARY} serve --config ${config}`;
+  const cwd = join(appliance.folder, 'cwd');
+  mkdirSync(cwd);
+  const child = Bun.spawn(['/bin/sh', '-c', start], { cwd, stdout: 'pipe', stderr: 'pipe' });
+  undo.push(() => child.kill('SIGKILL'));
+  const said = new Response(child.stderr).text();
+  for await (const chunk of child.stdout) {
+    const ready = /http:\S+/.exec(new TextDecoder().decode(chunk))?.[0];
+    expect(ready).toBeString();
+    // A request with the key, so that it is in memory.
+    const authorization = `Bearer ${key}`;
+    expect((await fetch(`${ready}/emails`, { headers: { authorization } })).status).toBe(200);
+    break;
+  }
+  const proc = (name: string): string => readFileSync(`/proc/${child.pid}/${name}`, 'utf8');
+  expect(proc('limits')).toMatch(/^Max core file size +0 +0 /m);
+  expect(proc('status')).toMatch(/^Umask:\t0077$/m);
+  const own = Bun.spawnSync(['find', appliance.made.data_dir, '-perm', '/077']);
+  expect(own.stdout.toString()).toBe('');
+  const seen = proc('cmdline') + proc('environ');
+  child.kill('SIGABRT');
+  await child.exited;
+  const left = readdirSync(cwd).map((name) => readFileSync(join(cwd, name), 'latin1'));
+  const text = [seen, await said, ...left].join('\n');
+  for (const secret of [key, password, keyFile.toString('latin1'), keyFile.toString('base64')]) {
+    expect(text.includes(secret)).toBe(false);
+  }
+  expect(left).toEqual([]);
+}, 20_000);
 
 test('SIGTERM under load: what was taken is finished, exit 0, nothing is left in an attempt', async () => {
   const world = await startWorld();
