@@ -63,7 +63,9 @@ function read(toml: string, problems: Problem[]): Config | null {
   try {
     parsed = Bun.TOML.parse(toml) as Record<string, unknown>;
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const said = error instanceof Error ? error.message : String(error);
+    // It repeats the text that it could not read, which may be a password without its quotes.
+    const message = said.replaceAll(/: ".*"/gs, '');
     problems.push({ line: lineOfSyntaxError(toml), message });
     return null;
   }
@@ -247,7 +249,7 @@ function readTarget(table: ConfigTable, port: number, tls: Smarthost['tls']): Sm
   const target = {
     port: table.read('port', value.wholeNumber(1, 65_535), port),
     username: table.read('username', value.text, ''),
-    password: table.read('password', value.text, ''),
+    password: table.read('password', value.secret, ''),
     tls: table.read('tls', value.oneOf(...TLS_LEVELS), tls),
   };
   if ((target.username === '') !== (target.password === '')) {

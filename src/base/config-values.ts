@@ -24,6 +24,12 @@ export const text: Reader<string> = (value) => {
   return value;
 };
 
+/** A text whose wrong spellings are not repeated either: refusals stand in logs. */
+export const secret: Reader<string> = (value) => {
+  if (typeof value !== 'string') throw new WrongValue('must be a text in quotes');
+  return value;
+};
+
 export const flag: Reader<boolean> = (value) => {
   if (typeof value !== 'boolean') throw new WrongValue(`must be true or false, not ${show(value)}`);
   return value;

@@ -211,6 +211,28 @@ describe('refusals', () => {
     ]);
   });
 
+  test('never repeat a password, however it was misspelt', () => {
+    const spelt = [
+      'topsecret42',
+      '4242424242',
+      '"topsecret42',
+      '["topsecret42"]',
+      '"topsecret42" x',
+      '{ it = "topsecret42" }',
+      "topsecret42'",
+      '4242424242topsecret42',
+    ];
+    const target = '[delivery]\nmode = "smarthost"\n[delivery.smarthost]\nhost = "r.example"\n';
+    for (const password of spelt) {
+      const found = problems(`${HEAD}${target}username = "u"\npassword = ${password}\n`);
+      expect([password, found.join().replace(/topsecret|4242/, 'LEAK')]).toEqual([
+        password,
+        found.join(),
+      ]);
+      expect(found.some((line) => line.startsWith('7: '))).toBe(true);
+    }
+  });
+
   test('a syntax error has its line', () => {
     expect(problems(`${HEAD}[http]\nlisten =\n`)).toEqual([
       expect.stringMatching(/^3: TOML Parse error/),
