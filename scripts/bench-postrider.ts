@@ -69,7 +69,7 @@ rate_per_second = 100000
 }
 
 /** What the systemd unit sets for the server. */
-function unitEnvironment(): Record<string, string> {
+export function unitEnvironment(): Record<string, string> {
   const unit = readFileSync(join(import.meta.dir, '../packaging/postrider.service'), 'utf8');
   const lines = unit.matchAll(/^Environment=(\w+)=(\S*)$/gm);
   return Object.fromEntries(Array.from(lines, ([, name = '', value = '']) => [name, value]));
