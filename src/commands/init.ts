@@ -4,11 +4,12 @@
  * Promises never to overwrite: a config file or a database that is there already ends it before anything is written.
  * The dashboard's password and the key are shown this once.
  */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 import { closeContext, openContext } from '../appliance-context.ts';
 import { systemClock } from '../base/clock.ts';
+import type { Config } from '../base/config.ts';
 import { parseConfig } from '../base/config-file.ts';
 import { defaultConfigText } from '../base/config-text.ts';
 import { OperatorError } from '../base/errors.ts';
@@ -16,7 +17,9 @@ import { createLog } from '../base/log.ts';
 import { createAccount } from '../flow/accounts.ts';
 import { resetAdminPassword } from '../flow/admin.ts';
 import { createKey } from '../flow/keys.ts';
+import { isDiskFull } from '../store/full-disk.ts';
 import { type Call, type Command, UsageError } from './command.ts';
+import { rememberDirectory } from './half-done.ts';
 import { fields } from './layout.ts';
 
 const DEFAULT_DATA_DIR = '/var/lib/postrider';
@@ -35,32 +38,53 @@ async function runInit(call: Call): Promise<void> {
   const text = defaultConfigText(hostname, dataDir);
   const config = parseOrRefuse(text, file);
   refuseExisting(file, join(dataDir, 'mail.db'));
-  mkdirSync(dirname(file), { recursive: true });
-  // The file may come to hold a relay's password: for its owner alone, whatever group that is in.
-  writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
+  const undoConfig = rememberDirectory(dirname(file));
+  const undoData = rememberDirectory(dataDir);
+  let isWritten = false;
   try {
-    const log = createLog(
-      (line) => call.output.say(line),
-      () => systemClock.now(),
-    );
-    const ctx = await openContext(config, { clock: systemClock, log });
-    try {
-      const account = await createAccount(ctx, { name: 'default' });
-      const password = await resetAdminPassword(ctx);
-      const { token } = await createKey(ctx, account.id, {
-        name: 'first key',
-        permission: 'full_access',
-      });
-      const made = { config: file, data_dir: dataDir, account_id: account.id };
-      report(call, { ...made, admin_password: password, key: token });
-    } finally {
-      await closeContext(ctx);
-    }
+    mkdirSync(dirname(file), { recursive: true });
+    // The file may come to hold a relay's password: for its owner alone, whatever group that is in.
+    closeSync(openSync(file, 'wx', 0o600));
+    isWritten = true;
+    writeFileSync(file, text);
+    await fill(call, config, { config: file, data_dir: dataDir });
   } catch (error) {
     // So that init can run again once its cause is mended.
-    rmSync(file);
-    throw error;
+    if (isWritten) rmSync(file);
+    if (!isDiskFull(error)) throw error;
+    undoData();
+    undoConfig();
+    throw new OperatorError(
+      `there is no room for ${file} or ${dataDir}: the disk is full`,
+      'Free some space, 300 MiB or more to send, and run init again; nothing was left behind.',
+    );
   }
+}
+
+/** Account, password and first key, in a data directory of their own. */
+async function fill(
+  call: Call,
+  config: Config,
+  places: Pick<Made, 'config' | 'data_dir'>,
+): Promise<void> {
+  const log = createLog(
+    (line) => call.output.say(line),
+    () => systemClock.now(),
+  );
+  const ctx = await openContext(config, { clock: systemClock, log });
+  let made: Made;
+  try {
+    const account = await createAccount(ctx, { name: 'default' });
+    const password = await resetAdminPassword(ctx);
+    const { token } = await createKey(ctx, account.id, {
+      name: 'first key',
+      permission: 'full_access',
+    });
+    made = { ...places, account_id: account.id, admin_password: password, key: token };
+  } finally {
+    await closeContext(ctx);
+  }
+  report(call, made);
 }
 
 /** A host name that no config may have is wrong usage here: there is no file yet that could be wrong. */

@@ -10,6 +10,7 @@ import { Database } from 'bun:sqlite';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { OperatorError } from '../base/errors.ts';
+import { isDiskFull } from './full-disk.ts';
 import { masterKey } from './key-file.ts';
 
 /** Rows of the copy, by table. */
@@ -44,9 +45,24 @@ export function backUp(dataDir: string, file: string): BackupReport {
     sync(dirname(file));
     return { file, bytes: Bun.file(file).size, rows };
   } catch (error) {
-    rmSync(draft, { force: true });
-    throw error;
+    for (const end of ['', '-journal', '-wal', '-shm']) rmSync(draft + end, { force: true });
+    throw explained(error, file);
   }
+}
+
+/** In the operator's words: a place that will not do is no fault of ours. */
+function explained(error: unknown, file: string): unknown {
+  if (isDiskFull(error)) {
+    return new OperatorError(
+      `there is no room for the backup ${file}: the disk is full`,
+      'Name a place with more room than mail.db takes; nothing was left behind.',
+    );
+  }
+  if (!(error instanceof Error) || !('syscall' in error)) return error;
+  return new OperatorError(
+    `the backup ${file} can not be written: ${error.message}`,
+    'Name a place where the user of the server may write; nothing was left behind.',
+  );
 }
 
 /** The key travels in a table of its own, which a restore takes out again. */

@@ -7,6 +7,7 @@
  */
 import { SQLiteError } from 'bun:sqlite';
 import type { Database } from 'bun:sqlite';
+import { isDiskFull } from './full-disk.ts';
 import { StoreFullError } from './store.ts';
 
 export type ItemResult = { value: unknown } | { error: Error };
@@ -29,8 +30,6 @@ const ITEM_FAULTS: ReadonlySet<number> = new Set([
   25, // SQLITE_RANGE
 ]);
 export const SQLITE_FULL = 13;
-/** The shared-memory file could not grow: the disk is full too. */
-const SQLITE_IOERR_SHMSIZE = 4874;
 
 export class GroupCommit {
   readonly #db: Database;
@@ -62,7 +61,7 @@ export class GroupCommit {
     } catch (error) {
       if (this.#db.inTransaction) this.#db.run('ROLLBACK');
       this.#hooks.groupUndone();
-      if (!isFull(error)) throw error;
+      if (!isDiskFull(error)) throw error;
       return items.map(() => ({ error: new StoreFullError('the disk is full') }));
     }
   }
@@ -87,11 +86,6 @@ export class GroupCommit {
 /** SQLite's primary result code: the low byte of the extended one. Null for other errors. */
 export function primaryCode(error: unknown): number | null {
   return error instanceof SQLiteError ? error.errno & 0xff : null;
-}
-
-function isFull(error: unknown): boolean {
-  if (error instanceof SQLiteError && error.errno === SQLITE_IOERR_SHMSIZE) return true;
-  return primaryCode(error) === SQLITE_FULL;
 }
 
 function isOwnFault(error: unknown): error is Error {

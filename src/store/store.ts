@@ -34,6 +34,8 @@ import type {
 /** The disk is full: nothing of the call was written. */
 export class StoreFullError extends Error {
   override readonly name = 'StoreFullError';
+  /** As the system says it. */
+  readonly code = 'ENOSPC';
 }
 
 export interface NewMessage {

@@ -11,6 +11,8 @@ export interface ErrorText {
   name: string;
   message: string;
   stack?: string;
+  /** Of the system or of SQLite: `ENOSPC`, `SQLITE_FULL`. */
+  code?: string;
   /** Set for an `OperatorError`. */
   hint?: string;
   exitCode?: number;
@@ -26,6 +28,7 @@ export function threadAddress(file: 'writer.ts' | 'background.ts'): string {
 export function textOf(error: Error): ErrorText {
   const text: ErrorText = { name: error.name, message: error.message };
   if (error.stack !== undefined) text.stack = error.stack;
+  if ('code' in error && typeof error.code === 'string') text.code = error.code;
   if (error instanceof OperatorError) {
     text.hint = error.hint;
     text.exitCode = error.exitCode;
@@ -38,5 +41,5 @@ export function errorOf(text: ErrorText): Error {
   if (text.hint !== undefined) return new OperatorError(text.message, text.hint, text.exitCode);
   const error = new Error(text.message);
   if (text.stack !== undefined) error.stack = text.stack;
-  return error;
+  return text.code === undefined ? error : Object.assign(error, { code: text.code });
 }

@@ -8,6 +8,8 @@ import { existsSync } from 'node:fs';
 
 import { describe, test } from 'bun:test';
 
+import { mayMakeDisks } from './small-disk.ts';
+
 /** Each with the file that shows it is there. */
 export const PROGRAMS = {
   bind9: { file: '/usr/sbin/named', package: 'bind9' },
@@ -32,8 +34,8 @@ export const PROGRAMS = {
 
 export type Program = keyof typeof PROGRAMS;
 
-/** `root`: a right, not a program; some servers begin with it. */
-export type Need = Program | 'root';
+/** `root` and `small disk` (a tmpfs of one's own): rights, not programs. */
+export type Need = Program | 'root' | 'small disk';
 
 export function isInstalled(program: Program): boolean {
   return existsSync(PROGRAMS[program].file);
@@ -41,9 +43,7 @@ export function isInstalled(program: Program): boolean {
 
 /** `describe`, for a suite that needs these programs. */
 export function describeWith(needs: Need[], name: string, body: () => void): void {
-  const missing = needs.filter((need) =>
-    need === 'root' ? process.getuid?.() !== 0 : !isInstalled(need),
-  );
+  const missing = needs.filter((need) => !has(need));
   if (missing.length === 0) {
     describe(name, body);
     return;
@@ -56,4 +56,9 @@ export function describeWith(needs: Need[], name: string, body: () => void): voi
   test(reason, () => {
     throw new Error(reason);
   });
+}
+
+function has(need: Need): boolean {
+  if (need === 'root') return process.getuid?.() === 0;
+  return need === 'small disk' ? mayMakeDisks() : isInstalled(need);
 }

@@ -1,11 +1,15 @@
 /** A full disk: writes are refused and undone whole, reads go on, and it is over when there is room again. */
 import { expect, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { OperatorError } from '../../src/base/errors.ts';
 import { GroupCommit } from '../../src/store/group-commit.ts';
+import { masterKey } from '../../src/store/key-file.ts';
 import { StoreFullError } from '../../src/store/store.ts';
+import { describeWith } from '../rig/programs.ts';
+import { makeSmallDisk } from '../rig/small-disk.ts';
 import { accepted, batchOf, newAccount, newMessage, openIn, withDir } from './samples.ts';
 
 const NO_HOOKS = { itemKept() {}, itemUndone() {}, beforeCommit() {}, groupUndone() {} };
@@ -34,38 +38,15 @@ test('a group that does not fit is undone whole and answered as full, until ther
   expect(count()).toEqual({ count: 3 });
 });
 
-/** A file system of this many bytes at `dir`, or null where this user may not make one. */
-function smallDisk(dir: string, bytes: number): { unmount(): void } | null {
-  mkdirSync(dir);
-  const mounted = Bun.spawnSync(['mount', '-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', dir]);
-  if (!mounted.success) return null;
-  return { unmount: () => void Bun.spawnSync(['umount', '-l', dir]) };
-}
-
-const mayMount = await withDir((dir) => {
-  const disk = smallDisk(join(dir, 'disk'), 1_000_000);
-  disk?.unmount();
-  return disk !== null;
-});
-
-test.skipIf(!mayMount)('(needs mount) the whole store on a full disk, and after it', () =>
-  withDir(async (dir) => {
-    const place = join(dir, 'disk');
-    const disk = smallDisk(place, 32 * 1024 * 1024);
-    const store = await openIn(join(place, 'data'));
+describeWith(['mount', 'small disk'], 'the whole store', () => {
+  test('on a full disk, and after it', async () => {
+    const disk = makeSmallDisk(32 * 1024 * 1024);
+    const store = await openIn(join(disk.path, 'data'));
     try {
       const account = newAccount('default');
       await store.createAccount(account);
       const sent = await accepted(store, newMessage(account.id));
-      const filler = join(place, 'filler');
-      let isFull = false;
-      for (let size = 4096; !isFull; size *= 2) {
-        try {
-          writeFileSync(filler, Buffer.alloc(size), { flag: 'a' });
-        } catch {
-          isFull = true;
-        }
-      }
+      disk.fill();
       const outcomes = await Promise.allSettled(
         Array.from({ length: 200 }, () => {
           const message = newMessage(account.id);
@@ -78,7 +59,7 @@ test.skipIf(!mayMount)('(needs mount) the whole store on a full disk, and after 
       for (const { reason } of refused) expect(reason).toBeInstanceOf(StoreFullError);
       expect(await store.message(account.id, sent.message.id)).not.toBeNull();
 
-      rmSync(filler);
+      disk.clear();
       const after = await accepted(store, newMessage(account.id));
       const kept = outcomes.flatMap((outcome) =>
         outcome.status === 'fulfilled' ? [outcome.value] : [],
@@ -89,7 +70,41 @@ test.skipIf(!mayMount)('(needs mount) the whole store on a full disk, and after 
       expect((await store.countsByStatus(account.id, 0)).queued).toBe(kept.length + 2);
     } finally {
       await store.close();
-      disk?.unmount();
+      disk.unmount();
     }
-  }),
-);
+  });
+
+  test('a backup to a full disk says so, and leaves nothing behind', async () => {
+    const disk = makeSmallDisk(2 * 1024 * 1024);
+    await withDir(async (dir) => {
+      const store = await openIn(dir);
+      try {
+        masterKey(dir);
+        await store.createAccount(newAccount('default'));
+        const file = join(disk.path, 'one.backup');
+        // None at all, and too little at several stages: the copy, the key's own table, its journal.
+        const whole = (await store.backUpTo(file)).bytes;
+        rmSync(file);
+        for (const left of [0, 4_096, 16_384, whole - 4_096, whole]) {
+          disk.clear();
+          disk.fill(left);
+          const refusal = await store.backUpTo(file).then(
+            () => null,
+            (error: unknown) => error,
+          );
+          if (refusal === null) rmSync(file);
+          else expect(refusal).toBeInstanceOf(OperatorError);
+          if (left < whole - 4_096 || refusal !== null) {
+            expect(String(refusal)).toContain('the disk is full');
+          }
+          expect(readdirSync(disk.path)).toEqual(['filler']);
+        }
+        disk.clear();
+        expect((await store.backUpTo(file)).rows['accounts']).toBe(1);
+      } finally {
+        await store.close();
+        disk.unmount();
+      }
+    });
+  });
+});

@@ -16,7 +16,7 @@ import type { World } from '../rig/world.ts';
 const SIZE_MIB = 48;
 const BACK_WITHIN_MS = 5_000;
 
-describeWith(['openssl', 'mount'], 'a disk that fills up', () => {
+describeWith(['openssl', 'mount', 'small disk'], 'a disk that fills up', () => {
   let mountPoint: string;
   let world: World;
   beforeAll(async () => {
