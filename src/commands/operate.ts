@@ -24,7 +24,7 @@ export async function operate(call: Call, operation: string, args: Arguments): P
   const config = call.config();
   const sink: Sink = {
     progress: (text) => call.output.say(text),
-    chunk: (text) => call.output.write(text),
+    chunk: async (text) => call.output.write(text),
   };
   const until = Date.now() + PATIENCE_MS;
   for (;;) {

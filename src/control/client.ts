@@ -46,7 +46,7 @@ export async function askServer(
       for (const line of lines) {
         const reply = JSON.parse(line) as Reply;
         if (reply.kind === 'progress') sink.progress(reply.text);
-        else if (reply.kind === 'chunk') sink.chunk(reply.text);
+        else if (reply.kind === 'chunk') void sink.chunk(reply.text);
         else if (reply.kind === 'result') resolve({ value: reply.value });
         else reject(new OperatorError(reply.message, reply.hint, reply.exitCode));
       }

@@ -21,8 +21,8 @@ export interface Request {
 export interface Sink {
   /** A line for people. */
   progress(text: string): void;
-  /** A piece of a long result. */
-  chunk(text: string): void;
+  /** A piece of a long result. Resolves when there is room for the next; throws when nobody reads any more. */
+  chunk(text: string): Promise<void>;
 }
 
 /** A line of the answer; the last one is `result` or `error`. */

@@ -1,9 +1,10 @@
 /**
  * The control socket of a running server: takes operations from commands, one a connection.
  *
- * Promises that only the server's own user can reach it (mode 0600), and that garbage, an unknown operation or a caller
- * that leaves early harms nothing but its own connection. A stale socket file of a dead process is replaced; the data
- * directory's lock has shown by then that nobody else owns it.
+ * Promises that only the server's own user can reach it (mode 0600), and that garbage, an unknown operation, a caller
+ * that leaves early or one that never reads harms nothing but its own connection; memory is bounded whatever they send.
+ * A stale socket file of a dead process is replaced; the data directory's lock has shown by then that nobody else owns
+ * it.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -14,8 +15,24 @@ import type { Log } from '../base/log.ts';
 import { socketPath, toReply } from './protocol.ts';
 import type { Arguments, Reply, Request, Sink } from './protocol.ts';
 
-/** Longest request line: an imported suppression file travels inside one. */
-const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
+export interface ControlLimits {
+  /** Longest request line: an imported suppression file travels inside one. */
+  requestBytes: number;
+  /** Of unfinished requests of all callers together. */
+  heldBytes: number;
+  callers: number;
+  /** Longest silence before a request is whole, in milliseconds. */
+  askingMs: number;
+}
+
+const PRODUCTION: ControlLimits = {
+  requestBytes: 64 * 1024 * 1024,
+  heldBytes: 128 * 1024 * 1024,
+  callers: 64,
+  askingMs: 30_000,
+};
+const FIRST_BYTES = 4_096;
+const MAX_NAME_CHARACTERS = 100;
 
 /** Carries out an operation. Throws `ApiError`, `OperatorError`, or a fault of ours. */
 export type Operate = (operation: string, args: Arguments, sink: Sink) => Promise<unknown>;
@@ -24,14 +41,19 @@ export class ControlServer {
   readonly #path: string;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  readonly #held = { bytes: 0 };
 
-  constructor(dataDir: string, operate: Operate, log: Log) {
+  constructor(dataDir: string, operate: Operate, log: Log, limits = PRODUCTION) {
     this.#path = socketPath(dataDir);
     this.#server = createServer((socket) => {
+      if (this.#sockets.size >= limits.callers) {
+        socket.destroy();
+        return;
+      }
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));
       socket.on('error', () => socket.destroy());
-      serve(socket, operate, log);
+      readLine(socket, this.#held, limits, (line) => void answer(socket, line, operate, log));
     });
   }
 
@@ -55,21 +77,51 @@ export class ControlServer {
   }
 }
 
-function serve(socket: Socket, operate: Operate, log: Log): void {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  let isAsked = false;
+/** Calls `take` with the first line; ends the connection of whoever sends too much, or nothing for too long. */
+function readLine(
+  socket: Socket,
+  held: { bytes: number },
+  limits: ControlLimits,
+  take: (line: string) => void,
+): void {
+  // One block that doubles: single bytes held one by one would take a hundred times their size.
+  let block = Buffer.alloc(0);
+  let length = 0;
+  let isWhole = false;
+  const hold = (bytes: number): boolean => {
+    const more = bytes - block.length;
+    if (bytes > limits.requestBytes || held.bytes + more > limits.heldBytes) return false;
+    const larger = Buffer.alloc(bytes);
+    block.copy(larger, 0, 0, length);
+    held.bytes += more;
+    block = larger;
+    return true;
+  };
+  const letGo = (): void => {
+    held.bytes -= block.length;
+    block = Buffer.alloc(0);
+  };
+  socket.on('close', letGo);
+  socket.setTimeout(limits.askingMs, () => {
+    if (!isWhole) socket.destroy();
+  });
   socket.on('data', (chunk: Buffer) => {
-    if (isAsked) return;
-    bytes += chunk.length;
-    if (bytes > MAX_REQUEST_BYTES) {
+    // What follows the line is nobody's.
+    if (isWhole) return;
+    const needed = length + chunk.length;
+    const doubled = Math.max(needed, Math.min(block.length * 2, limits.requestBytes), FIRST_BYTES);
+    if (needed > block.length && !hold(doubled) && !hold(needed)) {
       socket.destroy();
       return;
     }
-    chunks.push(chunk);
-    if (!chunk.includes(0x0a)) return;
-    isAsked = true;
-    void answer(socket, Buffer.concat(chunks).toString('utf8'), operate, log);
+    chunk.copy(block, length);
+    length = needed;
+    const end = chunk.indexOf(0x0a);
+    if (end < 0) return;
+    isWhole = true;
+    const line = block.toString('utf8', 0, length - chunk.length + end);
+    letGo();
+    take(line);
   });
 }
 
@@ -81,7 +133,10 @@ async function answer(socket: Socket, line: string, operate: Operate, log: Log):
     const request = parseRequest(line);
     const value = await operate(request.operation, request.args, {
       progress: (text) => send({ kind: 'progress', text }),
-      chunk: (text) => send({ kind: 'chunk', text }),
+      async chunk(text) {
+        send({ kind: 'chunk', text });
+        await drained(socket);
+      },
     });
     log.info('control', { operation: request.operation });
     send({ kind: 'result', value: value ?? null });
@@ -97,6 +152,22 @@ async function answer(socket: Socket, line: string, operate: Operate, log: Log):
   socket.end();
 }
 
+/** Resolves when the caller has read what was written. Throws when it has left. */
+async function drained(socket: Socket): Promise<void> {
+  if (socket.writableNeedDrain) {
+    await new Promise<void>((resolve) => {
+      const go = (): void => {
+        socket.off('drain', go);
+        socket.off('close', go);
+        resolve();
+      };
+      socket.on('drain', go);
+      socket.on('close', go);
+    });
+  }
+  if (!socket.writable) throw new OperatorError('the command has ended before its answer', '');
+}
+
 function parseRequest(line: string): Request {
   let request: unknown;
   try {
@@ -106,7 +177,8 @@ function parseRequest(line: string): Request {
   }
   if (typeof request !== 'object' || request === null) throw notUnderstood();
   const { operation, args } = request as Partial<Request>;
-  if (typeof operation !== 'string' || typeof args !== 'object' || args === null) {
+  const isName = typeof operation === 'string' && operation.length <= MAX_NAME_CHARACTERS;
+  if (!isName || typeof args !== 'object' || args === null) {
     throw notUnderstood();
   }
   return { operation, args };

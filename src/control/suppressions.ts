@@ -65,6 +65,7 @@ export const SUPPRESSION_OPERATIONS: Record<string, Operation> = {
   },
   'suppression.export': async (scope, args) => {
     const account = await oneAccount(scope, args);
-    for await (const text of exportSuppressions(scope.ctx, account.id)) scope.sink.chunk(text);
+    for await (const text of exportSuppressions(scope.ctx, account.id))
+      await scope.sink.chunk(text);
   },
 };

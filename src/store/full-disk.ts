@@ -1,4 +1,9 @@
-/** Whether a failure means that there is no room: of the file system, a quota, or SQLite on top of them. */
+/**
+ * Tells a full disk from other failures.
+ *
+ * Promises yes for want of room alone: of the file system, a quota, or SQLite on top of them. Never throws.
+ */
+
 const CODES: ReadonlySet<unknown> = new Set([
   'ENOSPC',
   'EDQUOT',
