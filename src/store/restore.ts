@@ -8,6 +8,7 @@
  */
 import { Database } from 'bun:sqlite';
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   linkSync,
@@ -47,6 +48,8 @@ export function restoreBackup(file: string, dataDir: string, now: number): Resto
   try {
     const rows = checkBackup(file);
     copyFileSync(file, draft);
+    // A copy takes over the rights of what it is a copy of.
+    chmodSync(draft, 0o600);
     const key = unpackKey(draft, now);
     sync(draft);
     return { rows, setAside: exchange(dataDir, draft, key, now) };

@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -126,6 +127,20 @@ describe('restore', () => {
     store = await openStore({ dataDir, clock: systemClock, log });
     expect((await store.accounts()).map(({ name }) => name)).toEqual(['kept']);
     await store.close();
+  });
+
+  test('of a backup that others may read: what it restores is the owner’s alone again', async () => {
+    const file = await backupOf('one');
+    await store.close();
+    chmodSync(file, 0o644);
+    const before = process.umask(0);
+    const elsewhere = join(root, 'elsewhere');
+    restoreBackup(file, elsewhere, Date.now());
+    process.umask(before);
+    expect(statSync(elsewhere).mode & 0o077).toBe(0);
+    for (const name of readdirSync(elsewhere)) {
+      expect([name, statSync(join(elsewhere, name)).mode & 0o077]).toEqual([name, 0]);
+    }
   });
 
   test('is refused while a server has the directory', async () => {
