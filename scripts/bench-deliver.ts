@@ -16,9 +16,11 @@ import type { Contender } from './bench-contender.ts';
 import { startPostfix } from './bench-postfix.ts';
 import { startPostrider } from './bench-postrider.ts';
 import type { Receipt } from './bench-receiver.ts';
-import { cpuSeconds, opensslRate, pssMb } from './bench-usage.ts';
+import { cpuSeconds, opensslRate, pssMb, threadSeconds } from './bench-usage.ts';
 
 const CONNECTIONS = 20;
+/** CPU seconds per 1,000 messages below which a thread is not worth a word. */
+const THREAD_SHOWN = 0.005;
 const PATIENCE_MS = 300_000;
 
 interface Result {
@@ -30,6 +32,8 @@ interface Result {
   cpuSecondsPer1000: number;
   peakPssMb: number;
   opensslPerSecond: number;
+  /** CPU seconds per 1,000 messages of each thread, for a contender of one process. */
+  threads: [name: string, secondsPer1000: number][];
 }
 
 async function freePort(): Promise<number> {
@@ -95,6 +99,7 @@ async function measure(contender: Contender, receiver: Receiver, count: number):
   const opensslBefore = await opensslRate();
   const { count: before, unsigned } = receiver.receipt();
   const cpuBefore = cpuSeconds(contender.pids);
+  const threadsBefore = threadsOf(contender);
   let peakPssMb = 0;
   const sampler = setInterval(() => {
     peakPssMb = Math.max(peakPssMb, pssMb(contender.pids));
@@ -108,6 +113,10 @@ async function measure(contender: Contender, receiver: Receiver, count: number):
   // What is written after the last receipt counts too.
   await Bun.sleep(1_500);
   const cpu = cpuSeconds(contender.pids) - cpuBefore;
+  const threads = [...threadsOf(contender)].map(([name, seconds]): [string, number] => [
+    name,
+    ((seconds - (threadsBefore.get(name) ?? 0)) / count) * 1000,
+  ]);
   const opensslAfter = await opensslRate();
   const receipt = receiver.receipt();
   if (receipt.count !== before + count || receipt.unsigned !== unsigned) {
@@ -124,7 +133,13 @@ async function measure(contender: Contender, receiver: Receiver, count: number):
     cpuSecondsPer1000: (cpu / count) * 1000,
     peakPssMb,
     opensslPerSecond: (opensslBefore + opensslAfter) / 2,
+    threads,
   };
+}
+
+/** Nothing for contenders of several processes. */
+function threadsOf({ pids: [pid, ...others] }: Contender): Map<string, number> {
+  return pid === undefined || others.length > 0 ? new Map() : threadSeconds(pid);
 }
 
 function show(results: Result[]): void {
@@ -135,6 +150,10 @@ function show(results: Result[]): void {
         `  = ${ratio.toFixed(2)} x openssl ${r.opensslPerSecond.toFixed(0)}/s  p50 ${r.p50Ms.toFixed(1)} ms  p99 ${r.p99Ms.toFixed(1)} ms` +
         `  CPU ${r.cpuSecondsPer1000.toFixed(2)} s/1000  PSS ${r.peakPssMb.toFixed(0)} MB\n`,
     );
+    const threads = r.threads
+      .filter(([, seconds]) => seconds >= THREAD_SHOWN)
+      .map(([name, seconds]) => `${name} ${seconds.toFixed(3)}`);
+    if (threads.length > 0) process.stdout.write(`${' '.repeat(19)}${threads.join('  ')}\n`);
   }
 }
 
@@ -152,6 +171,10 @@ function medians(results: Result[]): Result {
     cpuSecondsPer1000: median((r) => r.cpuSecondsPer1000),
     peakPssMb: median((r) => r.peakPssMb),
     opensslPerSecond: median((r) => r.opensslPerSecond),
+    threads: first.threads.map(([name]) => [
+      name,
+      median((r) => r.threads.find((thread) => thread[0] === name)?.[1] ?? 0),
+    ]),
   };
 }
 

@@ -45,6 +45,25 @@ export function cpuSeconds(roots: readonly number[]): number {
   return tree(roots).reduce((sum, { ticks }) => sum + ticks, 0) / TICKS;
 }
 
+/**
+ * CPU seconds so far of each thread of `pid` that ever did something, by name and number: where the time of
+ * one process goes. Threads of one name are numbered in the order they were started.
+ */
+export function threadSeconds(pid: number): Map<string, number> {
+  const seconds = new Map<string, number>();
+  const seen = new Map<string, number>();
+  const ids = readdirSync(`/proc/${pid}/task`).map(Number);
+  for (const id of ids.toSorted((a, b) => a - b)) {
+    const text = readFileSync(`/proc/${pid}/task/${id}/stat`, 'latin1');
+    const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'));
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const number = (seen.get(name) ?? 0) + 1;
+    seen.set(name, number);
+    seconds.set(`${name} ${number}`, (Number(fields[11]) + Number(fields[12])) / TICKS);
+  }
+  return seconds;
+}
+
 /** Proportional set size now, in MB. */
 export function pssMb(roots: readonly number[]): number {
   let kb = 0;

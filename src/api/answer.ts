@@ -11,7 +11,7 @@ import type { Identity } from '../flow/keys.ts';
 import { checkLength, readBody } from './body.ts';
 import { errorBody, refusalOf } from './errors.ts';
 import { checkPermission, identify } from './guard.ts';
-import { parseJson } from './json.ts';
+import { decodeText, parseJson } from './json.ts';
 import type { RateWindows, Verdict } from './rate-windows.ts';
 import type { Incoming } from './incoming.ts';
 import { logRow } from './log-row.ts';
@@ -40,6 +40,8 @@ interface Progress {
   identity: Identity | null;
   headers: Record<string, string>;
   rawBody: Uint8Array;
+  /** The text of `rawBody` once it was read as JSON. */
+  json: string | null;
 }
 
 /** Answers `incoming` by `route`. Never rejects. */
@@ -55,6 +57,7 @@ export async function answer(
     identity: null,
     headers: {},
     rawBody: new Uint8Array(0),
+    json: null,
   };
   let result: Answer;
   try {
@@ -123,8 +126,7 @@ async function callOf(
   if (route.method === 'POST' || route.method === 'PATCH') {
     progress.rawBody = await readBody(request);
     if (route.body !== null) {
-      const value = progress.rawBody.length === 0 ? undefined : parseJson(progress.rawBody);
-      body = route.body.read(value, parts);
+      body = route.body.read(readJson(progress), parts);
     }
   }
   const query =
@@ -140,6 +142,15 @@ async function callOf(
     body,
     rawBody: progress.rawBody,
   };
+}
+
+/** The value in the body; undefined for an empty one. */
+function readJson(progress: Progress): unknown {
+  if (progress.rawBody.length === 0) return undefined;
+  const text = decodeText(progress.rawBody);
+  const value = parseJson(text);
+  progress.json = text;
+  return value;
 }
 
 /** Counts the request and throws `rate_limited` beyond the limit (interface, Limits). */

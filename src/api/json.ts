@@ -13,14 +13,17 @@ const MAX_ISSUES = 100;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** The value in `bytes`. Throws ApiError `validation_failed` (400 or 422). */
-export function parseJson(bytes: Uint8Array): unknown {
-  let text: string;
+/** The text of a body. Throws ApiError `validation_failed` (400). */
+export function decodeText(bytes: Uint8Array): string {
   try {
-    text = decoder.decode(bytes);
+    return decoder.decode(bytes);
   } catch {
     throw notJson('The body is not valid UTF-8.');
   }
+}
+
+/** The value in `text`. Throws ApiError `validation_failed` (400 or 422). */
+export function parseJson(text: string): unknown {
   const issues: Issue[] = [];
   inspect(text, issues);
   let value: unknown;

@@ -23,7 +23,13 @@ const DAY_MS = 86_400_000;
 export function logRow(
   { clock, config }: { clock: Clock; config: Config },
   { request, method, path, peer }: Incoming,
-  known: { requestId: string; startedAt: number; identity: Identity; rawBody: Uint8Array },
+  known: {
+    requestId: string;
+    startedAt: number;
+    identity: Identity;
+    rawBody: Uint8Array;
+    json: string | null;
+  },
   answer: Answer,
   payload: string | Uint8Array,
 ): LogRecord {
@@ -44,12 +50,13 @@ export function logRow(
     userAgent: request.headers.get('user-agent')?.slice(0, MAX_TEXT_LENGTH) ?? null,
     ip: clientAddress(peer, request.headers, trustedProxies(config)),
     // A body on a read is never looked at, so there is none to keep.
-    requestBody: logBody(Buffer.from(buffer, byteOffset, byteLength).toString(), {
+    requestBody: logBody(known.json ?? Buffer.from(buffer, byteOffset, byteLength).toString(), {
+      isJson: known.json !== null,
       isContentHidden:
         planOf(config, account).logRetentionDays * DAY_MS > config.retention.bodiesMs,
     }),
     responseBody:
-      isPlainRead || typeof payload !== 'string' ? null : logBody(payload, { isOurs: true }),
+      isPlainRead || typeof payload !== 'string' ? null : logBody(payload, { isJson: true }),
     createdAt: known.startedAt,
   };
 }

@@ -31,16 +31,16 @@ const CONTENT_FIELDS: ReadonlySet<string> = new Set([
 const SUSPECT = /"(?:token|key|signing_?secret|secret|attachments?|content|download_url)"|\\u/i;
 
 /**
- * A body fit for the log: JSON text, at most 16 KiB in UTF-8, or null for none. `isOurs`: an answer, which
- * is JSON for certain. `isContentHidden`: the row outlives an email's content.
+ * A body fit for the log: JSON text, at most 16 KiB in UTF-8, or null for none. `isJson`: it is
+ * JSON for certain, an answer or a body that was read. `isContentHidden`: the row outlives an email's content.
  */
 export function logBody(
   text: string | null,
-  { isOurs = false, isContentHidden = false } = {},
+  { isJson = false, isContentHidden = false } = {},
 ): string | null {
   if (text === null || text === '') return null;
   const isSuspect = isContentHidden || SUSPECT.test(text);
-  if (isOurs && !isSuspect) return cut(text);
+  if (isJson && !isSuspect) return cut(text);
   try {
     const value: unknown = JSON.parse(text);
     return cut(isSuspect ? JSON.stringify(value, isContentHidden ? hideContent : hide) : text);

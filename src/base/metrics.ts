@@ -113,13 +113,16 @@ function braces(labels: string): string {
 }
 
 function renderLabels(labels: Labels): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}="${escapeLabel(value)}"`)
-    .join(',');
+  let text = '';
+  for (const name of Object.keys(labels)) {
+    text += `${text === '' ? '' : ','}${name}="${escapeLabel(labels[name] ?? '')}"`;
+  }
+  return text;
 }
 
 /** Text format: backslash, quote and line feed are escaped. */
 function escapeLabel(value: string): string {
+  if (!/[\\"\n]/.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }
 

@@ -32,6 +32,9 @@ const MAX_TEXT_LENGTH = 2_000;
 
 const DOT_ATOM =
   /^[\w!#$%&'*+\-/=?^`{|}~\u{a0}-\u{10ffff}]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u{a0}-\u{10ffff}]+)*$/u;
+/** What nearly every address is: a dot-atom in ASCII and a lower-case host name. The grammar below says the same. */
+const COMMON =
+  /^([\w!#$%&'*+\-/=?^`{|}~]+(?:\.[\w!#$%&'*+\-/=?^`{|}~]+)*)@((?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)$/;
 const QUOTED = /^"((?:[^"\\]|\\.)*)"$/u;
 
 /** Parses `a@b`, `<a@b>` or `Name <a@b>`; the name may be quoted in whole or in part. Never throws. */
@@ -123,6 +126,11 @@ function nameTooLong(): AddressError {
 
 /** addr-spec of RFC 5321 section 4.1.2, `local@domain`, without comments or white space around its parts. */
 function parseSpec(text: string, name: string): Mailbox | AddressError {
+  const common = text.length <= MAX_ADDRESS_BYTES ? COMMON.exec(text) : null;
+  if (common !== null) {
+    const [, local = '', domain = ''] = common;
+    if (local.length <= MAX_LOCAL_BYTES && !domain.includes('xn--')) return { name, local, domain };
+  }
   if (/[<>]/.test(text.replace(/^"(?:[^"\\]|\\.)*"/u, ''))) {
     return { error: 'must have its address once, between "<" and ">"' };
   }

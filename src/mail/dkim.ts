@@ -47,6 +47,10 @@ const SIGNED = [
   'auto-submitted',
 ];
 
+/** In the order of the `h=` tag. */
+const CHOSEN = [...OVERSIGNED, ...SIGNED];
+const OVERSIGNED_NAMES = OVERSIGNED.join(':');
+
 export interface DkimKey {
   /** PKCS #8, PEM. */
   privateKeyPem: string;
@@ -72,11 +76,23 @@ export interface DkimIdentity {
   privateKeyPem: string;
 }
 
+/** A DKIM-Signature field around its body hash: up to `bh=`, and from there to the empty `b=`. */
+interface Frame {
+  /** The `h=` tag. */
+  names: string;
+  /** Folded where relaxed canonicalisation does not see it. */
+  before: string;
+  after: string;
+  relaxedBefore: string;
+  relaxedAfter: string;
+}
+
 /** Signs for one domain; keep it, since reading the key costs more than using it. */
 export class DkimSigner {
   readonly #domain: string;
   readonly #selector: string;
   readonly #key: RsaKey;
+  #frame: Frame | null = null;
 
   /**
    * Throws when the key is no RSA key, or domain or selector could break out of their tags. `mayWait`:
@@ -108,25 +124,31 @@ export class DkimSigner {
     const fields = readFields(message.toString('latin1', 0, end));
     if (!fields.has('from')) throw new Error('can not sign: the message has no From');
     const { names, lines } = chooseFields(fields);
-    const header = this.#header(names, bodyHash(message.subarray(end + 4)));
+    const { before, after, relaxedBefore, relaxedAfter } = this.#frameOf(names);
+    const bh = bodyHash(message.subarray(end + 4));
     // RFC 6376 section 3.7: the signature field itself comes last, its b= empty, without a CRLF.
-    lines.push(relaxField(header.replaceAll('\r\n', '')));
-    const signature = await this.#key.sign(lines.join('\r\n'));
+    const signature = await this.#key.sign(`${lines}${relaxedBefore}${bh}${relaxedAfter}`);
     if (signature.length !== this.#key.signatureBytes) {
       throw new Error(`can not sign: the signature has ${signature.length} bytes`);
     }
-    return `${header}${foldBase64(signature.toString('base64'))}\r\n`;
+    return `${before}${bh}${after}${foldBase64(signature.toString('base64'))}\r\n`;
   }
 
-  /** The field up to and with an empty `b=`, folded where relaxed canonicalisation does not see it. */
-  #header(names: string[], bh: string): string {
-    return [
-      `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=${this.#domain};`,
-      `s=${this.#selector}; q=dns/txt;`,
-      `bh=${bh};`,
-      ...foldNames(names),
-      'b=',
-    ].join('\r\n ');
+  /** Most messages of a domain have the same fields, so the last frame mostly fits. */
+  #frameOf(names: string): Frame {
+    if (this.#frame?.names === names) return this.#frame;
+    const [before, after] = [
+      `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=${this.#domain};\r\n s=${this.#selector}; q=dns/txt;\r\n bh=`,
+      [';', ...foldNames(names), 'b='].join('\r\n '),
+    ];
+    this.#frame = {
+      names,
+      before,
+      after,
+      relaxedBefore: relaxField(before.replaceAll('\r\n', '')),
+      relaxedAfter: after.replaceAll('\r\n', ''),
+    };
+    return this.#frame;
   }
 }
 
@@ -166,40 +188,56 @@ export function relaxField(line: string): string {
 /** Every field of a header by lower-case name, in the order they stand. */
 function readFields(header: string): Map<string, string[]> {
   const fields = new Map<string, string[]>();
-  for (const line of header.split(/\r\n(?![ \t])/)) {
+  for (let begin = 0; begin < header.length;) {
+    const end = endOfField(header, begin);
+    const line = header.slice(begin, end);
     const name = line.slice(0, line.indexOf(':')).trimEnd().toLowerCase();
     const same = fields.get(name);
     if (same === undefined) fields.set(name, [line]);
     else same.push(line);
+    begin = end + 2;
   }
   return fields;
 }
 
-/** The names for `h=` and the canonical lines to hash, the lowest of equal fields first (RFC 6376 section 5.4.2). */
-function chooseFields(fields: Map<string, string[]>): { names: string[]; lines: string[] } {
-  const names: string[] = [];
-  const lines: string[] = [];
-  for (const name of [...OVERSIGNED, ...SIGNED]) {
-    for (const line of fields.get(name)?.toReversed() ?? []) {
-      names.push(name);
-      lines.push(relaxField(line));
+/** Where the field that begins at `begin` ends, its folds included (RFC 5322 section 2.2.3). */
+function endOfField(header: string, begin: number): number {
+  let end = header.indexOf('\r\n', begin);
+  while (end !== -1 && (header[end + 2] === ' ' || header[end + 2] === '\t')) {
+    end = header.indexOf('\r\n', end + 2);
+  }
+  return end === -1 ? header.length : end;
+}
+
+/**
+ * The `h=` tag, and the canonical lines to hash with their CRLF, the lowest of equal fields first (RFC 6376
+ * section 5.4.2).
+ */
+function chooseFields(fields: Map<string, string[]>): { names: string; lines: string } {
+  let names = '';
+  let lines = '';
+  for (const name of CHOSEN) {
+    const same = fields.get(name);
+    if (same === undefined) continue;
+    for (let place = same.length - 1; place >= 0; place -= 1) {
+      names += `${name}:`;
+      lines += `${relaxField(same[place] ?? '')}\r\n`;
     }
   }
-  return { names: [...names, ...OVERSIGNED], lines };
+  return { names: names + OVERSIGNED_NAMES, lines };
 }
 
 /** The `h=` tag in lines of at most about 76 characters; folds stand behind colons, where they are allowed. */
-function foldNames(names: string[]): string[] {
+function foldNames(names: string): string[] {
   const lines: string[] = [];
   let line = 'h=';
-  names.forEach((name, place) => {
-    const piece = `${name}${place === names.length - 1 ? ';' : ':'}`;
+  for (const piece of `${names};`.split(/(?<=:)/)) {
     if (line.length + piece.length > 75) {
       lines.push(line);
       line = '';
     }
     line += piece;
-  });
+  }
   return [...lines, line];
 }
 

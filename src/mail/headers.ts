@@ -27,6 +27,10 @@ export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 /** Names that would reach an object's prototype where somebody keeps a map in an object (CVE-2026-34752). */
 const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
+// oxlint-disable-next-line no-control-regex -- finding control characters is the point
+const CONTROL = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/;
+const CONTROLS = new RegExp(CONTROL, 'g');
+
 /** Longest field name we write; the fold of its first line needs room behind it. */
 const MAX_NAME_LENGTH = 100;
 /** Longest custom value in characters. Postfix cuts a header at 102,400 bytes, others much earlier. */
@@ -59,9 +63,7 @@ export function isReservedHeader(name: string): boolean {
  * Refuses C0, DEL, C1, U+2028, U+2029 and unpaired surrogates; TAB only where `mayTab` is not set.
  */
 export function checkCharacters(text: string, mayTab = false): string | null {
-  // oxlint-disable-next-line no-control-regex -- finding control characters is the point
-  const found = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
-  for (const match of text.matchAll(found)) {
+  for (const match of CONTROL.test(text) ? text.matchAll(CONTROLS) : []) {
     const character = match[0];
     if (character === '\t' && mayTab) continue;
     if (character === '\r' || character === '\n') return 'must not contain a line break';
@@ -80,7 +82,7 @@ export function checkHeaderValue(value: string): string | null {
     return `must not be longer than ${MAX_VALUE_LENGTH} characters`;
   }
   if (needsEncoding(value)) return null;
-  if (foldable(value).some((piece) => piece.length > MAX_RUN_LENGTH)) {
+  if (hasLongRun(value)) {
     return `must have a single space at least every ${MAX_RUN_LENGTH} characters, so that it can be folded`;
   }
   return null;
@@ -122,10 +124,7 @@ export function foldField(name: string, value: string): string {
  * `column` is where the text begins on its line.
  */
 export function encodeText(text: string, column = 0): string {
-  if (!needsEncoding(text) && !foldable(text).some((piece) => piece.length > MAX_RUN_LENGTH)) {
-    return text;
-  }
-  return encodeWords(text, column);
+  return needsEncoding(text) || hasLongRun(text) ? encodeWords(text, column) : text;
 }
 
 /** A display name in wire form: atoms, a quoted string, or encoded words (RFC 5322 section 3.2.5, RFC 2047 section 5). */
@@ -146,6 +145,12 @@ function needsEncoding(text: string): boolean {
  */
 function foldable(text: string): string[] {
   return text.split(/(?<=[^ \t])(?= [^ \t])/);
+}
+
+function hasLongRun(text: string): boolean {
+  return (
+    text.length > MAX_RUN_LENGTH && foldable(text).some((piece) => piece.length > MAX_RUN_LENGTH)
+  );
 }
 
 /**

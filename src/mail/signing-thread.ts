@@ -46,8 +46,11 @@ async function answer(request: SignRequest): Promise<Answer> {
   const { ticket, content } = request;
   try {
     const bytes = await writeSigned(content, signerOf(request));
-    // A copy of its own: small Buffers are views of large ones, which would cross whole.
-    return { ticket, bytes: new Uint8Array(bytes) };
+    // A copy of its own where the Buffer is a view of a larger one, which would cross whole.
+    return {
+      ticket,
+      bytes: bytes.buffer.byteLength === bytes.length ? bytes : new Uint8Array(bytes),
+    };
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
     return { ticket, error: said, isUncomposable: error instanceof UncomposableError };

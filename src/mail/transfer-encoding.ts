@@ -25,32 +25,33 @@ export function quotedPrintable(content: Buffer): string {
     : text.replaceAll('=', '=3D');
   const stray = /\r(?!\n)|(?<!\r)\n/g;
   if (stray.test(text)) text = text.replace(stray, escape);
-  const lines = text.split('\r\n');
-  for (let at = 0; at < lines.length; at += 1) lines[at] = foldLine(lines[at] ?? '');
-  return lines.join('\r\n');
+  let out = '';
+  for (let begin = 0; ;) {
+    const end = text.indexOf('\r\n', begin);
+    if (end === -1) return out + foldLine(text, begin, text.length);
+    out += `${foldLine(text, begin, end)}\r\n`;
+    begin = end + 2;
+  }
 }
 
-/** One escaped line in pieces of at most 76 characters, the soft line end included. */
-function foldLine(escaped: string): string {
-  let line = escaped;
-  const last = line.charCodeAt(line.length - 1);
+/** One escaped line of `text` in pieces of at most 76 characters, the soft line end included. */
+function foldLine(text: string, begin: number, end: number): string {
+  const last = end > begin ? text.charCodeAt(end - 1) : 0;
   // White space at the end of a line would be lost on the way.
-  if (last === SPACE || last === TAB) line = line.slice(0, -1) + (ESCAPES[last] ?? '');
+  const tail = last === SPACE || last === TAB ? (ESCAPES[last] ?? '') : '';
+  const stop = tail === '' ? end : end - 1;
+  let out = '';
+  let at = begin;
   // Two characters are kept free for an escape at the start.
-  if (line.length <= MAX_LINE_LENGTH - 2) return hideStart(line);
-  const pieces: string[] = [];
-  for (let at = 0; at < line.length;) {
-    let end = line.length;
-    if (end - at > MAX_LINE_LENGTH - 2) {
-      end = at + MAX_LINE_LENGTH - 4;
-      // An escape of three characters stays whole.
-      if (line.charCodeAt(end - 1) === EQUALS) end -= 1;
-      else if (line.charCodeAt(end - 2) === EQUALS) end -= 2;
-    }
-    pieces.push(hideStart(line.slice(at, end)));
-    at = end;
+  while (stop - at + tail.length > MAX_LINE_LENGTH - 2) {
+    let cut = Math.min(at + MAX_LINE_LENGTH - 4, stop);
+    // An escape of three characters stays whole.
+    if (text.charCodeAt(cut - 1) === EQUALS) cut -= 1;
+    else if (text.charCodeAt(cut - 2) === EQUALS) cut -= 2;
+    out += `${hideStart(text.slice(at, cut))}=\r\n`;
+    at = cut;
   }
-  return pieces.join('=\r\n');
+  return out + hideStart(text.slice(at, stop) + tail);
 }
 
 /** The first character of what some servers would change, escaped. */

@@ -1,9 +1,12 @@
 /**
- * Group commit: everything that waits goes into one transaction, each item in a savepoint of its own.
+ * Group commit: everything that waits goes into one transaction. When an item breaks, the group is undone and
+ * run again, each item in a savepoint of its own: savepoints keep a copy of every page they touch, and items
+ * that break are rare.
  *
  * Promises that an item either stands whole or left nothing, that items run in the order given, and that
- * results come back only after COMMIT. A full disk undoes the whole group (`StoreFullError` for each); any
- * other failure that is not an item's own throws, and nothing of the group may be answered.
+ * results come back only after COMMIT. Items may run twice, so they keep nothing outside the database but
+ * what the hooks undo. A full disk undoes the whole group (`StoreFullError` for each); any other failure
+ * that is not an item's own throws, and nothing of the group may be answered.
  */
 import { SQLiteError } from 'bun:sqlite';
 import type { Database } from 'bun:sqlite';
@@ -53,17 +56,44 @@ export class GroupCommit {
   /** Runs `items` and commits. Throws when the store can not go on; the process must end then. */
   run(items: readonly (() => unknown)[]): ItemResult[] {
     try {
-      this.#begin.run();
-      const results = items.map((item) => this.#runItem(item));
-      this.#hooks.beforeCommit();
-      this.#commit.run();
-      return results;
+      return this.#runTogether(items) ?? this.#runApart(items);
     } catch (error) {
-      if (this.#db.inTransaction) this.#db.run('ROLLBACK');
-      this.#hooks.groupUndone();
+      this.#undoGroup();
       if (!isDiskFull(error)) throw error;
       return items.map(() => ({ error: new StoreFullError('the disk is full') }));
     }
+  }
+
+  /** Null, and nothing done, when an item broke by its own fault. */
+  #runTogether(items: readonly (() => unknown)[]): ItemResult[] | null {
+    this.#begin.run();
+    const results: ItemResult[] = [];
+    try {
+      for (const item of items) {
+        results.push({ value: item() });
+        this.#hooks.itemKept();
+      }
+    } catch (error) {
+      if (!isOwnFault(error)) throw error;
+      this.#undoGroup();
+      return null;
+    }
+    this.#hooks.beforeCommit();
+    this.#commit.run();
+    return results;
+  }
+
+  #runApart(items: readonly (() => unknown)[]): ItemResult[] {
+    this.#begin.run();
+    const results = items.map((item) => this.#runItem(item));
+    this.#hooks.beforeCommit();
+    this.#commit.run();
+    return results;
+  }
+
+  #undoGroup(): void {
+    if (this.#db.inTransaction) this.#db.run('ROLLBACK');
+    this.#hooks.groupUndone();
   }
 
   #runItem(item: () => unknown): ItemResult {

@@ -2,11 +2,11 @@
  * The JSON reader against `JSON.parse`: whatever it lets through is the same value.
  */
 import { expect, test } from 'bun:test';
-import { parseJson } from '../../src/api/json.ts';
+import { decodeText, parseJson } from '../../src/api/json.ts';
 import { ApiError } from '../../src/base/errors.ts';
 import { seeded, type Random } from '../mail/random.ts';
 
-const parse = (text: string): unknown => parseJson(Buffer.from(text));
+const parse = (text: string): unknown => parseJson(decodeText(Buffer.from(text)));
 
 /** The refusal of `text`: status and paths. */
 function refusal(text: string): [number, string[]] {
