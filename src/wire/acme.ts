@@ -1,15 +1,23 @@
 /**
  * One certificate from an ACME authority (RFC 8555) by the HTTP-01 challenge (section 8.3).
  *
- * The protocol is acme-client's; names are resolved by our own resolver, proxies of the environment are
- * ignored. Never writes a file. Throws an Error whose message is the authority's own reason.
+ * The protocol is acme-client's, with its own HTTP: not by guarded-agent, because an authority may stand in the
+ * operator's own network. It holds instead that the host in `directoryUrl` is the operator's word, and that every
+ * other host the authority names is https at public addresses alone, each of them checked before the one dialled.
+ * Never follows a redirect; proxies of the environment are ignored. Never writes a file. Throws an Error whose
+ * message is the authority's own reason.
  */
 import { Agent } from 'node:https';
+import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 
 import type { Client } from 'acme-client';
 
+import { isAllowed, parseNetworks } from './public-address.ts';
 import type { Resolver } from './resolver.ts';
+
+/** Nothing is admitted beside the public internet. */
+const NOWHERE = parseNetworks([]);
 
 export interface CertificateOrder {
   directoryUrl: string;
@@ -44,12 +52,19 @@ export async function orderCertificate(
   order: CertificateOrder,
 ): Promise<{ key: string; chain: string }> {
   const { axios, Client, crypto } = await loadClient();
+  const home = hostOf(order.directoryUrl);
+  let trouble = 'the authority could not be reached';
   const agent = new Agent({
-    lookup: lookupBy(order.resolver),
+    lookup: lookupBy(order.resolver, home, (reason) => (trouble = reason)),
     ...(order.ca === null ? {} : { ca: order.ca }),
   });
   axios.defaults.httpsAgent = agent;
   axios.defaults.proxy = false;
+  axios.defaults.maxRedirects = 0;
+  const guard = axios.interceptors.request.use((request) => {
+    refuseInside(request.url ?? '', home);
+    return request;
+  });
   try {
     const client = new Client({ directoryUrl: order.directoryUrl, accountKey: order.accountKey });
     await openAccount(client, order.email);
@@ -67,7 +82,11 @@ export async function orderCertificate(
         Promise.resolve(order.forget(challenge.token)),
     });
     return { key: key.toString(), chain };
+  } catch (error) {
+    // For want of any answer the library ends in a slip of its own, which says nothing of why.
+    throw error instanceof TypeError ? new Error(trouble, { cause: error }) : error;
   } finally {
+    axios.interceptors.request.eject(guard);
     agent.destroy();
   }
 }
@@ -92,7 +111,30 @@ function hasAccountUrl(client: Client): boolean {
   }
 }
 
-function lookupBy(resolver: Resolver): LookupFunction {
+/** Lower case, an IP address without brackets; empty for what is no https URL. */
+function hostOf(text: string): string {
+  const url = URL.parse(text);
+  return url?.protocol === 'https:' ? url.hostname.replace(/^\[(.*)\]$/, '$1') : '';
+}
+
+/** Throws for a URL that is no https, or an address of its own that is not public: no lookup is made for those. */
+function refuseInside(url: string, home: string): void {
+  const host = hostOf(url);
+  const isNamed = isIP(host) === 0;
+  if (host !== '' && (host === home || isNamed || isAllowed(host, NOWHERE))) return;
+  throw new Error('the authority names a place that is not https or not on the public internet');
+}
+
+/** Node and Bun connect to what this returns and to nothing else (test/regress/bun-outbound-lookup). */
+function lookupBy(
+  resolver: Resolver,
+  home: string,
+  noteTrouble: (reason: string) => void,
+): LookupFunction {
+  const refuse = (reason: string): Error => {
+    noteTrouble(reason);
+    return new Error(reason);
+  };
   return (hostname, options, reply) => {
     void Promise.all([resolver.a(hostname), resolver.aaaa(hostname)]).then(([a, aaaa]) => {
       const found = [
@@ -101,7 +143,10 @@ function lookupBy(resolver: Resolver): LookupFunction {
       ];
       const [first] = found;
       if (first === undefined) {
-        return reply(new Error(`${hostname} has no address in DNS`), '', 0);
+        return reply(refuse(`${hostname} has no address in DNS`), '', 0);
+      }
+      if (hostname !== home && !found.every(({ address }) => isAllowed(address, NOWHERE))) {
+        return reply(refuse(`${hostname} does not lead to a public address`), '', 0);
       }
       if (options.all === true) return reply(null, found);
       return reply(null, first.address, first.family);
