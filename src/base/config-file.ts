@@ -137,6 +137,9 @@ function readAcme(table: ConfigTable): Config['acme'] {
   const directoryUrl = table.read('directory_url', value.baseUrl, LETS_ENCRYPT);
   const isAccepted = table.read('accept_terms', value.flag, false);
   table.refuseOthers();
+  if (!directoryUrl.startsWith('https:')) {
+    table.refuse('directory_url', 'must begin with https:// (RFC 8555 section 6.1)');
+  }
   if (listen === null) return null;
   if (!isAccepted) {
     table.refuse(

@@ -129,6 +129,10 @@ describe('refusals', () => {
     ],
     ['[http]\ntls_cert = "/dev/null"', 'http.tls_cert needs the other of tls_cert and tls_key'],
     ['[http]\ntls_cert = "/no/c"\ntls_key = "/dev/null"', 'http.tls_cert names a file that cannot'],
+    [
+      '[acme]\ndirectory_url = "http://a.example/dir"',
+      'acme.directory_url must begin with https://',
+    ],
     ['[smtp]\nsubmission = "0.0.0.0:587"', 'smtp.submission must be a list in [ ]'],
     ['[delivery]\nmode = "relay"', 'delivery.mode must be one of "direct", "smarthost", "capture"'],
     ['[delivery]\nmode = "smarthost"', 'delivery.mode is "smarthost", but'],
