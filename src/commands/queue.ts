@@ -91,7 +91,7 @@ export const queue: Group = {
   },
   retry: {
     synopsis: 'retry [ID | --domain D]',
-    does: 'Makes one, those of a domain, or all that wait due now.',
+    does: 'Makes one, those of a domain, or all that wait due now; counts them, those due already too.',
     words: [0, 1],
     flags: { domain: 'text' },
     run: retry,
