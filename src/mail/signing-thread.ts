@@ -20,7 +20,7 @@ export interface SignRequest {
 export type ToSigner = { kind: 'sign'; requests: SignRequest[] } | { kind: 'forget' };
 
 export type Answer =
-  | { ticket: number; bytes: Uint8Array }
+  | { ticket: number; bytes: Uint8Array<ArrayBuffer> }
   /** The message can not be composed or signed, here or anywhere. */
   | { ticket: number; error: string; isUncomposable: boolean };
 
@@ -42,14 +42,18 @@ function signerOf({ signerId, identity }: SignRequest): DkimSigner {
   return signer;
 }
 
+function isAlone(bytes: Buffer): bytes is Buffer<ArrayBuffer> {
+  return bytes.buffer.byteLength === bytes.length;
+}
+
 async function answer(request: SignRequest): Promise<Answer> {
   const { ticket, content } = request;
   try {
     const bytes = await writeSigned(content, signerOf(request));
-    // A copy of its own where the Buffer is a view of a larger one, which would cross whole.
+    // A copy where the Buffer is a view of a larger one, which would cross whole and be missed here.
     return {
       ticket,
-      bytes: bytes.buffer.byteLength === bytes.length ? bytes : new Uint8Array(bytes),
+      bytes: isAlone(bytes) ? bytes : new Uint8Array(bytes),
     };
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
@@ -57,9 +61,13 @@ async function answer(request: SignRequest): Promise<Answer> {
   }
 }
 
+/** Bytes are handed over, not copied. */
 function post(message: FromSigner): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-  self.postMessage(message);
+  const handedOver: ArrayBuffer[] = [];
+  for (const one of message.kind === 'signed' ? message.answers : []) {
+    if ('bytes' in one) handedOver.push(one.bytes.buffer);
+  }
+  self.postMessage(message, handedOver);
 }
 
 async function answerAll(requests: readonly SignRequest[]): Promise<void> {
