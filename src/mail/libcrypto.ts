@@ -75,7 +75,7 @@ export class LibcryptoKey {
     return (
       found.EVP_PKEY_sign_init(this.#context) === 1 &&
       found.EVP_PKEY_CTX_set_rsa_padding(this.#context, PKCS1_PADDING) === 1 &&
-      found.EVP_PKEY_CTX_set_signature_md(this.#context, found.EVP_sha256() as Pointer | null) === 1
+      found.EVP_PKEY_CTX_set_signature_md(this.#context, found.EVP_sha256()) === 1
     );
   }
 

@@ -82,12 +82,12 @@ test('from the request’s id through two attempts to the calls of every event',
   const calls = rest.filter(({ event }) => event === 'webhook_call');
   expect(calls.length + attempts.length).toBe(rest.length);
   const received = world.hook.calls.items.filter(({ body }) => body.includes(id));
-  const told = calls.map(
-    (line) => `${line['event_id']} ${line['event_type']} ${line['status_code']} ${line['ok']}`,
+  const told = calls.map((line) =>
+    [line['event_id'], line['event_type'], line['status_code'], line['ok']].join(' '),
   );
   const heard = received.map(({ headers, body }) => {
     const { type } = JSON.parse(body) as { type: string };
-    return `${headers['webhook-id']} ${type} ${type === 'email.delivered' ? '500 false' : '200 true'}`;
+    return `${String(headers['webhook-id'])} ${type} ${type === 'email.delivered' ? '500 false' : '200 true'}`;
   });
   expect(told.sort()).toEqual(heard.sort());
   expect(received).toHaveLength(3);
