@@ -7,6 +7,7 @@ import type { Listen } from '../base/config.ts';
 import { GuardedAgent } from '../wire/guarded-agent.ts';
 import { Ipv6Check } from '../wire/ipv6.ts';
 import { MtaSts } from '../wire/mta-sts.ts';
+import type { PolicyMemory } from '../wire/mta-sts.ts';
 import { parseNetworks } from '../wire/public-address.ts';
 import { PRODUCTION_DEADLINES } from '../wire/smtp-deadlines.ts';
 import type { Deadlines } from '../wire/smtp-deadlines.ts';
@@ -25,6 +26,16 @@ export interface DeliverOptions {
   /** Where the capture receiver listens; null outside capture mode. */
   captureAt: Listen | null;
   deadlines?: Deadlines;
+}
+
+/** A name in the store's settings. */
+const POLICIES = 'mta_sts';
+
+function policyMemory({ store }: Context): PolicyMemory {
+  return {
+    read: () => store.setting(POLICIES),
+    write: (text) => store.setSetting(POLICIES, text),
+  };
 }
 
 /** `room` tells when strangers get less patience; `signal` ends every session by force. */
@@ -49,7 +60,7 @@ export function makeTools(
     captureAt: options.captureAt,
     sources: new Sources(sourceAddresses, new Ipv6Check(resolver, clock, sourceAddresses)),
     fallback,
-    mtaSts: new MtaSts({ resolver, clock, agent: policyAgent }),
+    mtaSts: new MtaSts({ resolver, clock, agent: policyAgent, memory: policyMemory(ctx) }),
   });
   return {
     ctx,

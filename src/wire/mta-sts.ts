@@ -3,7 +3,8 @@
  *
  * Promises that a kept policy outlives failures of DNS and of its web server until it expires (section 5.1),
  * which is what protects against someone who suppresses them. The certificate of the policy host is
- * verified against the public CAs by the guarded client. Kept in memory, at most MAX_POLICIES.
+ * verified against the public CAs by the guarded client. At most MAX_POLICIES are kept; those that are enforced
+ * outlive a restart in the caller's memory, where one can be had.
  */
 import type { Clock } from '../base/clock.ts';
 import type { GuardedAgent } from './guarded-agent.ts';
@@ -12,6 +13,12 @@ import { parseStsPolicy, readStsRecord } from './mta-sts-policy.ts';
 import type { StsPolicy } from './mta-sts-policy.ts';
 import type { Resolver } from './resolver.ts';
 
+/** Keeps one text over a restart. Rejections are no harm: what is missing is fetched anew. */
+export interface PolicyMemory {
+  read(): Promise<string | null>;
+  write(text: string): Promise<void>;
+}
+
 export interface MtaStsOptions {
   resolver: Pick<Resolver, 'txt'>;
   clock: Clock;
@@ -19,6 +26,7 @@ export interface MtaStsOptions {
   agent: GuardedAgent;
   /** Port of the policy hosts, for tests; section 3.3 knows only 443. */
   policyPort?: number;
+  memory?: PolicyMemory;
 }
 
 interface Kept {
@@ -43,6 +51,9 @@ export class MtaSts {
   readonly #pending = new Map<string, Promise<StsPolicy | null>>();
   /** When the fetch for `<domain> <id>` failed last. */
   readonly #failedAt = new Map<string, number>();
+  #recalled: Promise<void> | null = null;
+  #isSaving = false;
+  #hasChanged = false;
 
   constructor(options: MtaStsOptions) {
     this.#options = options;
@@ -59,6 +70,7 @@ export class MtaSts {
   }
 
   async #find(domain: string): Promise<StsPolicy | null> {
+    await (this.#recalled ??= this.#recall());
     const kept = this.#unexpired(domain);
     const answer = await this.#options.resolver.txt(`_mta-sts.${domain}`);
     const id = answer.kind === 'found' ? readStsRecord(answer.records) : null;
@@ -75,7 +87,32 @@ export class MtaSts {
     }
     this.#failedAt.delete(key);
     remember(this.#kept, domain, { id, policy, fetchedAt: now });
+    if (policy.mode === 'enforce' || kept?.policy.mode === 'enforce') void this.#save();
     return policy;
+  }
+
+  async #recall(): Promise<void> {
+    try {
+      const text = (await this.#options.memory?.read()) ?? '[]';
+      for (const [domain, kept] of JSON.parse(text) as [string, Kept][]) {
+        remember(this.#kept, domain, kept);
+      }
+    } catch {
+      // Nothing is lost but the protection against those who suppress a policy until it is fetched again.
+    }
+  }
+
+  /** One write at a time; what changes meanwhile is in the next one. */
+  async #save(): Promise<void> {
+    this.#hasChanged = true;
+    if (this.#isSaving) return;
+    this.#isSaving = true;
+    while (this.#hasChanged) {
+      this.#hasChanged = false;
+      const enforced = [...this.#kept].filter(([, { policy }]) => policy.mode === 'enforce');
+      await this.#options.memory?.write(JSON.stringify(enforced)).catch(() => undefined);
+    }
+    this.#isSaving = false;
   }
 
   #unexpired(domain: string): Kept | null {

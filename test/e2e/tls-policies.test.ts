@@ -137,7 +137,16 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
     const policies = new Map<string, string>();
     let policyHost: Server;
 
-    const DOMAINS = ['good', 'mismatch', 'expired', 'misnamed', 'selfsigned', 'plain', 'testing'];
+    const DOMAINS = [
+      'good',
+      'mismatch',
+      'expired',
+      'misnamed',
+      'selfsigned',
+      'plain',
+      'kept',
+      'testing',
+    ];
 
     beforeAll(async () => {
       const names = DOMAINS.map((name) => `mta-sts.${name}.sts.test`);
@@ -224,6 +233,19 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
       expect(receiver.messages.items).toEqual([]);
       // One connection at most: never a second one in plaintext.
       expect(receiver.connections()).toBe(stage === 'policy' ? 0 : 1);
+    });
+
+    test('an enforced policy holds after a restart, though its record can not be had any more', async () => {
+      const domain = 'kept.sts.test';
+      publish(domain, 'enforce', 'other.sts.test');
+      const { receiver } = await placeAt(domain, good(domain));
+      await eventOf(world, await sendTo(world, `ann@${domain}`), 'email.delivery_delayed');
+      await world.appliance.signal('SIGTERM');
+      world.names.fail(`_mta-sts.${domain}`, 'servfail');
+      await world.appliance.start();
+      const id = await sendTo(world, `ben@${domain}`);
+      expect(await eventOf(world, id, 'email.delivery_delayed')).toMatchObject({ stage: 'policy' });
+      expect(receiver.connections()).toBe(0);
     });
 
     test('testing: delivered whatever the certificate', async () => {

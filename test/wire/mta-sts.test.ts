@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { GuardedAgent } from '../../src/wire/guarded-agent.ts';
 import { allowsMx, parseStsPolicy, readStsRecord } from '../../src/wire/mta-sts-policy.ts';
 import { MtaSts } from '../../src/wire/mta-sts.ts';
+import type { PolicyMemory } from '../../src/wire/mta-sts.ts';
 import { parseNetworks } from '../../src/wire/networks.ts';
 import { planTls } from '../../src/wire/tls-policy.ts';
 import { testAuthority } from '../rig/certificates.ts';
@@ -20,6 +21,19 @@ import type { Names } from '../rig/names.ts';
 const POLICY =
   'version: STSv1\r\nmode: enforce\r\nmx: mx.a.test\r\nmx: *.b.test\r\nmax_age: 604800\r\n';
 const DAY_MS = 86_400_000;
+
+class Memory implements PolicyMemory {
+  text: string | null = null;
+
+  read(): Promise<string | null> {
+    return Promise.resolve(this.text);
+  }
+
+  write(text: string): Promise<void> {
+    this.text = text;
+    return Promise.resolve();
+  }
+}
 
 describe('the TXT record', () => {
   const table: [records: string[], id: string | null][] = [
@@ -117,9 +131,12 @@ describe('policies over the network', () => {
     respond = (_request, response) => response.setHeader('content-type', type).end(body);
   };
 
-  async function start(
-    certificateName = 'mta-sts.a.test',
-  ): Promise<{ names: Names; clock: TestClock; sts: MtaSts }> {
+  async function start(certificateName = 'mta-sts.a.test'): Promise<{
+    names: Names;
+    clock: TestClock;
+    sts: MtaSts;
+    again: (memory: PolicyMemory) => MtaSts;
+  }> {
     const { key, cert } = testAuthority().issue([certificateName]);
     const server = createServer({ key, cert }, (request, response) => {
       requests.push(`${request.headers.host?.split(':')[0]}${request.url}`);
@@ -138,7 +155,9 @@ describe('policies over the network', () => {
     open.push(server, agent);
     const { port: policyPort } = server.address() as AddressInfo;
     text(POLICY);
-    return { names, clock, sts: new MtaSts({ resolver, clock, agent, policyPort }) };
+    const again = (memory?: PolicyMemory): MtaSts =>
+      new MtaSts({ resolver, clock, agent, policyPort, ...(memory && { memory }) });
+    return { names, clock, sts: again(), again };
   }
 
   test('found, fetched once, kept', async () => {
@@ -190,6 +209,36 @@ describe('policies over the network', () => {
     expect(await sts.policyFor('a.test')).toMatchObject({ mode: 'enforce' });
     await clock.advance(5 * DAY_MS);
     expect(await sts.policyFor('a.test')).toBeNull();
+  });
+
+  test('an enforced policy outlives a restart, and no longer than it says', async () => {
+    const { names, clock, again } = await start();
+    const memory = new Memory();
+    expect(await again(memory).policyFor('a.test')).toMatchObject({ mode: 'enforce' });
+    names.fail('_mta-sts.a.test', 'servfail');
+    expect(await again(new Memory()).policyFor('a.test')).toBeNull();
+    expect(await again(memory).policyFor('a.test')).toMatchObject({ mode: 'enforce' });
+    await clock.advance(8 * DAY_MS);
+    expect(await again(memory).policyFor('a.test')).toBeNull();
+    expect(requests).toHaveLength(1);
+  });
+
+  test('one that is no longer enforced is forgotten, and a memory that fails is none', async () => {
+    const { names, again } = await start();
+    const memory = new Memory();
+    const sts = again(memory);
+    await sts.policyFor('a.test');
+    text(POLICY.replace('enforce', 'testing'));
+    names.set('_mta-sts.a.test', 'TXT', ['v=STSv1; id=two;'], 0);
+    await sts.policyFor('a.test');
+    expect(memory.text).toBe('[]');
+    const broken: PolicyMemory = {
+      read: () => Promise.resolve('{"not": "a list"}'),
+      write: () => Promise.reject(new Error('the disk is full')),
+    };
+    text(POLICY);
+    names.set('_mta-sts.a.test', 'TXT', ['v=STSv1; id=three;'], 0);
+    expect(await again(broken).policyFor('a.test')).toMatchObject({ mode: 'enforce' });
   });
 
   test('a failed fetch is not repeated for each message', async () => {
