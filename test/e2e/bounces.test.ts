@@ -39,7 +39,7 @@ for (const [name, start] of [
   ['Postfix', bouncingPostfix],
   ['Exim', (inboundPort: number) => startExim(DOMAIN, { host: NEXT, port: inboundPort })],
 ] as const) {
-  describeWith(['root', 'postfix', 'openssl'], `a real ${name}`, () => {
+  describeWith(['root', 'libgnutls-dane', 'postfix', 'openssl'], `a real ${name}`, () => {
     let bouncer: Bouncer | undefined;
     let world: World | undefined;
 

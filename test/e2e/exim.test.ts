@@ -20,7 +20,7 @@ interface Email {
   events: { type: string; payload: string | null }[];
 }
 
-describeWith(['root', 'openssl', 'python3-dkim'], 'a real Exim', () => {
+describeWith(['root', 'libgnutls-dane', 'openssl', 'python3-dkim'], 'a real Exim', () => {
   let exim: Exim | undefined;
   let world: World | undefined;
 

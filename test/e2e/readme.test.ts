@@ -154,7 +154,7 @@ async function portIsFree(): Promise<void> {
   }
 }
 
-describeWith(['openssl', 'python3-dkim'], 'the README', () => {
+describeWith(['curl', 'openssl', 'python3-dkim'], 'the README', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-readme-'));
   const config = join(folder, 'postrider.toml');
   let names: Names;

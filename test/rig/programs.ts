@@ -14,6 +14,9 @@ import { mayMakeDisks } from './small-disk.ts';
 export const PROGRAMS = {
   bind9: { file: '/usr/sbin/named', package: 'bind9' },
   chromium: { file: '/usr/bin/chromium', package: 'chromium' },
+  curl: { file: '/usr/bin/curl', package: 'curl' },
+  // What Exim needs of Debian and nothing else here brings: it is unpacked, not installed (rig/exim).
+  'libgnutls-dane': { file: '/usr/share/doc/libgnutls-dane0', package: 'libgnutls-dane0' },
   libfaketime: { file: '/usr/share/doc/libfaketime', package: 'libfaketime' },
   msmtp: { file: '/usr/bin/msmtp', package: 'msmtp' },
   'net-ssleay': { file: '/usr/share/doc/libnet-ssleay-perl', package: 'libnet-ssleay-perl' },
