@@ -87,6 +87,13 @@ describeWith(['openssl', 'systemd-analyze'], 'install.sh', () => {
   function install(from: string, ...args: string[]): Done {
     return run([join(from, 'install.sh'), '--root', staged, ...args]);
   }
+  /** The words of a setting of the unit, paths below the staged root. */
+  function unitWords(setting: string): string[] {
+    const unit = readFileSync(join(staged, 'etc/systemd/system/postrider.service'), 'utf8');
+    return (new RegExp(`^${setting}=(.*)$`, 'm').exec(unit)?.[1] ?? '')
+      .split(' ')
+      .map((word) => (word.startsWith('/') ? staged + word : word));
+  }
   const versionNow = (): string =>
     (JSON.parse(run([installed, 'version', '--json']).output) as { version: string }).version;
   const accounts = (): string => run([installed, 'account', 'list', '--config', config]).output;
@@ -123,19 +130,28 @@ describeWith(['openssl', 'systemd-analyze'], 'install.sh', () => {
   });
 
   test('what the unit would start, started by hand, serves and reloads', async () => {
-    const unit = readFileSync(join(staged, 'etc/systemd/system/postrider.service'), 'utf8');
-    const commandOf = (setting: string): string[] =>
-      (new RegExp(`^${setting}=(.*)$`, 'm').exec(unit)?.[1] ?? '')
-        .split(' ')
-        .map((word) => (word.startsWith('/') ? staged + word : word));
     edit(config, /^listen = .*$/m, 'listen = "127.0.0.1:0"');
-    const child = Bun.spawn(commandOf('ExecStart'), { stdout: 'pipe', stderr: 'ignore' });
-    const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    expect((await reader.read()).value).toContain('ready');
-    expect(accounts()).toContain('default');
-    expect(run(commandOf('ExecReload'))).toMatchObject({ code: 0 });
-    child.kill('SIGTERM');
+    const child = Bun.spawn(unitWords('ExecStart'), { stdout: 'pipe', stderr: 'ignore' });
+    try {
+      const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+      expect((await reader.read()).value).toContain('ready');
+      expect(accounts()).toContain('default');
+      expect(run(unitWords('ExecReload'))).toMatchObject({ code: 0 });
+    } finally {
+      // Whatever went wrong: the tests below would find it running.
+      child.kill('SIGTERM');
+    }
     expect(await child.exited).toBe(0);
+  });
+
+  test('a start that only the operator can mend is not tried again', () => {
+    const serve = unitWords('ExecStart');
+    const usage = run([...serve, '--no-such-option']);
+    const wrong = join(folder, 'wrong.toml');
+    writeFileSync(wrong, `${readFileSync(config, 'utf8')}\nno_such_key = 1\n`);
+    const broken = run(serve.map((word) => (word === config ? wrong : word)));
+    expect(unitWords('RestartPreventExitStatus').map(Number)).toEqual([usage.code, broken.code]);
+    expect([usage.code, broken.code]).toEqual([64, 78]);
   });
 
   test('systemd takes the unit and finds it hardened', () => {
