@@ -1,9 +1,11 @@
 /**
  * The interface, sentence by sentence: each row says which, and fails when it is broken.
  *
- * The same table runs against the API in this process and against the compiled binary.
+ * The same table runs against the API in this process and against the compiled binary, over plain HTTP and
+ * under a certificate of its own.
  */
 import { describe, test } from 'bun:test';
+import { describeWith } from '../rig/programs.ts';
 import { BATCH } from './rows-batch.ts';
 import { GENERAL } from './rows-general.ts';
 import { LIMITS } from './rows-limits.ts';
@@ -11,19 +13,21 @@ import { READING } from './rows-reading.ts';
 import { RESOURCES } from './rows-resources.ts';
 import { SENDING } from './rows-sending.ts';
 import { WEBHOOKS } from './rows-webhooks.ts';
-import { openBinary, openInProcess, useTarget } from './target.ts';
+import { openBinary, openInProcess, openSecureBinary, useTarget, type Target } from './target.ts';
 
 const ROWS = [...GENERAL, ...SENDING, ...BATCH, ...READING, ...RESOURCES, ...WEBHOOKS, ...LIMITS];
 const ROW_TIMEOUT_MS = 30_000;
 
-for (const [name, open] of [
-  ['the API in this process', openInProcess],
-  ['the compiled binary', openBinary],
-] as const) {
-  describe(name, () => {
-    const target = useTarget(open);
-    for (const { section, says, run } of ROWS) {
-      test(`${section}: ${says}`, () => run(target()), ROW_TIMEOUT_MS);
-    }
-  });
-}
+const tryAll = (open: () => Promise<Target>) => (): void => {
+  const target = useTarget(open);
+  for (const { section, says, run } of ROWS) {
+    test(`${section}: ${says}`, () => run(target()), ROW_TIMEOUT_MS);
+  }
+};
+
+describe('the API in this process', tryAll(openInProcess));
+describe(
+  'the compiled binary',
+  tryAll(() => openBinary()),
+);
+describeWith(['openssl'], 'the compiled binary under TLS', tryAll(openSecureBinary));

@@ -1,12 +1,13 @@
 /**
  * What a scenario talks to: an appliance with three accounts, seen only through HTTP.
  *
- * One target is the API in this process, the other the compiled binary. Promises verified domains, so
+ * One target is the API in this process, the others the compiled binary. Promises verified domains, so
  * that every sentence about sending can be tried, and accounts of their own for sentences about limits.
  */
 import { afterAll, beforeAll, expect } from 'bun:test';
 import { askApi, openBench, type Ask, type Sent } from '../api/bench.ts';
 import { BinaryAppliance } from '../rig/binary.ts';
+import { testAuthority } from '../rig/certificates.ts';
 import { startNames } from '../rig/names.ts';
 
 export interface Target {
@@ -73,13 +74,19 @@ export async function openInProcess(): Promise<Target> {
   };
 }
 
-/** The compiled binary in capture mode, with DNS of the rig. */
-export async function openBinary(): Promise<Target> {
+/** The compiled binary under a certificate of its own (`[http] tls_cert`), as without a proxy in front. */
+export function openSecureBinary(): Promise<Target> {
+  const { certFile, keyFile } = testAuthority().issue(['127.0.0.1']);
+  return openBinary(`tls_cert = "${certFile}"\ntls_key = "${keyFile}"`, testAuthority().cert);
+}
+
+/** The compiled binary in capture mode, with DNS of the rig. `http`: more TOML inside `[http]`; `ca`: whom to trust. */
+export async function openBinary(http = '', ca?: string): Promise<Target> {
   const names = await startNames();
   const { host, port } = names.listen;
   names.set('*.example.com', 'A', ['127.0.0.1']);
   const appliance = await BinaryAppliance.start({
-    config: `[delivery]\nmode = "capture"\n[dns]\nservers = ["${host}:${port}"]\n[webhooks]\nallow_networks = ["127.0.0.0/8"]\n${STARTER_TOML}${FAST_TOML}`,
+    config: `${http}\n[delivery]\nmode = "capture"\n[dns]\nservers = ["${host}:${port}"]\n[webhooks]\nallow_networks = ["127.0.0.0/8"]\n${STARTER_TOML}${FAST_TOML}`,
   });
   const key = async (account: string, ...flags: string[]): Promise<string> => {
     const made = await appliance.json([
@@ -93,7 +100,9 @@ export async function openBinary(): Promise<Target> {
     ]);
     return String(made['token']);
   };
-  const ask = (what: Ask): Promise<Sent> => askApi(fetch, appliance.url, what);
+  const fetchTrusting = (request: Request): Promise<Response> =>
+    fetch(request, ca === undefined ? {} : { tls: { ca } });
+  const ask = (what: Ask): Promise<Sent> => askApi(fetchTrusting, appliance.url, what);
   const full = ['--permission', 'full_access'];
   await appliance.json(['account', 'create', 'main', '--plan', 'fast']);
   await appliance.json(['account', 'create', 'other', '--plan', 'fast']);
