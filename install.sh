@@ -101,7 +101,10 @@ start() {
     "$binary" serve --config "$config" >"$root/var/log/postrider.log" 2>&1 &
     staged_pid=$!
   else
-    systemctl start postrider.service
+    # How it went is asked afterwards (is_healthy): a start that fails must lead to the roll-back, not end this script.
+    # Starts that failed before, and are counted, are not held against this one.
+    systemctl reset-failed postrider.service 2>/dev/null || true
+    systemctl start postrider.service || true
   fi
 }
 stop() {
