@@ -28,7 +28,7 @@ const manyEmails: Reader<(Draft | ApiError)[]> = {
     return value.map((item: unknown, at) => {
       const read = readEmail(item, {
         kind: 'full',
-        at: `[${at}]`,
+        at: placeOf(at),
         mayLink: false,
         needsContent: false,
       });
@@ -75,11 +75,16 @@ export const batchRoutes: readonly Route[] = [
       return send(call, call.body, {
         route: ROUTE,
         isPermissive,
+        placeOf,
         respond: (results) => ({ status: 200, body: batchBody(results, isPermissive) }),
       });
     },
   }),
 ];
+
+function placeOf(index: number): string {
+  return `[${index}]`;
+}
 
 function batchBody(results: readonly ItemResult[], isPermissive: boolean): object {
   const data = results.flatMap((result) =>

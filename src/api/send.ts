@@ -14,6 +14,7 @@ export interface SendOptions {
   /** Method and path without prefix, as idempotency records know it. */
   route: string;
   isPermissive: boolean;
+  placeOf?: AcceptOptions['placeOf'];
   respond: AcceptOptions['respond'];
 }
 
@@ -21,7 +22,7 @@ export interface SendOptions {
 export async function send(
   call: Call,
   drafts: (Draft | ApiError)[],
-  { route, isPermissive, respond }: SendOptions,
+  { route, ...options }: SendOptions,
 ): Promise<Answer> {
   const { api, identity, requestId } = call;
   const acceptance = await acceptEmails(
@@ -29,7 +30,7 @@ export async function send(
     api.doors.queue,
     { ...identity, requestId },
     drafts,
-    { isPermissive, idempotency: idempotencyOf(call, route), respond },
+    { ...options, idempotency: idempotencyOf(call, route) },
   );
   const [messageId] = acceptance.messageIds;
   return {

@@ -34,6 +34,8 @@ export interface AcceptOptions {
   isPermissive: boolean;
   /** `route`: method and path without prefix, e.g. `POST /emails/batch`. `bodyHash`: of the raw body. */
   idempotency: { key: string; route: string; bodyHash: string } | null;
+  /** Path of a draft in the body (`[3]`); absent: the draft is the body. */
+  placeOf?(index: number): string;
   /** Builds the answer that is sent and stored for replay. */
   respond(results: ItemResult[]): { status: number; body: unknown };
 }
@@ -83,8 +85,13 @@ export async function acceptEmails(
   const now = ctx.clock.now();
   const decisions = await decide(ctx, sender, drafts);
   const built: Built[] = [];
-  const results = decisions.map((decision): ItemResult => {
-    if (decision instanceof ApiError) return { kind: 'refused', error: decision };
+  const results = decisions.map((decision, index): ItemResult => {
+    if (decision instanceof ApiError) {
+      // A shape error knows its place already.
+      const isPlaced = decision === drafts[index] || options.placeOf === undefined;
+      const error = isPlaced ? decision : placed(decision, options.placeOf?.(index) ?? '');
+      return { kind: 'refused', error };
+    }
     const one = buildMessage(ctx, sender, decision, now);
     built.push(one);
     return { kind: 'accepted', id: one.accepted.message.id, status: one.result };
@@ -117,6 +124,17 @@ export async function acceptEmails(
     case 'over_quota':
       throw overQuota(result.which, result.limit, result.used, now);
   }
+}
+
+/** The refusal with the paths of its issues as they stand in the whole body. */
+function placed(refusal: ApiError, place: string): ApiError {
+  const issues = refusal.detail?.['issues'];
+  if (!Array.isArray(issues)) return refusal;
+  const whole = (issues as Issue[]).map(({ path, message }) => ({
+    path: `${place}.${path}`,
+    message: message.startsWith(path) ? `${place}.${message}` : message,
+  }));
+  return validationFailed(whole, { name: refusal.errorName, status: refusal.status });
 }
 
 /** A sandbox answer must never stand for a live send: the kind of key is part of what was asked. */

@@ -189,7 +189,10 @@ function parseLocal(text: string): string | AddressError {
 function parseDomain(text: string): string | AddressError {
   if (text === '') return { error: 'has nothing after the "@"' };
   if (text.startsWith('[')) return { error: 'must have a domain name, not an address literal' };
-  if (text.includes('@')) return { error: 'has more than one "@"' };
+  if (text.includes('@')) {
+    const isList = /[,;]/.test(text);
+    return { error: isList ? 'must be one address, not a list' : 'has more than one "@"' };
+  }
   // RFC 5891 section 4.2.3.1: no label begins or ends with a hyphen, in either form.
   if (/(?:^|\.)-|-(?:\.|$)/.test(text)) return notADomain();
   const isAscii = /^[\x21-\x7e]+$/.test(text);

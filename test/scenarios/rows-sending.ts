@@ -101,8 +101,26 @@ export const SENDING: readonly Row[] = [
         attachments: [],
         scheduled_at: null,
         html: null,
+        from: { email: `hello@${t.domain}`, name: null },
+        to: [{ email: 'delivered@sandbox.test', name: null }],
+        reply_to: { email: 'help@example.com', name: null },
       });
       expect((await t.ask({ path: '/emails', key: t.send, body: nothing })).status).toBe(200);
+      const nobody = await t.ask({
+        path: '/emails',
+        key: t.send,
+        body: email(t, { to: [null, { email: null }], reply_to: 'a@x.example, b@x.example' }),
+      });
+      expectError(nobody, 422, 'validation_failed', 'missing_required_field');
+      expect(nobody.json.detail.issues).toEqual([
+        { path: 'to[1].email', message: 'Missing `to[1].email` field.' },
+        {
+          path: 'to[0]',
+          message:
+            'to[0] must be an address: "a@example.com", "Name <a@example.com>" or {email, name}.',
+        },
+        { path: 'reply_to', message: 'reply_to must be one address, not a list.' },
+      ]);
     },
   },
   {

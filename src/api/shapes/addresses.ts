@@ -5,7 +5,7 @@
  */
 import { Type, type Static } from '@sinclair/typebox';
 import { makeAddress, parseAddress, type Mailbox } from '../../mail/address.ts';
-import { hasFault, MAX_ISSUES, must, type Fault } from './check.ts';
+import { hasFault, MAX_ISSUES, must, withoutNulls, type Fault } from './check.ts';
 
 export const Address = must(
   Type.Union([
@@ -29,6 +29,11 @@ export const AddressList = must(
   ]),
   'must be an address or a list of addresses',
 );
+
+/** An address or a list without the nulls of `{email, name: null}`, as the schema wants it. */
+export function tidyAddresses(value: unknown): unknown {
+  return Array.isArray(value) ? value.map(withoutNulls) : withoutNulls(value);
+}
 
 type AddressValue = Static<typeof Address>;
 

@@ -112,6 +112,7 @@ function* flatten(errors: Iterable<ValueError>): Iterable<ValueError> {
 /** The errors of the union's branch that has the value's own JSON type; null when none has. */
 function branchFor({ schema, value, errors }: ValueError): Iterable<ValueError> | null {
   const branches = (schema['anyOf'] ?? []) as TSchema[];
+  if (value === null) return null;
   const type = Array.isArray(value) ? 'array' : typeof value;
   const at = branches.findIndex(
     (branch) => branch['type'] === type && branch['const'] === undefined,

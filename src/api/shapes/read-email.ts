@@ -15,7 +15,7 @@ import {
 } from '../../mail/headers.ts';
 import type { Tag } from '../../store/rows.ts';
 import { joinPath, shown } from '../json.ts';
-import { readAddress, readAddresses } from './addresses.ts';
+import { readAddress, readAddresses, tidyAddresses } from './addresses.ts';
 import { readAttachments, tidyAttachments, type LinkedAttachment } from './attachments.ts';
 import { hasFault, Shape, withoutNulls, type Fault } from './check.ts';
 import { FullEmail, PluralEmail, REFUSED, SingularEmail } from './email-fields.ts';
@@ -43,6 +43,8 @@ const SHAPES = {
   plural: new Shape(PluralEmail),
   full: new Shape(FullEmail),
 };
+
+const ADDRESS_FIELDS = ['from', 'to', 'cc', 'bcc', 'reply_to', 'replyTo'] as const;
 
 /** Reads one email. Returns the faults instead when it has any. */
 export function readEmail(value: unknown, rules: EmailRules): EmailRead | Fault[] {
@@ -111,6 +113,10 @@ function knownFields(value: unknown, { kind, at }: EmailRules, faults: Fault[]):
     const isEmpty = Array.isArray(fields[field]) && fields[field].length === 0;
     if (!isEmpty) faults.push(fault(joinPath(at, field), words));
     delete fields[field];
+  }
+  for (const field of ADDRESS_FIELDS) {
+    // What most addresses are, text, has no members.
+    if (typeof fields[field] === 'object') fields[field] = tidyAddresses(fields[field]);
   }
   if (fields['attachments'] !== undefined) {
     fields['attachments'] = tidyAttachments(fields['attachments']);
