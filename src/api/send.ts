@@ -14,7 +14,7 @@ export interface SendOptions {
   /** Method and path without prefix, as idempotency records know it. */
   route: string;
   isPermissive: boolean;
-  placeOf?: AcceptOptions['placeOf'];
+  placeOf?: NonNullable<AcceptOptions['placeOf']>;
   respond: AcceptOptions['respond'];
 }
 
