@@ -183,7 +183,10 @@ function optionsFor(tools: HostTools, site: Site, host: SiteHost, target: Target
   };
 }
 
-/** Where SMTPUTF8 is missing and only the header needs it, the same message in ASCII (RFC 6531 section 3.2). */
+/**
+ * Where SMTPUTF8 is missing and only the header needs it (RFC 6531 section 3.2), or 8BITMIME (RFC 6152 section 3): the
+ * same message in ASCII.
+ */
 async function sendAsOffered(
   tools: HostTools,
   job: Job,
@@ -191,8 +194,8 @@ async function sendAsOffered(
 ): Promise<Awaited<ReturnType<typeof send>>> {
   const { signed, recipient } = job;
   const result = await send(session, envelopeOf(tools, job));
-  const lacksUtf8 = result.kind === 'unsupported' && result.extension === 'SMTPUTF8';
-  if (!lacksUtf8 || signed.inAscii === null || hasNonAscii(recipient.address)) return result;
+  if (result.kind !== 'unsupported') return result;
+  if (signed.inAscii === null || hasNonAscii(recipient.address)) return result;
   let bytes: Buffer | null;
   try {
     bytes = await signed.inAscii();

@@ -14,6 +14,7 @@ import type { Content } from '../mail/signed-message.ts';
 import { writeField } from '../mail/headers.ts';
 import { normalizeLines } from '../mail/lines.ts';
 import { fieldValue, splitMime } from '../mail/mime-tree.ts';
+import { toSevenBit } from '../mail/seven-bit.ts';
 import type { Body, Message } from '../store/rows.ts';
 import type { NewMessage } from '../store/store.ts';
 import type { Context } from './context.ts';
@@ -37,8 +38,9 @@ export interface SignedMessage {
   /** The header itself needs SMTPUTF8 (RFC 6532). */
   needsSmtpUtf8: boolean;
   /**
-   * The same message for receivers without SMTPUTF8, signed: recipients beyond ASCII are shown, but can not be
-   * answered. Made at each call, since that is rare; null where the header can not do without.
+   * The same message for receivers without SMTPUTF8 or 8BITMIME, signed: its parts encoded, and recipients beyond
+   * ASCII shown, but not to be answered. Made at each call, since that is rare; null where it is ASCII already, and
+   * what it gives is null where the message can not do without.
    */
   inAscii: (() => Promise<Buffer | null>) | null;
 }
@@ -133,8 +135,7 @@ export class SignedMessages {
     const made = this.#content(message, body);
     const bytes = await signer.sign(made);
     const needsSmtpUtf8 = hasNonAsciiHeader(bytes);
-    const inAscii =
-      needsSmtpUtf8 && made.kind === 'parts' ? () => signInAscii(signer, made.input) : null;
+    const inAscii = isAscii(bytes) ? null : () => signInAscii(signer, made);
     return { message, bytes, domain: name, needsSmtpUtf8, inAscii };
   }
 
@@ -213,8 +214,13 @@ function bodyBytes(body: Body): number {
   return bytes;
 }
 
-async function signInAscii(signer: MessageSigner, input: ComposeInput): Promise<Buffer | null> {
-  const bytes = await signer.sign({ kind: 'parts', input: { ...input, mayUseUtf8: false } });
+async function signInAscii(signer: MessageSigner, made: Content): Promise<Buffer | null> {
+  if (made.kind === 'whole') {
+    const { buffer, byteOffset, byteLength } = made.bytes;
+    const bytes = toSevenBit(Buffer.from(buffer, byteOffset, byteLength));
+    return bytes === null ? null : signer.sign({ kind: 'whole', bytes });
+  }
+  const bytes = await signer.sign({ kind: 'parts', input: { ...made.input, mayUseUtf8: false } });
   return hasNonAsciiHeader(bytes) ? null : bytes;
 }
 

@@ -3,8 +3,10 @@
  *
  * A leaf part with a line over 998 bytes or a NUL (RFC 5321 sections 4.5.3.1.6 and 4.5.2) is encoded
  * anew, as quoted-printable when it is text and as base64 otherwise, and says so; what stands outside
- * of parts is cut into lines. Everything else is untouched. Never throws.
+ * of parts is cut into lines. Everything else is untouched, unless bytes above 127 are not to be had
+ * either. Never throws.
  */
+import { isAscii } from 'node:buffer';
 import { MAX_LINE_BYTES, longestLine } from './lines.ts';
 import { decodeBody } from './mime-text.ts';
 import { fieldValue, partsOf, type MimePart } from './mime-tree.ts';
@@ -17,10 +19,22 @@ export interface RepairedBody {
   encoding: string | null;
 }
 
+/** Whether bytes can stay as they are. */
+type Fit = (bytes: Buffer) => boolean;
+
 /** The body of the message whose tree `root` is. `bytes` is CRLF-clean. */
 export function repairParts(bytes: Buffer, root: MimePart): RepairedBody {
+  return refit(bytes, root, isFit);
+}
+
+/** The same without bytes above 127 in leaf parts (RFC 6152 section 3), those of attached messages excepted. */
+export function sevenBitParts(bytes: Buffer, root: MimePart): RepairedBody {
+  return refit(bytes, root, (part) => isFit(part) && isAscii(part));
+}
+
+function refit(bytes: Buffer, root: MimePart, isKept: Fit): RepairedBody {
   const body = bytes.subarray(root.bodyStart);
-  if (isFit(body)) return { body: endLine(body), encoding: null };
+  if (isKept(body)) return { body: endLine(body), encoding: null };
   if (root.children.length === 0 && mayRecode(root)) {
     const { encoding, text } = recode(bytes, root);
     return { body: endLine(Buffer.from(text, 'latin1')), encoding };
@@ -29,7 +43,7 @@ export function repairParts(bytes: Buffer, root: MimePart): RepairedBody {
   let at = root.bodyStart;
   for (const part of partsOf(root)) {
     if (part === root || part.children.length > 0 || !mayRecode(part)) continue;
-    if (isFit(bytes.subarray(part.start, part.bodyEnd))) continue;
+    if (isKept(bytes.subarray(part.start, part.bodyEnd))) continue;
     out.push(bytes.subarray(at, part.start), Buffer.from(recodePart(bytes, part), 'latin1'));
     at = part.bodyEnd;
   }
