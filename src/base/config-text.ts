@@ -57,9 +57,10 @@ allow_networks = []
 
 # The relay of mode "smarthost"; also the target of routes without a host.
 [delivery.smarthost]
-# Host name or IP address. Default: "" = none. (restart, in mode "direct": to begin or end having one)
+# IP address, "localhost", or a host name (asked of DNS, never of /etc/hosts). Default: "" = none. (restart, in mode
+# "direct": to begin or end having one)
 host = ""
-# Default: 587.
+# 465 and 2465 are TLS from the first byte, others STARTTLS. Default: 587.
 port = 587
 # Both or neither. Default: "".
 username = ""

@@ -5,14 +5,13 @@
  * public internet and `delivery.allow_networks`, those named by the operator are his decision. Never
  * throws; a domain without a place to go is an outcome.
  */
-import { isIP } from 'node:net';
 import type { Listen, Provider, Smarthost } from '../base/config.ts';
+import { addressesOfHost } from '../wire/host-addresses.ts';
 import type { MtaSts } from '../wire/mta-sts.ts';
 import { findHosts } from '../wire/mx.ts';
 import type { MailHost } from '../wire/mx.ts';
 import { isAllowed, parseNetworks } from '../wire/public-address.ts';
 import type { Networks } from '../wire/public-address.ts';
-import type { DnsAnswer } from '../wire/resolver.ts';
 import { planTls } from '../wire/tls-policy.ts';
 import type { Context } from './context.ts';
 import { outcomeWithoutSession } from './outcome-kinds.ts';
@@ -186,7 +185,7 @@ export class Sites {
   }
 
   async #configured(target: Smarthost): Promise<SiteResult> {
-    const addresses = await this.#addressesOf(target.host);
+    const addresses = await addressesOfHost(this.#ctx.resolver, target.host);
     if (addresses.kind !== 'found') {
       const reason = addresses.kind === 'failed' ? addresses.reason : 'it has no address';
       return none('unreached', 'dns', `the host ${target.host} of the route: ${reason}`);
@@ -207,19 +206,6 @@ export class Sites {
       isDirect: false,
     };
     return { kind: 'site', site };
-  }
-
-  async #addressesOf(host: string): Promise<DnsAnswer<string>> {
-    if (isIP(host) !== 0) {
-      return { kind: 'found', records: [host], ttlSeconds: 0, isAuthenticated: false };
-    }
-    const [a, aaaa] = await Promise.all([
-      this.#ctx.resolver.a(host),
-      this.#ctx.resolver.aaaa(host),
-    ]);
-    if (a.kind !== 'found') return aaaa.kind === 'found' ? aaaa : a;
-    if (aaaa.kind !== 'found') return a;
-    return { ...a, records: [...a.records, ...aaaa.records] };
   }
 }
 

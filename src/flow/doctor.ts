@@ -10,6 +10,7 @@ import { examineIdentity } from './doctor-identity.ts';
 import { examineMachine } from './doctor-machine.ts';
 import { examineBlocklists, examineClock, examinePorts } from './doctor-network.ts';
 import { examineResolver } from './doctor-resolver.ts';
+import { examineSmarthost } from './doctor-smarthost.ts';
 
 /**
  * Runs every examination; `onFinding` hears each finding as it comes, for a terminal that shows progress.
@@ -32,6 +33,7 @@ export async function examine(
   const isOnline = resolving.isResolving;
   const network = [
     examinePorts(ctx, isOnline, identity.addresses),
+    examineSmarthost(ctx),
     examineBlocklists(ctx, isOnline, identity.addresses),
     examineClock(ctx, isOnline),
   ];

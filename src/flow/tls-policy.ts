@@ -29,11 +29,17 @@ export const OPPORTUNISTIC: TlsPolicy = {
 
 export const NO_TLS: TlsPolicy = { name: 'none', mode: 'none', verify: false, checkPeer: null };
 
-/** What a route or smarthost asks for. RFC 8314 section 3.3: 465 is TLS from the first byte. */
+/**
+ * Ports of TLS from the first byte: RFC 8314 section 3.3, and its stand-in where providers block 465 (Amazon SES,
+ * Resend and others call it the TLS wrapper port).
+ */
+const IMPLICIT_TLS_PORTS: ReadonlySet<number> = new Set([465, 2465]);
+
+/** What a route or smarthost asks for. */
 export function policyOf({ tls, port }: Smarthost): TlsPolicy {
   if (tls === 'none') return NO_TLS;
   const verify = tls === 'required';
-  if (port === 465) return { name: tls, mode: 'implicit', verify, checkPeer: null };
+  if (IMPLICIT_TLS_PORTS.has(port)) return { name: tls, mode: 'implicit', verify, checkPeer: null };
   return verify ? { ...OPPORTUNISTIC, name: 'required', mode: 'required', verify } : OPPORTUNISTIC;
 }
 

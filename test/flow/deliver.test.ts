@@ -123,6 +123,17 @@ test('the first route that matches wins, also in capture mode', async () => {
   expect(rig.names.queries).toEqual([]);
 });
 
+test('a relay at localhost is on this machine, whatever DNS says', async () => {
+  const mx = await receiver();
+  const target = { host: 'localhost', port: mx.port, username: '', password: '' };
+  const routes = [{ domains: ['example.com'], target: { ...target, tls: 'none' as const } }];
+  const rig = await rigFor(mx, { delivery: { routes } });
+  rig.names.fail('localhost', 'servfail');
+  const message = await rig.send(['ann@example.com']);
+  const [settled] = await rig.attempted(message.id, 1);
+  expect(settled?.recipient.status).toBe('delivered');
+});
+
 test('mail leaves from the configured source address', async () => {
   const mx = await receiver();
   const rig = await rigFor(mx, { delivery: { sourceAddresses: ['127.0.0.7'] } });

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { createHash, X509Certificate } from 'node:crypto';
 import { createServer } from 'node:https';
 
+import { policyOf } from '../../src/flow/tls-policy.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { startReceiver } from '../rig/receiver.ts';
 import type { Receiver } from '../rig/receiver.ts';
@@ -31,6 +32,19 @@ async function start(): Promise<{ rig: QueueRig; mx: Receiver }> {
   rig.names.set('mx.example.com', 'A', ['127.0.0.1']);
   return { rig, mx };
 }
+
+test.each([
+  [465, 'implicit'],
+  [2465, 'implicit'],
+  [587, 'required'],
+  [2587, 'required'],
+  [2525, 'required'],
+  [25, 'required'],
+])('a relay at port %i that must have TLS has it %s', (port, mode) => {
+  const target = { host: 'relay.example', port, username: '', password: '' };
+  expect(policyOf({ ...target, tls: 'required' })).toMatchObject({ mode, verify: true });
+  expect(policyOf({ ...target, tls: 'none' })).toMatchObject({ mode: 'none' });
+});
 
 describe('DANE', () => {
   const spki = new X509Certificate(certificate.cert).publicKey.export({
