@@ -82,16 +82,15 @@ function adviceFor(
   failed: (SessionResult & { kind: 'failed' }) | null,
   { host, port }: Smarthost,
 ): string {
-  switch (failed?.stage) {
-    case 'auth':
-      return 'See that username and password under [delivery.smarthost] are those of the relay.';
-    case 'starttls':
-    case 'handshake':
-      return `The certificate must name ${host} and be trusted (a private authority: [tls] extra_ca_file). 465 and 2465 are TLS from the first byte, other ports STARTTLS; tls = "none" or "opportunistic" for a relay without.`;
-    case 'connect':
-    case undefined:
-      return `See that host and port under [delivery.smarthost] are right and that no firewall is between here and ${host}:${port}.`;
-    default:
-      return 'Ask the operator of the relay what its answer means.';
+  const stage = failed?.stage ?? 'connect';
+  if (stage === 'auth') {
+    return 'See that username and password under [delivery.smarthost] are those of the relay.';
   }
+  if (stage === 'starttls' || stage === 'handshake') {
+    return `The certificate must name ${host} and be trusted (a private authority: [tls] extra_ca_file). 465 and 2465 are TLS from the first byte, other ports STARTTLS; tls = "none" or "opportunistic" for a relay without.`;
+  }
+  if (stage === 'connect') {
+    return `See that host and port under [delivery.smarthost] are right and that no firewall is between here and ${host}:${port}.`;
+  }
+  return 'Ask the operator of the relay what its answer means.';
 }

@@ -30,6 +30,7 @@ const SWEEP_MS = 2_000;
 const CLOSE_MS = 8_000;
 /** Jokes of the library, and ways to speak in another client's name. */
 const TOYS = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD'];
+const TLS_FIRST = '5.7.0 Must issue a STARTTLS command first';
 const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3} /;
 
 class DoorConnection extends SMTPConnection {
@@ -37,12 +38,14 @@ class DoorConnection extends SMTPConnection {
 
   /**
    * Text that begins with an enhanced code gets no second one from the library's table, and AUTH is not
-   * offered before TLS, where it is refused (RFC 4954 section 4).
+   * offered before TLS, where it is refused (RFC 4954 section 4); who needs it there is told of TLS, not of a
+   * login that can not be (RFC 3207 section 4).
    */
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
-    const isEnhanced = typeof data === 'string' && ENHANCED.test(data);
     const isOpen = Array.isArray(data) && !this.secure;
-    const shown = isOpen ? data.filter((line) => !line.startsWith('AUTH ')) : data;
+    let shown = isOpen ? data.filter((line) => !line.startsWith('AUTH ')) : data;
+    if (code === 530 && !this.secure) shown = TLS_FIRST;
+    const isEnhanced = typeof shown === 'string' && ENHANCED.test(shown);
     super.send(code, shown, isEnhanced ? false : context);
   }
 }
