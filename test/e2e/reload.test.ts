@@ -4,25 +4,20 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from 'node:tls';
-import { createTransport } from 'nodemailer';
 
 import { RawClient } from '../smtp/raw-client.ts';
 import { BinaryAppliance } from '../rig/binary.ts';
 import { testAuthority } from '../rig/certificates.ts';
+import { LOAD_CLIENTS, ask, emailTo, send, shownCertificate, startLoad } from '../rig/tls-load.ts';
+import type { Doors } from '../rig/tls-load.ts';
 
-const LOAD_CLIENTS = 3;
-const ca = testAuthority().cert;
 const folder = mkdtempSync(join(tmpdir(), 'postrider-reload-'));
 const file = (name: string): string => join(folder, name);
 
 let appliance: BinaryAppliance;
-let token: string;
-let httpPort: number;
-let smtpPort: number;
+let doors: Doors;
 
 /** Puts a new pair for this name where the config looks for the door's. */
 function install(door: 'http' | 'smtp', name: string): void {
@@ -84,11 +79,15 @@ beforeAll(async () => {
     'k',
     ...rights,
   ]);
-  token = String(made['token']);
   await appliance.start();
   const ready = await appliance.log.first(({ event }) => event === 'ready');
-  httpPort = Number(new URL(appliance.url).port);
-  smtpPort = Number(/:(\d+)$/.exec(String(ready['submissions']))?.[1]);
+  doors = {
+    httpPort: Number(new URL(appliance.url).port),
+    smtpPort: Number(/:(\d+)$/.exec(String(ready['submissions']))?.[1]),
+    token: String(made['token']),
+    ca: [testAuthority().cert],
+    name: 'localhost',
+  };
 });
 
 afterAll(async () => {
@@ -96,70 +95,21 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-interface Answer {
-  status: number;
-  headers: Record<string, unknown>;
-  body: string;
-}
-
-const emailTo = (count: number): string =>
-  JSON.stringify({
-    from: 'a@example.org',
-    to: Array.from({ length: count }, (_, at) => `delivered+${at}@sandbox.test`),
-    subject: 's',
-    text: 't',
-  });
-
-/** A request on one of the agent's connections; rejects when it is not answered. */
-function ask(
-  options: { agent: Agent | false; method?: string; path?: string },
-  write: (call: ReturnType<typeof request>) => void,
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const place = { host: '127.0.0.1', port: httpPort, ca, headers };
-    const call = request({ method: 'POST', path: '/emails', ...place, ...options }, (answer) => {
-      let body = '';
-      answer.on('data', (chunk: Buffer) => (body += chunk.toString()));
-      answer.on('error', reject);
-      answer.on('end', () =>
-        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body }),
-      );
-    });
-    call.once('error', reject);
-    write(call);
-  });
-}
-
-function send(agent: Agent | false, recipients = 1): Promise<Answer> {
-  const text = emailTo(recipients);
-  return ask({ agent }, (call) => {
-    call.setHeader('content-length', text.length);
-    call.end(text);
-  });
-}
-
 async function readsAllowed(): Promise<number> {
   const read = { agent: false, method: 'GET', path: '/emails' } as const;
-  const { headers } = await ask(read, (call) => call.end());
+  const { headers } = await ask(doors, read, (call) => call.end());
   return Number(headers['ratelimit-limit']);
 }
 
 /** The common name that a new handshake is shown. */
-function shown(port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, ca }, () => {
-      resolve(String(socket.getPeerCertificate().subject.CN));
-      socket.end();
-    });
-    socket.once('error', reject);
-  });
+async function shown(port: number): Promise<string> {
+  return String((await shownCertificate(doors, port)).subject.CN);
 }
 
 async function openSession(): Promise<RawClient> {
-  const client = await RawClient.openTls({ host: '127.0.0.1', port: smtpPort });
+  const client = await RawClient.openTls({ host: '127.0.0.1', port: doors.smtpPort });
   await client.hello();
-  const login = Buffer.from(`\0any\0${token}`).toString('base64');
+  const login = Buffer.from(`\0any\0${doors.token}`).toString('base64');
   expect(await client.command(`AUTH PLAIN ${login}`)).toStartWith('235');
   return client;
 }
@@ -179,48 +129,11 @@ async function recipientsTaken(count: number): Promise<string[]> {
 /** Everything that a reload may change, as it is seen from outside. */
 async function state(): Promise<object> {
   return {
-    http: await shown(httpPort),
-    smtp: await shown(smtpPort),
+    http: await shown(doors.httpPort),
+    smtp: await shown(doors.smtpPort),
     readsAllowed: await readsAllowed(),
-    threeRecipients: (await send(false, 3)).status,
+    threeRecipients: (await send(doors, false, 3)).status,
     overSmtp: await recipientsTaken(3),
-  };
-}
-
-/** Sends without a pause on every kind of connection until it is told to stop. */
-function startLoad(): { stop(): Promise<{ answers: Answer[]; replies: string[] }> } {
-  const done = new AbortController();
-  const answers: Answer[] = [];
-  const replies: string[] = [];
-  const agents = Array.from(
-    { length: LOAD_CLIENTS },
-    () => new Agent({ keepAlive: true, maxSockets: 1 }),
-  );
-  const overHttp = [...agents, ...agents.map(() => false as const)].map(async (agent) => {
-    while (!done.signal.aborted) answers.push(await send(agent));
-  });
-  const pooled = { pool: true, maxConnections: 1, maxMessages: Infinity };
-  const overSmtp = [pooled, pooled, {}].map(async (options) => {
-    const transport = createTransport({
-      host: '127.0.0.1',
-      port: smtpPort,
-      secure: true,
-      tls: { ca, servername: 'localhost' },
-      auth: { user: 'any', pass: token },
-      ...options,
-    });
-    const mail = { from: 'a@example.org', to: 'delivered@sandbox.test', subject: 's', text: 't' };
-    while (!done.signal.aborted) replies.push((await transport.sendMail(mail)).response);
-    transport.close();
-  });
-  const load = Promise.all([...overHttp, ...overSmtp]);
-  return {
-    async stop() {
-      done.abort();
-      await load;
-      for (const agent of agents) agent.destroy();
-      return { answers, replies };
-    },
   };
 }
 
@@ -232,10 +145,10 @@ test('under load: nothing is lost, and what has changed is used from then on', a
     threeRecipients: 200,
     overSmtp: ['250', '250', '250'],
   });
-  const load = startLoad();
+  const load = startLoad(doors);
   // Under way while everything changes: a request with half its body, a message between RCPT and DATA.
   const [text, begun] = [emailTo(1), Promise.withResolvers<() => void>()];
-  const slow = ask({ agent: false }, (call) => {
+  const slow = ask(doors, { agent: false }, (call) => {
     call.setHeader('content-length', text.length);
     call.write(text.slice(0, 20), () => begun.resolve(() => call.end(text.slice(20))));
   });
@@ -251,8 +164,8 @@ test('under load: nothing is lost, and what has changed is used from then on', a
     const done = await appliance.json(['reload']);
     expect(done).toEqual({ needs_restart: [], new_certificate: true });
     for (let time = 0; time < 10; time += 1) {
-      expect(await shown(httpPort)).toBe(`${round}-http.example`);
-      expect(await shown(smtpPort)).toBe(`${round}-smtp.example`);
+      expect(await shown(doors.httpPort)).toBe(`${round}-http.example`);
+      expect(await shown(doors.smtpPort)).toBe(`${round}-smtp.example`);
     }
   }
   endSlow();
@@ -263,7 +176,8 @@ test('under load: nothing is lost, and what has changed is used from then on', a
   );
   session.close();
 
-  const { answers, replies } = await load.stop();
+  await load.stop();
+  const [answers, replies] = [load.answers.items, load.replies.items];
   expect(answers.length).toBeGreaterThan(4 * LOAD_CLIENTS);
   expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
   expect(replies.length).toBeGreaterThan(6);

@@ -12,7 +12,7 @@ import { createResolver } from '../../src/wire/dns.ts';
 import { type CertificateAuthority, makeAuthority } from '../rig/certificates.ts';
 import { TestClock } from '../rig/clock.ts';
 import { type Names, startNames } from '../rig/names.ts';
-import { freePorts } from '../rig/ports.ts';
+import { type Pebble, startPebble } from '../rig/pebble.ts';
 import { describeWith } from '../rig/programs.ts';
 
 const DAY_MS = 86_400_000;
@@ -20,23 +20,17 @@ const DAY_MS = 86_400_000;
 describeWith(['openssl', 'pebble'], 'certificates by ACME (RFC 8555)', () => {
   let authority: CertificateAuthority;
   let names: Names;
-  let pebble: ReturnType<typeof Bun.spawn>;
-  let directoryPort: number;
-  let challengePort: number;
+  let pebble: Pebble;
   const folders: string[] = [];
 
   beforeAll(async () => {
     authority = makeAuthority();
     names = await startNames();
-    for (const name of ['mail.acme.test', 'api.acme.test', 'acme-authority.test']) {
-      names.set(name, 'A', ['127.0.0.1']);
-    }
-    [directoryPort, challengePort] = (await freePorts(2)) as [number, number];
-    pebble = await startPebble(authority, names, directoryPort, challengePort);
+    for (const name of ['mail.acme.test', 'api.acme.test']) names.set(name, 'A', ['127.0.0.1']);
+    pebble = await startPebble(authority, names);
   });
   afterAll(async () => {
-    pebble.kill();
-    await pebble.exited;
+    await pebble.stop();
     await names.stop();
     for (const folder of folders) rmSync(folder, { recursive: true });
   });
@@ -52,9 +46,9 @@ describeWith(['openssl', 'pebble'], 'certificates by ACME (RFC 8555)', () => {
        [tls]
        extra_ca_file = "${authority.certFile}"
        [acme]
-       listen = "127.0.0.1:${challengePort}"
+       listen = "127.0.0.1:${pebble.challengePort}"
        accept_terms = true
-       directory_url = "https://acme-authority.test:${directoryPort}/dir"`,
+       directory_url = "${pebble.directoryUrl}"`,
       'acme.toml',
     );
     const events: string[] = [];
@@ -148,41 +142,3 @@ describeWith(['openssl', 'pebble'], 'certificates by ACME (RFC 8555)', () => {
     await one.keeper.stop();
   });
 });
-
-async function startPebble(
-  authority: CertificateAuthority,
-  names: Names,
-  directoryPort: number,
-  challengePort: number,
-) {
-  const folder = mkdtempSync(join(tmpdir(), 'pebble-'));
-  const certificate = authority.issue(['acme-authority.test']);
-  const [managementPort, tlsPort] = (await freePorts(2)) as [number, number];
-  const config = {
-    pebble: {
-      listenAddress: `127.0.0.1:${directoryPort}`,
-      managementListenAddress: `127.0.0.1:${managementPort}`,
-      certificate: certificate.certFile,
-      privateKey: certificate.keyFile,
-      httpPort: challengePort,
-      tlsPort,
-      ocspResponderURL: '',
-    },
-  };
-  writeFileSync(join(folder, 'pebble.json'), JSON.stringify(config));
-  const server = `${names.listen.host}:${names.listen.port}`;
-  const child = Bun.spawn(
-    ['/usr/bin/pebble', '-config', join(folder, 'pebble.json'), '-dnsserver', server],
-    // Without the random sleeps that imitate a busy authority; a tenth of its nonces is refused as always.
-    { env: { PEBBLE_VA_NOSLEEP: '1' }, stdout: 'pipe', stderr: 'ignore' },
-  );
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let printed = '';
-  while (!printed.includes('ACME directory available')) {
-    const part = await reader.read();
-    if (part.done) throw new Error(`pebble ended: ${printed}`);
-    printed += part.value;
-  }
-  reader.releaseLock();
-  return child;
-}

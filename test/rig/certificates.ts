@@ -7,7 +7,7 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 export interface Certificate {
   /** PEM. */
@@ -23,6 +23,8 @@ export interface CertificateOptions {
   isSelfSigned?: boolean;
   /** Ended yesterday. */
   isExpired?: boolean;
+  /** Began 80 days ago, and ends in ten. */
+  isNearEnd?: boolean;
 }
 
 export interface CertificateAuthority {
@@ -33,6 +35,7 @@ export interface CertificateAuthority {
   issue(names: string[], options?: CertificateOptions): Certificate;
 }
 
+const DAY_MS = 86_400_000;
 const NEW_KEY = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
 
 let shared: CertificateAuthority | undefined;
@@ -89,6 +92,7 @@ function issueLeaf(names: string[], options: CertificateOptions, files: LeafFile
     '-out': `${files.base}.csr`,
     '-subj': `/CN=${names[0] ?? 'localhost'}`,
   });
+  if (options.isNearEnd === true) return issueNearEnd(files);
   openssl(`x509 -req -days ${options.isExpired === true ? -1 : 20} -CAcreateserial`, {
     '-in': `${files.base}.csr`,
     '-out': files.certFile,
@@ -96,6 +100,26 @@ function issueLeaf(names: string[], options: CertificateOptions, files: LeafFile
     ...(options.isSelfSigned === true
       ? { '-signkey': files.keyFile }
       : { '-CA': files.caCert, '-CAkey': files.caKey }),
+  });
+}
+
+/** `openssl x509` can not choose the beginning (before OpenSSL 3.4), `openssl ca` can, with a database of its own. */
+function issueNearEnd({ base, caKey, caCert, certFile }: LeafFiles): void {
+  const tables = `[ca]\ndefault_ca=rig\n[rig]\nrand_serial=yes\npolicy=any\ndatabase=${base}.index\nnew_certs_dir=${dirname(base)}\n`;
+  writeFileSync(`${base}.conf`, `${tables}[any]\ncommonName=supplied\n`);
+  writeFileSync(`${base}.index`, '');
+  // YYYYMMDDHHMMSSZ.
+  const inDays = (days: number): string =>
+    `${new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 19).replaceAll(/\D/g, '')}Z`;
+  openssl('ca -batch -notext -md sha256', {
+    '-config': `${base}.conf`,
+    '-startdate': inDays(-80),
+    '-enddate': inDays(10),
+    '-cert': caCert,
+    '-keyfile': caKey,
+    '-in': `${base}.csr`,
+    '-out': certFile,
+    '-extfile': `${base}.ext`,
   });
 }
 

@@ -1,0 +1,119 @@
+/**
+ * The compiled binary renews its certificate by ACME while mail is being sent through both doors: every handshake after
+ * the renewal is shown the new certificate, which clients trust, and not one request fails.
+ *
+ * What it begins with is in the last tenth of its time, so it orders at once; the authority lets it wait until the load
+ * runs. How the keeper decides and waits, with a clock moved by hand, is in `flow/certificates.test.ts`.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { X509Certificate } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { BinaryAppliance } from '../rig/binary.ts';
+import { testAuthority } from '../rig/certificates.ts';
+import { startNames } from '../rig/names.ts';
+import type { Names } from '../rig/names.ts';
+import { startPebble } from '../rig/pebble.ts';
+import type { Pebble } from '../rig/pebble.ts';
+import { describeWith } from '../rig/programs.ts';
+import { shownCertificate, startLoad } from '../rig/tls-load.ts';
+import type { Doors } from '../rig/tls-load.ts';
+
+const NAME = 'mail.acme.test';
+/** Answers and replies awaited with each certificate. */
+const ENOUGH = 30;
+const HANDSHAKES = 20;
+
+describeWith(['openssl', 'pebble'], 'renewal of a certificate in use', () => {
+  let names: Names;
+  let pebble: Pebble;
+  let appliance: BinaryAppliance;
+  let doors: Doors;
+  let file: string;
+
+  beforeAll(async () => {
+    names = await startNames();
+    names.set(NAME, 'A', ['127.0.0.1']);
+    pebble = await startPebble(testAuthority(), names);
+    const ca = [testAuthority().cert, await pebble.root()];
+    pebble.pause();
+
+    appliance = await BinaryAppliance.create({ hostname: NAME });
+    const made = testAuthority().issue([NAME], { isNearEnd: true });
+    file = join(appliance.made.data_dir, 'acme', 'certificate.pem');
+    mkdirSync(join(file, '..'), { mode: 0o700 });
+    writeFileSync(file, made.cert + made.key, { mode: 0o600 });
+    // Loopback in words that HTTP takes for an address which clients reach: behind a proxy the certificate is not its own.
+    writeFileSync(
+      appliance.made.config,
+      `hostname = "${NAME}"
+data_dir = "${appliance.made.data_dir}"
+[http]
+listen = "[::ffff:127.0.0.1]:0"
+public_url = "https://${NAME}"
+[smtp]
+submissions = ["127.0.0.1:0"]
+[acme]
+listen = "127.0.0.1:${pebble.challengePort}"
+accept_terms = true
+directory_url = "${pebble.directoryUrl}"
+[dns]
+servers = ["${names.listen.host}:${names.listen.port}"]
+[tls]
+extra_ca_file = "${testAuthority().certFile}"
+[[plans]]
+id = "load"
+rate_per_second = 10000
+`,
+    );
+    await appliance.json(['account', 'create', 'load', '--plan', 'load']);
+    const key = ['key', 'create', '--account', 'load', '--name', 'k', '--test'];
+    const { token } = await appliance.json([...key, '--permission', 'full_access']);
+    await appliance.start();
+    const ready = await appliance.log.first(({ event }) => event === 'ready');
+    const portOf = (place: unknown): number => Number(/:(\d+)$/.exec(String(place))?.[1]);
+    const [httpPort, smtpPort] = [portOf(appliance.url), portOf(ready['submissions'])];
+    doors = { httpPort, smtpPort, token: String(token), ca, name: NAME };
+  }, 30_000);
+
+  afterAll(async () => {
+    await appliance.stop();
+    await pebble.stop();
+    await names.stop();
+  });
+
+  /** Fingerprints that new handshakes are shown, HTTP and SMTP. */
+  const shown = async (): Promise<string[]> => {
+    const ports = [doors.httpPort, doors.smtpPort];
+    const certificates = await Promise.all(ports.map((port) => shownCertificate(doors, port)));
+    return certificates.map(({ fingerprint256 }) => fingerprint256);
+  };
+  const inFile = (): string => new X509Certificate(readFileSync(file)).fingerprint256;
+
+  test('new handshakes are shown the new certificate, and no request fails', async () => {
+    const old = inFile();
+    expect(await shown()).toEqual([old, old]);
+    const load = startLoad(doors);
+    await load.answers.atLeast(ENOUGH);
+    await load.replies.atLeast(ENOUGH);
+    expect(inFile()).toBe(old);
+
+    pebble.resume();
+    await appliance.log.first(({ event }) => event === 'certificate_renewed', 20_000);
+    const renewed = inFile();
+    expect(renewed).not.toBe(old);
+    for (let time = 0; time < HANDSHAKES; time += 1) {
+      expect(await shown()).toEqual([renewed, renewed]);
+    }
+    await load.answers.atLeast(load.answers.items.length + ENOUGH);
+    await load.replies.atLeast(load.replies.items.length + ENOUGH);
+    await load.stop();
+
+    expect(load.answers.items.filter(({ status }) => status !== 200)).toEqual([]);
+    const isTaken = (reply: string): boolean => reply.startsWith('250 2.0.0 OK sent');
+    expect(load.replies.items.filter((reply) => !isTaken(reply))).toEqual([]);
+    const complaints = appliance.log.items.filter(({ level }) => level !== 'info');
+    expect(complaints).toEqual([]);
+  }, 60_000);
+});
