@@ -36,6 +36,23 @@ export function inspectMessage(bytes: Uint8Array): MessageFacts {
   return { isClean: isClean && returns === lineEnds, hasEightBit: !isAscii(bytes), dots };
 }
 
+/** From this size on, what is transferred is made once for all recipients of a message. */
+const SHARED_BYTES = 256 * 1024;
+
+/** Beside the message, as long as that is held: of 10 MB to a thousand receivers at once, a copy each is too much. */
+const shared = new WeakMap<Buffer, Buffer>();
+
+/** The body of DATA, as `dotStuff` makes it. `message` is not changed afterwards, nor is what this returns. */
+export function bodyOf(message: Buffer, dots: readonly number[]): Buffer {
+  if (message.length < SHARED_BYTES) return dotStuff(message, dots);
+  let body = shared.get(message);
+  if (body === undefined) {
+    body = dotStuff(message, dots);
+    shared.set(message, body);
+  }
+  return body;
+}
+
 /** The body of DATA: dots doubled, the final dot on a line of its own. `message` must be clean. */
 export function dotStuff(message: Buffer, dots: readonly number[]): Buffer {
   const endsLine = message.length === 0 || message[message.length - 1] === LF;

@@ -7,7 +7,7 @@
  */
 import { DialogueEnd } from './smtp-dialogue.ts';
 import type { Dialogue } from './smtp-dialogue.ts';
-import { dotStuff, inspectMessage } from './smtp-body.ts';
+import { bodyOf, inspectMessage } from './smtp-body.ts';
 import type { Stage } from './smtp-deadlines.ts';
 import type { Extensions } from './smtp-greeting.ts';
 import { formatReply } from './smtp-reply.ts';
@@ -75,7 +75,7 @@ export async function transact(
       ? await openPipelined(dialogue, opening)
       : await openStepwise(dialogue, opening);
     if (refusal !== null) return refusal;
-    return await sendBody(dialogue, dotStuff(envelope.message, facts.dots), progress);
+    return await sendBody(dialogue, bodyOf(envelope.message, facts.dots), progress);
   } catch (error) {
     dialogue.destroy();
     if (!(error instanceof DialogueEnd)) throw error;

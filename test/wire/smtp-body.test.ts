@@ -2,7 +2,7 @@
  * The body of DATA: dots, the end, and what is refused.
  */
 import { describe, expect, test } from 'bun:test';
-import { dotStuff, inspectMessage } from '../../src/wire/smtp-body.ts';
+import { bodyOf, dotStuff, inspectMessage } from '../../src/wire/smtp-body.ts';
 import { seeded } from '../mail/random.ts';
 
 const SEED = 5321;
@@ -30,6 +30,17 @@ describe('dots', () => {
       expect(transfer(message)).toBe(transferred);
     });
   }
+});
+
+test('a large message is made ready once for all its recipients', () => {
+  const [large, small] = [Buffer.alloc(300_000, '.a\r\n'), Buffer.alloc(3_000, '.a\r\n')];
+  const { dots } = inspectMessage(large);
+  const body = bodyOf(large, dots);
+  expect(body.equals(dotStuff(large, dots))).toBe(true);
+  expect(bodyOf(large, dots)).toBe(body);
+  expect(bodyOf(Buffer.from(large), dots)).not.toBe(body);
+  const { dots: few } = inspectMessage(small);
+  expect(bodyOf(small, few).equals(dotStuff(small, few))).toBe(true);
 });
 
 describe('what is not clean', () => {
