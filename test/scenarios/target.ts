@@ -9,6 +9,7 @@ import { askApi, openBench, type Ask, type Sent } from '../api/bench.ts';
 import { BinaryAppliance } from '../rig/binary.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { startNames } from '../rig/names.ts';
+import { checkShape } from './shape.ts';
 
 export interface Target {
   /** Base address; for the API in this process a name that leads nowhere. */
@@ -62,7 +63,7 @@ export async function openInProcess(): Promise<Target> {
   await bench.domain(starter, STARTER_DOMAIN);
   return {
     url: 'http://api.test',
-    ask: bench.ask,
+    ask: shaped(bench.ask),
     full: await bench.key(main),
     send: await bench.key(main, 'sending_access'),
     test: await bench.key(main, 'full_access', true),
@@ -102,7 +103,7 @@ export async function openBinary(http = '', ca?: string): Promise<Target> {
   };
   const fetchTrusting = (request: Request): Promise<Response> =>
     fetch(request, ca === undefined ? {} : { tls: { ca } });
-  const ask = (what: Ask): Promise<Sent> => askApi(fetchTrusting, appliance.url, what);
+  const ask = shaped((what) => askApi(fetchTrusting, appliance.url, what));
   const full = ['--permission', 'full_access'];
   await appliance.json(['account', 'create', 'main', '--plan', 'fast']);
   await appliance.json(['account', 'create', 'other', '--plan', 'fast']);
@@ -138,6 +139,17 @@ export async function openBinary(http = '', ca?: string): Promise<Target> {
     });
     if (checked.json.status !== 'verified') throw new Error(`not verified: ${checked.text}`);
   }
+}
+
+/** `ask`, and every success it brings is held against the reference. */
+function shaped(ask: Target['ask']): Target['ask'] {
+  return async (what) => {
+    const sent = await ask(what);
+    const hasBody = what.raw !== undefined || what.body !== undefined;
+    const method = what.method ?? (hasBody ? 'POST' : 'GET');
+    if (sent.status < 300) checkShape(method, what.path, sent.status, sent.json);
+    return sent;
+  };
 }
 
 /** Opens a target for the tests of a file. */
