@@ -31,6 +31,11 @@ export function checkLength(request: Request): void {
  * away in the middle is refused like any other that sends half a body: it is no fault of ours.
  */
 export async function readBody(request: Request): Promise<Uint8Array> {
+  const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? '';
+  if (request.body !== null && encoding !== '' && encoding !== 'identity') {
+    const message = 'Content-Encoding is not supported: send the body as it is, uncompressed.';
+    throw validationFailed([{ path: 'Content-Encoding', message }], { status: 400 });
+  }
   try {
     return await bytesOf(request);
   } catch (error) {

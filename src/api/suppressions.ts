@@ -163,8 +163,10 @@ export const suppressionRoutes: readonly Route[] = [
   }),
 ];
 
-/** The suppression that the path names. Throws `not_found`, also for what is no address. */
-/** By its address or, as the client libraries allow too, by its id. */
+/**
+ * The suppression that the path names, by its address or, as the client libraries allow too, by its id. Throws
+ * `not_found`, also for what is no address.
+ */
 async function rowOf({ api, identity, params }: Call<undefined, undefined>): Promise<Row> {
   const text = params['email'] ?? '';
   const { store } = api.ctx;

@@ -2,6 +2,7 @@
  * Sentences about every answer: paths, headers, authentication, errors, versioning.
  */
 import { expect } from 'bun:test';
+import { gzipSync } from 'node:zlib';
 import type { Row } from './row.ts';
 import { email, expectError, issuePaths } from './target.ts';
 
@@ -150,6 +151,14 @@ export const GENERAL: readonly Row[] = [
         const sent = await t.ask({ path: '/emails', key: t.send, raw });
         expectError(sent, 400, 'validation_failed', 'validation_error');
       }
+      const packed = await t.ask({
+        path: '/emails',
+        key: t.send,
+        raw: gzipSync(JSON.stringify(email(t))),
+        headers: { 'content-encoding': 'gzip' },
+      });
+      expectError(packed, 400, 'validation_failed', 'validation_error');
+      expect(issuePaths(packed)).toEqual(['Content-Encoding']);
     },
   },
   {
