@@ -133,7 +133,9 @@ is_healthy() {
   return 1
 }
 place_files() {
-  mkdir -p "$docs"
+  mkdir -p "$docs" "$(dirname "$unit")"
+  # First, and its failure told: errors after it do no harm where this is asked how it went.
+  install -m 0644 "$here/packaging/postrider.service" "$unit" || return 1
   for file in README.md CHANGELOG.md LICENSE; do
     if [ -f "$here/$file" ]; then install -m 0644 "$here/$file" "$docs/$file"; fi
   done
@@ -142,8 +144,6 @@ place_files() {
       if [ -f "$file" ]; then install -m 0644 "$file" "$docs/$(basename "$file")"; fi
     done
   fi
-  mkdir -p "$(dirname "$unit")"
-  install -m 0644 "$here/packaging/postrider.service" "$unit"
   is_staged || systemctl daemon-reload
 }
 place_binary() {
@@ -167,15 +167,27 @@ if [ -x "$binary" ] && [ -f "$config" ]; then
   backup=$data/backups/before-$new_version-$(date -u +%Y%m%dT%H%M%SZ).backup
   say "Backup to $backup"
   as_service "$binary" backup "$backup" --config "$config" >/dev/null || fail 'the backup failed' 'nothing was changed'
-  cp -p "$binary" "$previous/postrider"
+  # What may lack room is written while the service still runs.
+  if ! cp -p "$binary" "$previous/postrider" || ! install -m 0755 "$source" "$binary.new"; then
+    rm -f "$binary.new"
+    fail 'the new program can not be written' 'the service goes on as it was; see that the disk has room'
+  fi
   if [ -f "$unit" ]; then cp -p "$unit" "$previous/postrider.service"; fi
-  was_running=no
-  if ! is_staged && is_running; then was_running=yes; stop; fi
-  place_binary "$source"
-  place_files
-  start
-  if is_healthy; then
-    if is_staged || [ "$was_running" = no ]; then stop; fi
+  may_run=no
+  if ! is_staged; then
+    # One that failed, or is being started again and again, is to run; one that was stopped is not.
+    case $(systemctl is-active postrider.service || true) in
+      inactive | unknown | '') ;;
+      *) may_run=yes; stop ;;
+    esac
+  fi
+  mv -f "$binary.new" "$binary"
+  # From here on whatever fails leads to the roll-back.
+  if place_files && start && is_healthy; then
+    if [ "$may_run" = no ]; then
+      stop
+      is_staged || say 'Stopped again, as it was before: systemctl start postrider'
+    fi
     say "Postrider $new_version is in place. The old program is kept in $previous, the backup in $data/backups."
     exit 0
   fi
@@ -188,7 +200,7 @@ if [ -x "$binary" ] && [ -f "$config" ]; then
   as_service "$binary" restore "$backup" --config "$config" >/dev/null || fail 'the roll-back of the data failed' "restore it by hand: postrider restore $backup"
   start
   is_healthy || fail 'the old version does not come up either' 'look at: journalctl -u postrider'
-  if is_staged || [ "$was_running" = no ]; then stop; fi
+  if [ "$may_run" = no ]; then stop; fi
   fail "rolled back to ${old_version:-the old version}; data as before" 'look at: journalctl -u postrider'
 fi
 
