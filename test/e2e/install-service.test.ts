@@ -25,6 +25,7 @@ import { describeWith } from '../rig/programs.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 const PLATFORM = process.arch === 'arm64' ? 'linux-arm64' : 'linux-x64';
+const REAL = '/run/postrider-real';
 const CONFIG = '/etc/postrider/postrider.toml';
 
 /** With its own process numbers: whatever still runs in it at the end is ended. */
@@ -68,6 +69,8 @@ cp -a /etc "$STATE/etc"
 mount --bind "$STATE/etc" /etc
 for at in /usr/local /var/lib /run; do mount -t tmpfs -o mode=755 none $at; done
 mkdir -p /run/systemd/system /usr/local/bin
+# Where the service's user gets at it, wherever the repository lies.
+: >${REAL}; mount --bind "$BINARY" ${REAL}
 export PATH="$STATE/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 `;
 
@@ -92,7 +95,7 @@ describeWith(['root', 'small disk', 'mount'], 'install.sh with a service', () =>
     mkdirSync(join(at, 'packaging'), { recursive: true });
     copyFileSync(join(ROOT, 'install.sh'), join(at, 'install.sh'));
     cpSync(join(ROOT, 'packaging'), join(at, 'packaging'), { recursive: true });
-    const real = program.replaceAll('$0.real', BINARY);
+    const real = program.replaceAll('$0.real', REAL);
     const version = `if [ "$1" = version ]; then echo '{"version":"${name}"}'; exit; fi`;
     writeFileSync(join(at, `postrider-${PLATFORM}`), `#!/bin/sh\n${version}\n${real}\n`, {
       mode: 0o755,
@@ -104,7 +107,7 @@ describeWith(['root', 'small disk', 'mount'], 'install.sh with a service', () =>
     writeFileSync(join(state, 'told'), '');
     const tell = `tell() { echo "$*" >>"$STATE/told"; }\n`;
     const done = Bun.spawnSync([...NAMESPACE, 'sh', '-c', PLACE + tell + script], {
-      env: { ...process.env, STATE: state },
+      env: { ...process.env, STATE: state, BINARY },
       stderr: 'pipe',
     });
     rmSync(join(state, 'etc'), { recursive: true, force: true });
