@@ -16,6 +16,9 @@ export function trustedProxies({ http }: Config): Networks {
   return kept;
 }
 
+/** How a socket that listens on `::` names an IPv4 client (RFC 4291 section 2.5.5.2). */
+const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
+
 /** `peer`: the socket's own address, null for a request without one. */
 export function clientAddress(
   peer: string | null,
@@ -30,5 +33,5 @@ export function clientAddress(
     if (parseAddressLiteral(hop) === null) break;
     address = hop;
   }
-  return address;
+  return address.replace(MAPPED, '');
 }

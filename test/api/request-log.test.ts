@@ -85,6 +85,16 @@ test('the client behind a trusted proxy is the one that is logged', async () => 
   }
 });
 
+test('an IPv4 client of a listener on :: has its own address', () => {
+  const trusted = parseNetworks(['10.0.0.0/8']);
+  const of = (peer: string, header = ''): string | null =>
+    clientAddress(peer, new Headers({ 'x-forwarded-for': header }), trusted);
+  expect(of('::ffff:192.0.2.7')).toBe('192.0.2.7');
+  expect(of('::ffff:10.0.0.1', '198.51.100.7')).toBe('198.51.100.7');
+  expect(of('::ffff:10.0.0.1', '::ffff:198.51.100.7')).toBe('198.51.100.7');
+  expect(of('2001:db8::ffff:1')).toBe('2001:db8::ffff:1');
+});
+
 test('X-Forwarded-For from anybody else is not believed', () => {
   const headers = new Headers({ 'x-forwarded-for': '203.0.113.7' });
   const trusted = parseNetworks(['10.0.0.0/8', 'fd00::/8']);
