@@ -6,6 +6,7 @@
  * anything and never throws for what the network does. Runs in the command, and hourly in the service.
  */
 import type { DoctorContext, Finding } from './doctor-finding.ts';
+import { examineConfig } from './doctor-config.ts';
 import { examineIdentity } from './doctor-identity.ts';
 import { examineMachine } from './doctor-machine.ts';
 import { examineBlocklists, examineClock, examinePorts } from './doctor-network.ts';
@@ -26,6 +27,7 @@ export async function examine(
     all.push(...found);
   };
   hear(await examineMachine(ctx));
+  hear(await examineConfig(ctx));
   const resolving = await examineResolver(ctx);
   hear(resolving.findings);
   const identity = await examineIdentity(ctx);

@@ -57,6 +57,7 @@ interface Waiter {
 export class Dialogue {
   readonly #deadlines: Deadlines;
   readonly #signal: AbortSignal | undefined;
+  readonly #localAddress: string | null;
   #socket: Socket | TLSSocket;
   #reader = new ReplyReader();
   readonly #waiters: Waiter[] = [];
@@ -76,6 +77,7 @@ export class Dialogue {
     this.#socket = socket;
     this.#deadlines = options.deadlines;
     this.#signal = options.signal;
+    this.#localAddress = options.localAddress;
     this.#signal?.addEventListener('abort', this.#abort, { once: true });
     this.#listen(socket);
   }
@@ -211,7 +213,7 @@ export class Dialogue {
     // All at once and before anything can arrive: late listeners lose data on some runtimes.
     socket.on('data', this.#read);
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      this.#fail(describe(error), isLocalError(error));
+      this.#fail(describe(error, this.#localAddress), isLocalError(error));
     });
     socket.on('end', () => this.#fail('connection closed by the server'));
     socket.on('close', () => this.#fail('connection closed'));
@@ -328,11 +330,21 @@ function dial(options: DialogueOptions): Socket {
   try {
     return connect({ host, port, ...(localAddress === null ? {} : { localAddress }) });
   } catch (error) {
-    throw new DialogueEnd('connect', describe(error as NodeJS.ErrnoException), null, true);
+    throw new DialogueEnd(
+      'connect',
+      describe(error as NodeJS.ErrnoException, localAddress),
+      null,
+      true,
+    );
   }
 }
 
-function describe(error: NodeJS.ErrnoException): string {
+/** `from`: the local address that was asked for. */
+function describe(error: NodeJS.ErrnoException, from: string | null): string {
+  if (error.code === 'EADDRNOTAVAIL' && from !== null) {
+    // The runtime names the other machine, of which it says nothing.
+    return `EADDRNOTAVAIL: ${from} is no address of this machine, or has no port left`;
+  }
   return error.code !== undefined && !error.message.includes(error.code)
     ? `${error.code}: ${error.message}`
     : error.message;

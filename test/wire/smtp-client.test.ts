@@ -244,6 +244,7 @@ describe('opening', () => {
     await start();
     const result = await openSession(settings({ localAddress: '192.0.2.1' }));
     expect(result).toMatchObject({ kind: 'failed', stage: 'connect', isLocal: true });
+    expect(result).toMatchObject({ cause: expect.stringContaining('192.0.2.1 is no address') });
   });
 
   test('a host name is never dialled', async () => {
