@@ -4,6 +4,7 @@
  * Goes as far as a delivery does before the first message, TLS and login included, and says QUIT. Never sends
  * mail and never throws. Nothing to ask where no smarthost is configured.
  */
+import { isIPv6 } from 'node:net';
 import type { Smarthost } from '../base/config.ts';
 import { OperatorError } from '../base/errors.ts';
 import { addressesOfHost } from '../wire/host-addresses.ts';
@@ -27,7 +28,8 @@ const DEADLINES = Object.fromEntries(
 export async function examineSmarthost(ctx: DoctorContext): Promise<Finding[]> {
   const { smarthost, mode } = ctx.config.delivery;
   if (smarthost === null || mode === 'capture') return [];
-  const name = `${smarthost.host}:${smarthost.port}`;
+  const host = isIPv6(smarthost.host) ? `[${smarthost.host}]` : smarthost.host;
+  const name = `${host}:${smarthost.port}`;
   const found = await addressesOfHost(ctx.resolver, smarthost.host);
   if (found.kind !== 'found') {
     const level = found.kind === 'failed' ? 'unchecked' : 'error';
