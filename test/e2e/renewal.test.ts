@@ -13,7 +13,6 @@ import { join } from 'node:path';
 import { BinaryAppliance } from '../rig/binary.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { startNames } from '../rig/names.ts';
-import type { Names } from '../rig/names.ts';
 import { startPebble } from '../rig/pebble.ts';
 import type { Pebble } from '../rig/pebble.ts';
 import { describeWith } from '../rig/programs.ts';
@@ -26,20 +25,24 @@ const ENOUGH = 30;
 const HANDSHAKES = 20;
 
 describeWith(['openssl', 'pebble'], 'renewal of a certificate in use', () => {
-  let names: Names;
   let pebble: Pebble;
   let appliance: BinaryAppliance;
   let doors: Doors;
   let file: string;
+  /** In the order of their starts: a start that fails leaves nothing behind. */
+  const started: { stop(): Promise<void> }[] = [];
 
   beforeAll(async () => {
-    names = await startNames();
+    const names = await startNames();
+    started.push(names);
     names.set(NAME, 'A', ['127.0.0.1']);
     pebble = await startPebble(testAuthority(), names);
+    started.push(pebble);
     const ca = [testAuthority().cert, await pebble.root()];
     pebble.pause();
 
     appliance = await BinaryAppliance.create({ hostname: NAME });
+    started.push(appliance);
     const made = testAuthority().issue([NAME], { isNearEnd: true });
     file = join(appliance.made.data_dir, 'acme', 'certificate.pem');
     mkdirSync(join(file, '..'), { mode: 0o700 });
@@ -78,9 +81,7 @@ rate_per_second = 10000
   }, 30_000);
 
   afterAll(async () => {
-    await appliance.stop();
-    await pebble.stop();
-    await names.stop();
+    for (const one of started.toReversed()) await one.stop();
   });
 
   /** Fingerprints that new handshakes are shown, HTTP and SMTP. */

@@ -6,6 +6,7 @@
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:https';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -14,6 +15,7 @@ import type { Names } from './names.ts';
 import { freePorts } from './ports.ts';
 
 const NAME = 'acme-authority.test';
+const POLL_MS = 10;
 
 export interface Pebble {
   directoryUrl: string;
@@ -59,6 +61,10 @@ export async function startPebble(authority: CertificateAuthority, names: Names)
     printed += part.value;
   }
   reader.releaseLock();
+  // It says so a moment before it listens, and nothing when it does.
+  for (const place of [port, managementPort]) {
+    while (!(await isOpen(place ?? 0)) && child.exitCode === null) await Bun.sleep(POLL_MS);
+  }
   return {
     directoryUrl: `https://${NAME}:${port}/dir`,
     challengePort: httpPort ?? 0,
@@ -71,6 +77,16 @@ export async function startPebble(authority: CertificateAuthority, names: Names)
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port }, () => {
+      resolve(true);
+      socket.destroy();
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
 
 function fetchText(port: number, path: string, ca: string): Promise<string> {
