@@ -15,7 +15,7 @@ import { makeDataDir } from './key-file.ts';
 import { lockDirectory } from './lock.ts';
 import { purges } from './purges.ts';
 import { accountReads } from './read-accounts.ts';
-import { dueCounter } from './read-due.ts';
+import { retryCounter } from './read-retry.ts';
 import { emailLists } from './read-emails.ts';
 import { logReads } from './read-logs.ts';
 import { messageReads } from './read-messages.ts';
@@ -64,7 +64,7 @@ export async function openStore({
   const logs = openForReading(join(dataDir, 'log.db'));
   const search = openForReading(join(dataDir, SEARCH_FILE));
   const reads: Reads = { ...accountReads(mail), ...messageReads(mail), ...queueReads(mail) };
-  const countDue = dueCounter(mail);
+  const countRetried = retryCounter(mail);
   const writes = writing(writer);
 
   return {
@@ -100,10 +100,9 @@ export async function openStore({
       return added;
     },
     async retryNow(target, now) {
-      let total = countDue(target, now);
+      const total = countRetried(target, now);
       for (;;) {
         const changed = await writer.write('retrySome', target, now, ROWS_PER_STEP);
-        total += changed;
         if (changed < ROWS_PER_STEP) return total;
       }
     },
