@@ -53,8 +53,11 @@ export interface ComposeInput {
 /** The whole message. Throws an Error that names the field when the input can not be written. */
 export async function compose(input: ComposeInput): Promise<Buffer> {
   const header = writeHeader(input);
-  const parts = await mimeParts(input);
-  const message = normalizeLines(Buffer.concat([Buffer.from(header, 'utf8'), parts]));
+  const message = normalizeLines(
+    input.attachments.length === 0
+      ? Buffer.from(header + plainParts(input), 'utf8')
+      : Buffer.concat([Buffer.from(header, 'utf8'), await builtParts(input)]),
+  );
   if (longestLine(message) > MAX_LINE_BYTES) {
     throw new Error(`the message has a line of more than ${MAX_LINE_BYTES} bytes`);
   }
@@ -111,14 +114,26 @@ function wireMailbox(text: string, mayUseUtf8: boolean): string {
   return mailbox.name === '' ? address : `${encodePhrase(mailbox.name)} <${address}>`;
 }
 
-/** The MIME fields and the body: everything behind our own fields. */
-async function mimeParts(input: ComposeInput): Promise<Buffer> {
-  const text = input.text === null ? null : normalizeText(input.text);
-  const html = input.html === null ? null : normalizeText(input.html);
-  const hash = createHash('sha256').update(input.messageId).digest('hex').slice(0, 32);
-  if (input.attachments.length === 0) {
-    return Buffer.from(writeMime(text, html, `${BOUNDARY_PREFIX}-${hash}`), 'latin1');
-  }
+/** The MIME fields and the body, everything behind our own fields, in ASCII. */
+function plainParts(input: ComposeInput): string {
+  const { text, html } = normalizedParts(input);
+  return writeMime(text, html, `${BOUNDARY_PREFIX}-${boundaryOf(input)}`);
+}
+
+function normalizedParts(input: ComposeInput): { text: string | null; html: string | null } {
+  return {
+    text: input.text === null ? null : normalizeText(input.text),
+    html: input.html === null ? null : normalizeText(input.html),
+  };
+}
+
+function boundaryOf(input: ComposeInput): string {
+  return createHash('sha256').update(input.messageId).digest('hex').slice(0, 32);
+}
+
+/** The same of a message with attachments, which others build. */
+async function builtParts(input: ComposeInput): Promise<Buffer> {
+  const { text, html } = normalizedParts(input);
   const message = new MailComposer({
     ...(text !== null && { text }),
     ...(html !== null && { html }),
@@ -126,7 +141,7 @@ async function mimeParts(input: ComposeInput): Promise<Buffer> {
     messageId: input.messageId,
     date: input.date,
     boundaryPrefix: BOUNDARY_PREFIX,
-    baseBoundary: hash,
+    baseBoundary: boundaryOf(input),
     disableFileAccess: true,
     disableUrlAccess: true,
     newline: 'win',

@@ -11,6 +11,7 @@ export const MAX_LINE_BYTES = 998;
 
 const CR = 0x0d;
 const LF = 0x0a;
+const STRAY = /\r(?!\n)|(?<!\r)\n/;
 
 /** `bytes` with every stray CR and LF as CRLF; the same bytes, uncopied, when they are clean already. */
 export function normalizeLines(bytes: Uint8Array): Buffer {
@@ -53,6 +54,8 @@ export function isSevenBit(bytes: Uint8Array): boolean {
 
 /** CRs and LFs that do not stand in a pair. */
 function countStrays(input: Buffer): number {
+  // One search by the runtime, where nearly all messages end: a loop over the lines costs three times as much.
+  if (!STRAY.test(input.toString('latin1'))) return 0;
   let strays = 0;
   let lf = input.indexOf(LF);
   while (lf !== -1) {

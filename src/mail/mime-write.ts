@@ -4,7 +4,13 @@
  * Written by hand because it is most of the traffic and costs a tenth of a general composer. Promises
  * 7-bit lines of at most 76 characters. Never fails.
  */
-import { base64Lines, isPlainText, quotedPrintable } from './transfer-encoding.ts';
+import {
+  base64Lines,
+  isPlainText,
+  isPrintable,
+  quotePrintable,
+  quotedPrintable,
+} from './transfer-encoding.ts';
 
 /** MIME fields, empty line and body. `text` and `html` have CRLF line ends; at least one is not null. */
 export function writeMime(text: string | null, html: string | null, boundary: string): string {
@@ -34,7 +40,9 @@ function writePart(type: string, content: string): string {
 
 /** Quoted-printable stays readable; base64 is shorter when more than about a sixth needs escapes. */
 function encode(content: string): [encoding: string, body: string] {
-  if (isPlainText(content)) return ['7bit', content];
+  if (isPrintable(content)) {
+    return isPlainText(content) ? ['7bit', content] : ['quoted-printable', quotePrintable(content)];
+  }
   const bytes = Buffer.from(content, 'utf8');
   const isBase64 = bytes.length - content.length > content.length / 3;
   return isBase64 ? ['base64', base64Lines(bytes)] : ['quoted-printable', quotedPrintable(bytes)];

@@ -19,10 +19,25 @@ const ESCAPES = Array.from(
  * for the whole text at once and lines are only measured: most mail goes through here.
  */
 export function quotedPrintable(content: Buffer): string {
-  let text = content.toString('latin1');
-  text = /[^\t\r\n\x20-\x7e]/.test(text)
-    ? text.replace(/[^\t\r\n\x20-\x3c\x3e-\x7e]/g, escape)
-    : text.replaceAll('=', '=3D');
+  const text = content.toString('latin1');
+  return isPrintable(text)
+    ? quotePrintable(text)
+    : fold(text.replace(/[^\t\r\n\x20-\x3c\x3e-\x7e]/g, escape));
+}
+
+/** The same of text that `isPrintable`. */
+export function quotePrintable(text: string): string {
+  return fold(text.replaceAll('=', '=3D'));
+}
+
+/** Whether there is nothing but ASCII without controls. */
+export function isPrintable(text: string): boolean {
+  return !/[^\t\r\n\x20-\x7e]/.test(text);
+}
+
+/** Escaped text in lines that are short enough. */
+function fold(escaped: string): string {
+  let text = escaped;
   const stray = /\r(?!\n)|(?<!\r)\n/g;
   if (stray.test(text)) text = text.replace(stray, escape);
   let out = '';
@@ -71,11 +86,7 @@ export function base64Lines(content: Buffer): string {
   return content.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n');
 }
 
-/** Whether text can go out as it is: ASCII without controls, short lines, none that servers change. */
+/** Whether text that `isPrintable` can go out as it is: short lines, none that servers change. */
 export function isPlainText(text: string): boolean {
-  return (
-    !/[^\t\r\n\x20-\x7e]/.test(text) &&
-    !/^.{77}/m.test(text) &&
-    !/^(?:From |\.(?:\r|$))/m.test(text)
-  );
+  return !/^.{77}/m.test(text) && !/^(?:From |\.(?:\r|$))/m.test(text);
 }
