@@ -16,6 +16,7 @@ import type { Config, Listen } from './base/config.ts';
 import { listenFailure } from './base/listening.ts';
 import { steerTo } from './base/shared-port.ts';
 import { readPair, tlsPair, type TlsPair } from './smtp/certificate.ts';
+import { isLoopback } from './wire/dns.ts';
 
 /** Answers a request that is not the API's, or null. */
 type Before = NonNullable<ServeOptions['before']>;
@@ -129,8 +130,7 @@ function pairOf(config: Config): TlsPair | null {
 
 /** The certificate of [acme] is for an address that clients reach themselves, not for one behind a proxy. */
 function isFetching({ acme, http }: Config): boolean {
-  const isLocal = http.listen.host === '::1' || http.listen.host.startsWith('127.');
-  return acme !== null && http.publicUrl.startsWith('https:') && !isLocal;
+  return acme !== null && http.publicUrl.startsWith('https:') && !isLoopback(http.listen.host);
 }
 
 /** Binds alone for a moment; throws EADDRINUSE when anybody else listens. */

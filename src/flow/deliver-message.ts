@@ -134,8 +134,9 @@ export class SignedMessages {
     const { name, signer } = await this.#signer(message.domainId);
     const made = this.#content(message, body);
     const bytes = await signer.sign(made);
-    const needsSmtpUtf8 = hasNonAsciiHeader(bytes);
-    const inAscii = isAscii(bytes) ? null : () => signInAscii(signer, made);
+    const isPlain = isAscii(bytes);
+    const needsSmtpUtf8 = !isPlain && hasNonAsciiHeader(bytes);
+    const inAscii = isPlain ? null : () => signInAscii(signer, made);
     return { message, bytes, domain: name, needsSmtpUtf8, inAscii };
   }
 

@@ -13,6 +13,7 @@ import { createLog } from '../../src/base/log.ts';
 import { askServer } from '../../src/control/client.ts';
 import { ControlServer } from '../../src/control/server.ts';
 import type { ControlLimits, Operate } from '../../src/control/server.ts';
+import { seeded, type Random } from '../mail/random.ts';
 import { describeWith } from '../rig/programs.ts';
 
 const SEED = Number(process.env['POSTRIDER_SEED'] ?? Date.now() % 1_000_000);
@@ -75,22 +76,11 @@ function say(path: string, bytes: Buffer, isEnded = true): Promise<string> {
   });
 }
 
-/** mulberry32. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const WHOLE = '{"operation":"echo","args":{"a":[1,"x",null,{"b":true}]}}';
 
 /** Bytes at random, or a request that was cut, spoilt or repeated. */
-function garbage(next: () => number): Buffer {
-  const below = (limit: number): number => Math.floor(next() * limit);
+function garbage(random: Random): Buffer {
+  const below = (limit: number): number => random.int(limit);
   const kind = below(4);
   if (kind === 0) return Buffer.from(Array.from({ length: below(3_000) }, () => below(256)));
   if (kind === 1) return Buffer.from(WHOLE.slice(0, below(WHOLE.length)) + '\n'.repeat(below(3)));
@@ -101,9 +91,9 @@ function garbage(next: () => number): Buffer {
 
 test(`300 pieces of garbage (POSTRIDER_SEED=${SEED}): each is answered or cut, and no caller notices`, async () => {
   const house = await start();
-  const next = random(SEED);
+  const random = seeded(SEED);
   for (let round = 0; round < 300; round += 1) {
-    const said = await say(house.path, garbage(next));
+    const said = await say(house.path, garbage(random));
     for (const line of said.split('\n').filter(Boolean)) {
       expect((JSON.parse(line) as { kind: string }).kind).toMatch(/^(error|result)$/);
     }

@@ -5,9 +5,8 @@ import { afterEach, expect, test } from 'bun:test';
 import PostalMime from 'postal-mime';
 
 import { verifyOwn } from '../../src/mail/dkim-proof.ts';
-import { startScriptedSmtp } from '../rig/scripted-smtp.ts';
 import type { ScriptedSmtp } from '../rig/scripted-smtp.ts';
-import { startQueueRig } from './queue-rig.ts';
+import { startQueueWithMx } from './queue-rig.ts';
 import type { QueueRig } from './queue-rig.ts';
 
 const ended: (() => Promise<void>)[] = [];
@@ -27,12 +26,8 @@ interface Delivered {
 }
 
 async function deliver(keywords: string[], rest: string): Promise<Delivered> {
-  const mx = await startScriptedSmtp({ keywords });
-  ended.push(() => mx.stop());
-  const rig = await startQueueRig({ delivery: { port: mx.port } });
-  ended.push(() => rig.stop());
-  rig.names.set('example.com', 'MX', ['10 mx.example.com']);
-  rig.names.set('mx.example.com', 'A', ['127.0.0.1']);
+  const { rig, mx, stop } = await startQueueWithMx(keywords);
+  ended.push(stop);
   const made = await rig.accept(['bob@example.com'], {}, (one) => {
     one.body.raw = Buffer.from(HEAD + rest, 'utf8');
   });

@@ -27,6 +27,8 @@ import { Arrivals } from '../rig/arrivals.ts';
 import { TestClock } from '../rig/clock.ts';
 import { startNames } from '../rig/names.ts';
 import type { Names } from '../rig/names.ts';
+import { startScriptedSmtp } from '../rig/scripted-smtp.ts';
+import type { ScriptedSmtp } from '../rig/scripted-smtp.ts';
 
 /** One key pair for all tests of a process: making one takes half a second. */
 const dkimKey = generateDkimKey();
@@ -298,5 +300,23 @@ function newMessage(
       updatedAt: now,
     })),
     events: [],
+  };
+}
+
+/** A queue whose mail for `example.com` goes to a receiver that offers these keywords in its EHLO answer. */
+export async function startQueueWithMx(
+  keywords: string[],
+): Promise<{ rig: QueueRig; mx: ScriptedSmtp; stop: () => Promise<void> }> {
+  const mx = await startScriptedSmtp({ keywords });
+  const rig = await startQueueRig({ delivery: { port: mx.port } });
+  rig.names.set('example.com', 'MX', ['10 mx.example.com']);
+  rig.names.set('mx.example.com', 'A', ['127.0.0.1']);
+  return {
+    rig,
+    mx,
+    async stop() {
+      await rig.stop();
+      await mx.stop();
+    },
   };
 }

@@ -4,9 +4,8 @@
 import { afterEach, expect, test } from 'bun:test';
 
 import { verifyOwn } from '../../src/mail/dkim-proof.ts';
-import { startScriptedSmtp } from '../rig/scripted-smtp.ts';
 import type { ScriptedSmtp } from '../rig/scripted-smtp.ts';
-import { startQueueRig } from './queue-rig.ts';
+import { startQueueWithMx } from './queue-rig.ts';
 import type { QueueRig } from './queue-rig.ts';
 
 const ended: (() => Promise<void>)[] = [];
@@ -19,12 +18,8 @@ const TO = ['jörg@example.com', 'bob@example.com'];
 const EIGHT_BIT = '8BITMIME';
 
 async function start(keywords: string[]): Promise<{ rig: QueueRig; mx: ScriptedSmtp }> {
-  const mx = await startScriptedSmtp({ keywords });
-  ended.push(() => mx.stop());
-  const rig = await startQueueRig({ delivery: { port: mx.port } });
-  ended.push(() => rig.stop());
-  rig.names.set('example.com', 'MX', ['10 mx.example.com']);
-  rig.names.set('mx.example.com', 'A', ['127.0.0.1']);
+  const { rig, mx, stop } = await startQueueWithMx(keywords);
+  ended.push(stop);
   return { rig, mx };
 }
 

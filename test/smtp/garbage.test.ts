@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 
 import type { Listen } from '../../src/base/config.ts';
+import { seeded, type Random } from '../mail/random.ts';
 import { openSmtpHouse, type SmtpHouse } from './house.ts';
 import { RawClient } from './raw-client.ts';
 
@@ -41,20 +42,9 @@ const WORDS = [
   'GET / HTTP/1.1',
 ];
 
-/** mulberry32. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Bytes at random, or commands in any order, some of them spoilt, with any line ends. */
-function garbage(next: () => number): Buffer {
-  const below = (limit: number): number => Math.floor(next() * limit);
+function garbage(random: Random): Buffer {
+  const below = (limit: number): number => random.int(limit);
   const noise = (length: number): Buffer => Buffer.from(Array.from({ length }, () => below(256)));
   if (below(4) === 0) return noise(1 + below(5_000));
   const ends = ['\r\n', '\n', '\r', '\0\r\n', ''];
@@ -93,12 +83,12 @@ async function isHonestServed({ inbound, submission }: SmtpHouse): Promise<void>
 test(`${SESSIONS} sessions of garbage at each door (POSTRIDER_SEED=${SEED})`, async () => {
   const open = await openSmtpHouse();
   house = open;
-  const next = random(SEED);
+  const random = seeded(SEED);
   for (const to of [open.inbound, open.submission, open.submissions]) {
     for (let done = 0; done < SESSIONS; done += AT_ONCE) {
       // Before TLS the server says nothing: waiting for it would be waiting for each other.
       const sessions = Array.from({ length: AT_ONCE }, () =>
-        meet(to, garbage(next), to === open.submissions || next() < 0.5),
+        meet(to, garbage(random), to === open.submissions || random.chance(0.5)),
       );
       await Promise.all(sessions);
     }
