@@ -75,12 +75,23 @@ describeWith(['strace'], 'fsync', () => {
       '6 write(1, "id c\\n", 5) = 5',
     ];
     expect(judge(lines.join('\n'))).toEqual({ acknowledged: 3, unsynced: 2 });
+    const apart = [
+      '7 openat(AT_FDCWD, "/d/mail.db-wal", O_RDWR|O_CREAT <unfinished ...>',
+      '8 openat(AT_FDCWD, "/proc/self/statm", O_RDONLY) = 5',
+      '7 <... openat resumed>) = 9',
+    ];
+    expect(judge([...apart, ...lines.slice(1)].join('\n'))).toEqual({
+      acknowledged: 3,
+      unsynced: 2,
+    });
   });
 });
 
 /** Reads a trace: of the acknowledged messages, how many had a write to the WAL that was not synced yet. */
 function judge(trace: string): { acknowledged: number; unsynced: number } {
   const wals = new Set<string>();
+  /** Threads whose opening of the WAL was interrupted by another's call. */
+  const opening = new Set<string>();
   /** What each thread syncs while another's call stands between the two halves of the line. */
   const syncing = new Map<string, string>();
   let isDirty = true;
@@ -88,8 +99,13 @@ function judge(trace: string): { acknowledged: number; unsynced: number } {
   let unsynced = 0;
   for (const line of trace.split('\n')) {
     const thread = line.split(' ', 1)[0] ?? '';
-    const opened = /openat\(.*mail\.db-wal".*= (\d+)$/.exec(line)?.[1];
-    if (opened !== undefined) wals.add(opened);
+    if (/openat\(.*mail\.db-wal".* <unfinished \.\.\.>$/.test(line)) opening.add(thread);
+    const isOpened = /openat\(.*mail\.db-wal"/.test(line) || opening.has(thread);
+    const opened = /openat(?:\(| resumed>).*= (\d+)$/.exec(line)?.[1];
+    if (isOpened && opened !== undefined) {
+      wals.add(opened);
+      opening.delete(thread);
+    }
     const written = /pwrite64\((\d+)/.exec(line)?.[1];
     if (written !== undefined && wals.has(written)) isDirty = true;
     const begun = /f(?:data)?sync\((\d+)/.exec(line)?.[1];
