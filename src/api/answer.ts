@@ -42,6 +42,8 @@ interface Progress {
   rawBody: Uint8Array;
   /** The text of `rawBody` once it was read as JSON. */
   json: string | null;
+  /** What that text says. */
+  value: unknown;
 }
 
 /** Answers `incoming` by `route`. Never rejects. */
@@ -58,6 +60,7 @@ export async function answer(
     headers: {},
     rawBody: new Uint8Array(0),
     json: null,
+    value: undefined,
   };
   let result: Answer;
   try {
@@ -150,6 +153,7 @@ function readJson(progress: Progress): unknown {
   const text = decodeText(progress.rawBody);
   const value = parseJson(text);
   progress.json = text;
+  progress.value = value;
   return value;
 }
 

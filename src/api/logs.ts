@@ -5,6 +5,7 @@
  */
 import { Type, type Static } from '@sinclair/typebox';
 import { ApiError } from '../base/errors.ts';
+import { requestBodyOf } from '../flow/logged-request.ts';
 import type { LogRecord } from '../store/rows.ts';
 import { defineRoute, type Route } from './route.ts';
 import { Id, iso, nullable, paged, pagedList, Time, words } from './shapes/common.ts';
@@ -105,7 +106,7 @@ export const logRoutes: readonly Route[] = [
         account_id: row.accountId,
         key_id: row.keyId,
         ip: row.ip,
-        request_body: row.requestBody,
+        request_body: await requestBodyOf(api.ctx, row),
         response_body: row.responseBody,
       };
       return { status: 200, body };

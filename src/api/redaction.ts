@@ -5,7 +5,8 @@
  * they are to be kept for a shorter time than the row, and that a row's bodies are cut at 16 KiB. A body that can not
  * be read as JSON is not kept at all, since nothing could be taken out.
  */
-const MAX_LOG_BYTES = 16 * 1024;
+import { cutForLog, LEFT_OUT } from '../flow/logged-request.ts';
+
 const HIDDEN = '[hidden]';
 /** In lower case without underscores: a misspelt field is refused, but its value may be just as secret. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['token', 'key', 'signingsecret', 'secret']);
@@ -40,13 +41,36 @@ export function logBody(
 ): string | null {
   if (text === null || text === '') return null;
   const isSuspect = isContentHidden || SUSPECT.test(text);
-  if (isJson && !isSuspect) return cut(text);
+  if (isJson && !isSuspect) return cutForLog(text);
   try {
     const value: unknown = JSON.parse(text);
-    return cut(isSuspect ? JSON.stringify(value, isContentHidden ? hideContent : hide) : text);
+    return cutForLog(
+      isSuspect ? JSON.stringify(value, isContentHidden ? hideContent : hide) : text,
+    );
   } catch {
     return `[${text.length} characters that are not JSON]`;
   }
+}
+
+/**
+ * The same of a request from which `withoutContent` took html and text. Null where it is still too long to be kept
+ * uncut, since nothing can be put back into half a text.
+ */
+export function logRest(
+  rest: Readonly<Record<string, unknown>>,
+  isContentHidden: boolean,
+): string | null {
+  const hiding = isContentHidden ? hideContentLeft : hide;
+  // Megabytes of attachments are not written out only to be found worth hiding.
+  const isSuspect = isContentHidden || rest['attachments'] !== undefined;
+  let text = JSON.stringify(rest, isSuspect ? hiding : undefined);
+  if (!isSuspect && SUSPECT.test(text)) text = JSON.stringify(rest, hiding);
+  return cutForLog(text) === text ? text : null;
+}
+
+/** What was left out goes with its message; only the rest would outlive it. */
+function hideContentLeft(key: string, value: unknown): unknown {
+  return value === LEFT_OUT ? value : hideContent(key, value);
 }
 
 function hideContent(key: string, value: unknown): unknown {
@@ -81,15 +105,4 @@ function plain(key: string): string {
 function sizeOf(value: unknown): string {
   if (typeof value === 'string') return `[hidden, ${value.length} characters]`;
   return HIDDEN;
-}
-
-function cut(text: string): string {
-  if (text.length * 3 <= MAX_LOG_BYTES) return text;
-  const bytes = Buffer.from(text);
-  if (bytes.length <= MAX_LOG_BYTES) return text;
-  // A character cut in two becomes U+FFFD; it is dropped with what follows it.
-  return bytes
-    .subarray(0, MAX_LOG_BYTES)
-    .toString('utf8')
-    .replace(/\ufffd$/, '');
 }

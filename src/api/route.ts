@@ -8,6 +8,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { ErrorCode } from '../base/errors.ts';
 import type { AcceptedSink } from '../flow/accept.ts';
 import type { Context } from '../flow/context.ts';
+import type { Draft } from '../flow/draft.ts';
 import type { Identity } from '../flow/keys.ts';
 import type { WebhookDispatcher } from '../flow/webhooks.ts';
 import type { GuardedAgent } from '../wire/guarded-agent.ts';
@@ -49,6 +50,8 @@ export interface Answer {
   headers?: Record<string, string>;
   /** Id of the first message this request made, for the log. */
   messageId?: string;
+  /** What that message holds, where it is the only one: the log need not keep it too. */
+  content?: Pick<Draft, 'html' | 'text'>;
 }
 
 /** How a JSON body or a query becomes a value. `read` throws ApiError with every issue. */

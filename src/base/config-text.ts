@@ -121,8 +121,9 @@ recipients = 50
 allow_networks = []
 
 [retention]
-# How long html, text, headers and attachments are kept; "0" = not once a message is final. The request log holds html,
-# text and headers (16 KiB a request) only for accounts whose log_retention_days is no longer than this. Default: "30d".
+# How long html, text, headers and attachments are kept; "0" = not once a message is final. The request log shows the
+# message's html and text until then; its own copies (16 KiB a request: batches, refusals, short emails, headers) it
+# holds only for accounts whose log_retention_days is no longer than this. Default: "30d".
 bodies = "30d"
 # How long events, delivery attempts and webhook calls are kept; the email itself stays listed. At least "30d".
 # Default: "365d".

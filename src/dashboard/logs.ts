@@ -1,5 +1,6 @@
 /** API requests of an account: the list with its filters, and one request whole. */
 import { ApiError } from '../base/errors.ts';
+import { requestBodyOf } from '../flow/logged-request.ts';
 import { accountOf } from './accounts.ts';
 import { html, type Html } from './html.ts';
 import { accountPath, facts, pager, table, time } from './layout.ts';
@@ -70,7 +71,8 @@ export const logPages: readonly Page[] = [
             html`<a href="${accountPath(account)}/emails/${record.messageId}">email</a>`,
         ],
       ])}
-      ${bodyText('Request', record.requestBody)} ${bodyText('Answer', record.responseBody)}`;
+      ${bodyText('Request', await requestBodyOf(visit.ctx, record))}
+      ${bodyText('Answer', record.responseBody)}`;
       return { kind: 'page', title: `${record.method} ${record.path}`, account, body };
     },
   },

@@ -214,14 +214,22 @@ test('a waiting recipient is shown with its reason, tried again and given up', a
 });
 
 test('logs show each request with its body', async () => {
-  await rig.send({ from: 'a@sender.example', to: 'b@x.example', subject: 'logged', text: 't' });
+  // Long enough for the log to leave it to the message.
+  const text = `words ${'and more '.repeat(200)}`;
+  const message = await rig.send({
+    from: 'a@sender.example',
+    to: 'b@x.example',
+    subject: 's',
+    text,
+  });
   for (;;) {
-    const { text } = await rig.visit(`${rig.account}/logs?q=emails&status=2`);
-    const [id] = /logs\/([0-9a-f-]{36})"/.exec(text)?.slice(1) ?? [];
-    if (id !== undefined) {
+    const list = await rig.visit(`${rig.account}/logs?q=emails&status=2`);
+    const [id] = /logs\/([0-9a-f-]{36})"/.exec(list.text)?.slice(1) ?? [];
+    if (id !== undefined && list.text.includes(message)) {
       const page = await rig.visit(`${rig.account}/logs/${id}`);
       expect(page.text).toContain('POST /emails');
       expect(page.text).toContain('&quot;subject&quot;');
+      expect(page.text).toContain(text);
       return;
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
