@@ -4,6 +4,8 @@
  * Promises an answer to every request: bytes, or why there are none. Holds the signers it was given until
  * it is told to forget them. Opens no file and no connection.
  */
+import { Unpacker } from '../base/packing.ts';
+import type { Packed } from '../base/packing.ts';
 import { DkimSigner } from './dkim.ts';
 import type { DkimIdentity } from './dkim.ts';
 import { UncomposableError, writeSigned } from './signed-message.ts';
@@ -84,7 +86,10 @@ async function answerAll(requests: readonly SignRequest[]): Promise<void> {
 /** One after the other, so that keys are never forgotten under a request that came before. */
 let turn: Promise<void> = Promise.resolve();
 
-self.addEventListener('message', ({ data }: MessageEvent<ToSigner>) => {
+const unpacker = new Unpacker();
+
+self.addEventListener('message', ({ data: packed }: MessageEvent<Packed>) => {
+  const data = unpacker.unpack(packed) as ToSigner;
   turn = turn.then(() => {
     if (data.kind === 'sign') return answerAll(data.requests);
     for (const signer of signers.values()) signer.free();

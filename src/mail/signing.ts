@@ -5,6 +5,7 @@
  * Promises signed bytes or a rejection. When the thread fails, the main thread does its work: slower, never
  * worse. The thread is started at the first load and keeps the process alive only while it is asked.
  */
+import { Packer } from '../base/packing.ts';
 import { DkimSigner } from './dkim.ts';
 import type { DkimIdentity } from './dkim.ts';
 import { UncomposableError, writeSigned } from './signed-message.ts';
@@ -61,6 +62,7 @@ class SigningThread {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   readonly #sentSigners = new Set<number>();
+  readonly #packer = new Packer();
   #outbox: SignRequest[] = [];
   #nextTicket = 1;
 
@@ -112,7 +114,7 @@ class SigningThread {
 
   #post(message: ToSigner): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-    this.#worker.postMessage(message);
+    this.#worker.postMessage(this.#packer.pack(message));
   }
 
   #take(message: FromSigner): void {

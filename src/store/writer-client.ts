@@ -6,6 +6,8 @@
  * and restart is the recovery path.
  */
 import type { Log } from '../base/log.ts';
+import { Packer, Unpacker } from '../base/packing.ts';
+import type { Packed } from '../base/packing.ts';
 import { errorOf, threadAddress } from './threads.ts';
 import type { ErrorText } from './threads.ts';
 import type { LogWrites, Request, Writes } from './verbs.ts';
@@ -23,6 +25,8 @@ export class WriterClient {
   readonly #worker: Worker;
   readonly #log: Log;
   readonly #asked = new Map<number, Asked>();
+  readonly #packer = new Packer();
+  readonly #unpacker = new Unpacker();
   #outbox: ToWriter[] = [];
   #nextTicket = 1;
   #lifecycle: Asked | null = null;
@@ -33,8 +37,8 @@ export class WriterClient {
     this.#log = log;
     this.#onCommit = onCommit;
     this.#worker = new Worker(threadAddress('writer.ts'));
-    this.#worker.addEventListener('message', ({ data }: MessageEvent<FromWriter>) => {
-      this.#receive(data);
+    this.#worker.addEventListener('message', ({ data }: MessageEvent<Packed>) => {
+      this.#receive(this.#unpacker.unpack(data) as FromWriter);
     });
     this.#worker.addEventListener('error', ({ message }) => {
       this.#fail({ name: 'Error', message });
@@ -99,7 +103,7 @@ export class WriterClient {
       const batch = this.#outbox;
       this.#outbox = [];
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-      this.#worker.postMessage(batch);
+      this.#worker.postMessage(this.#packer.pack(batch));
     });
   }
 

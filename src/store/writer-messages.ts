@@ -1,5 +1,6 @@
 /**
- * What the main thread and the writer say to each other. Messages of one microtask travel as one list.
+ * What the main thread and the writer say to each other: packed, and `ToWriter` as one list for all of one
+ * turn of the loop.
  *
  * Holds only types. A ticket is a number that the main thread made up; each gets exactly one answer,
  * unless the writer says `fatal`.

@@ -6,6 +6,8 @@
  * thread ends the process then. Request logs are written when no mail waits.
  */
 import { join } from 'node:path';
+import { Packer, Unpacker } from '../base/packing.ts';
+import type { Packed } from '../base/packing.ts';
 import { openForWriting } from './database.ts';
 import type { GroupHooks, ItemResult } from './group-commit.ts';
 import { Lane } from './lane.ts';
@@ -137,9 +139,12 @@ function answer(
   });
 }
 
+const packer = new Packer();
+const unpacker = new Unpacker();
+
 function send(message: FromWriter): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-  self.postMessage(message);
+  self.postMessage(packer.pack(message));
 }
 
 let writer: Writer | null = null;
@@ -154,8 +159,8 @@ function guard(work: () => void): void {
   }
 }
 
-self.addEventListener('message', ({ data }: MessageEvent<ToWriter[]>) => {
-  for (const message of data) guard(() => receive(message));
+self.addEventListener('message', ({ data }: MessageEvent<Packed>) => {
+  for (const message of unpacker.unpack(data) as ToWriter[]) guard(() => receive(message));
 });
 
 function receive(message: ToWriter): void {
