@@ -26,8 +26,9 @@ export function clientAddress(
   trusted: Networks,
 ): string | null {
   if (peer === null) return null;
+  const forwardedFor = headers.get('x-forwarded-for');
+  const hops = forwardedFor === null ? [] : forwardedFor.split(',');
   let address = peer;
-  const hops = (headers.get('x-forwarded-for') ?? '').split(',');
   while (hops.length > 0 && trusted.has(address)) {
     const hop = hops.pop()?.trim() ?? '';
     if (parseAddressLiteral(hop) === null) break;

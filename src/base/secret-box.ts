@@ -4,7 +4,7 @@
  * Promises that a sealed value opens only with the same key and the same label, so that a sealed DKIM
  * key can not be swapped for another domain's. Fails loudly: a wrong key or altered bytes throw.
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 /** Bytes of the master key in the key file. */
 export const MASTER_KEY_BYTES = 32;
@@ -47,6 +47,7 @@ export class SecretBox {
 
   /** HMAC-SHA256 of `text` under a key of its own for `purpose` (return paths, unsubscribe links, sessions). */
   mac(purpose: string, text: string): Buffer {
-    return createHmac('sha256', this.#macKey).update(purpose).update('\0').update(text).digest();
+    // Two for every message: the runtime's own hasher takes half the time of node:crypto's.
+    return new Bun.CryptoHasher('sha256', this.#macKey).update(`${purpose}\0${text}`).digest();
   }
 }

@@ -6,6 +6,7 @@
  */
 import type { Database } from 'bun:sqlite';
 import { listText } from './columns.ts';
+import type { Places } from './places.ts';
 import type { StatusCounts } from './status-counts.ts';
 import type { AcceptBatch, AcceptResult, CallRef, NewMessage, UsageClaim } from './store.ts';
 import type { Writes } from './verbs.ts';
@@ -24,6 +25,7 @@ export function acceptWrites(
   db: Database,
   events: EventWriter,
   counts: StatusCounts,
+  places: Places,
 ): Pick<Writes, 'accept'> {
   const record = db.prepare<Stored, [string, string]>(
     'SELECT route, body_hash AS bodyHash, status, response, expires_at AS expiresAt' +
@@ -62,11 +64,6 @@ export function acceptWrites(
       ' VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
 
-  const lastPlace = db.prepare<{ place: number | null }, [string]>(
-    'SELECT max(place) AS place FROM messages WHERE account_id = ?',
-  );
-  const nextPlace = (accountId: string): number => (lastPlace.get(accountId)?.place ?? 0) + 1;
-
   /** What the account may not spend, or null when it may. */
   const refusal = (accountId: string, claim: UsageClaim): AcceptResult | null => {
     if (claim.dailyLimit !== null) {
@@ -99,7 +96,7 @@ export function acceptWrites(
     const { lastInsertRowid: seq } = addMessage.run(
       message.id,
       message.accountId,
-      nextPlace(message.accountId),
+      places.next(message.accountId),
       message.status,
       message.createdAt,
       message.updatedAt,

@@ -27,9 +27,14 @@ const WORSE: Partial<Record<MessageStatus, ReadonlySet<MessageStatus>>> = {
 /** What a message shows a reason for. */
 const REASONED: ReadonlySet<MessageStatus> = new Set(['bounced', 'failed', 'suppressed']);
 
+/** A recipient, and the message it belongs to. */
 interface State {
+  id: string;
   status: MessageStatus;
   nextAttemptAt: number | null;
+  seq: number;
+  messageStatus: MessageStatus;
+  createdAt: number;
 }
 
 /** The verbs over the writer's connection; statements are prepared once, here. */
@@ -45,11 +50,11 @@ export function attemptWrites(
       ' AND (lease_until IS NULL OR lease_until <= ?) RETURNING ' +
       RECIPIENT_COLUMNS,
   );
-  const stateOf = db.prepare<State, [string]>(
-    'SELECT status, next_attempt_at AS nextAttemptAt FROM recipients WHERE id = ?',
-  );
+  // All that finishing looks at, in one question.
   const statesOf = db.prepare<State, [string]>(
-    'SELECT status, next_attempt_at AS nextAttemptAt FROM recipients WHERE message_id = ?',
+    'SELECT r.id, r.status, r.next_attempt_at AS nextAttemptAt, m.seq, m.status AS messageStatus,' +
+      ' m.created_at AS createdAt FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
+      ' WHERE m.id = ?',
   );
   const finish = db.prepare(
     'UPDATE recipients SET status = ?, next_attempt_at = ?, last_reason = COALESCE(?, last_reason),' +
@@ -60,11 +65,8 @@ export function attemptWrites(
       ' stage, host, address, tls, reply, may_be_duplicate)' +
       ' VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
-  const messageState = db.prepare<{ status: MessageStatus; createdAt: number }, [string]>(
-    'SELECT status, created_at AS createdAt FROM messages WHERE id = ?',
-  );
   const setMessage = db.prepare(
-    'UPDATE messages SET status = ?, updated_at = ?, failure_reason = ? WHERE id = ?',
+    'UPDATE messages SET status = ?, updated_at = ?, failure_reason = ? WHERE seq = ?',
   );
   const reasonOf = db.prepare<{ reason: string | null }, [string, MessageStatus]>(
     'SELECT last_reason AS reason FROM recipients WHERE message_id = ? AND status = ?' +
@@ -121,22 +123,25 @@ export function attemptWrites(
     );
   };
 
-  const updateMessage = (result: FinishAttempt): MessageStatus => {
-    const before = messageState.get(result.messageId);
-    if (before === null) throw new Error(`no message ${result.messageId}`);
-    const states = statesOf.all(result.messageId);
-    const isOpen = states.some((state) => state.nextAttemptAt !== null);
+  /** `states`: of the message's other recipients. `before`: of this one until now. */
+  const updateMessage = (
+    result: FinishAttempt,
+    before: State,
+    states: readonly State[],
+  ): MessageStatus => {
+    const isOpen =
+      result.nextAttemptAt !== null || states.some((state) => state.nextAttemptAt !== null);
     const status = messageStatus(
-      states.map((state) => state.status),
+      [result.status, ...states.map((state) => state.status)],
       isOpen,
       result.status,
     );
     // Of the recipient that decides the status, and only while that status is a failure.
     const isFailure = REASONED.has(status);
     const reason = isFailure ? (reasonOf.get(result.messageId, status)?.reason ?? null) : null;
-    setMessage.run(status, result.now, reason, result.messageId);
-    if (status !== before.status) {
-      counts.note(result.accountId, before.createdAt, before.status, -1);
+    setMessage.run(status, result.now, reason, before.seq);
+    if (status !== before.messageStatus) {
+      counts.note(result.accountId, before.createdAt, before.messageStatus, -1);
       counts.note(result.accountId, before.createdAt, status, 1);
     }
     return status;
@@ -153,13 +158,13 @@ export function attemptWrites(
     },
 
     finish(result) {
-      const before = stateOf.get(result.recipientId);
-      if (before === null) throw new Error(`no recipient ${result.recipientId}`);
+      const states = statesOf.all(result.messageId);
+      const before = states.find((state) => state.id === result.recipientId);
+      if (before === undefined) throw new Error(`no recipient ${result.recipientId}`);
       recordAttempt(result);
       const isEnded = isFinal(before.status) && before.nextAttemptAt === null;
       if (isEnded && WORSE[before.status]?.has(result.status) !== true) {
-        const status = messageState.get(result.messageId)?.status ?? before.status;
-        return { calls: [], messageStatus: status };
+        return { calls: [], messageStatus: before.messageStatus };
       }
       finish.run(
         result.status,
@@ -171,7 +176,8 @@ export function attemptWrites(
       );
       const calls = events.record(result.accountId, result.events, result.now);
       if (result.suppress !== null) suppressions.add(result.suppress);
-      return { calls, messageStatus: updateMessage(result) };
+      const others = states.filter((state) => state !== before);
+      return { calls, messageStatus: updateMessage(result, before, others) };
     },
 
     releaseLeases(owner, now) {

@@ -13,6 +13,7 @@ import type { GroupHooks, ItemResult } from './group-commit.ts';
 import { Lane } from './lane.ts';
 import type { Waiting } from './lane.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from './migrations.ts';
+import { Places } from './places.ts';
 import { StatusCounts } from './status-counts.ts';
 import { textOf } from './threads.ts';
 import type { Writes } from './verbs.ts';
@@ -43,16 +44,17 @@ class Writer {
     migrate(log, LOG_MIGRATIONS, now);
     const counts = new StatusCounts(mail);
     const events = new EventWriter(mail);
+    const places = new Places(mail);
     const suppressions = new SuppressionWriter(mail);
     const verbs: Writes = {
       ...accountWrites(mail),
-      ...acceptWrites(mail, events, counts),
+      ...acceptWrites(mail, events, counts, places),
       ...attemptWrites(mail, events, suppressions, counts),
       ...callWrites(mail, events),
       ...suppressionWrites(suppressions),
       ...retentionWrites(mail),
     };
-    const hooks = mailHooks(counts, events);
+    const hooks = mailHooks(counts, [events, places]);
     this.#mail = new Lane({ db: mail, verbs, hooks, largestGroup: LARGEST_GROUP.mail });
     this.#log = new Lane({
       db: log,
@@ -99,17 +101,18 @@ class Writer {
   }
 }
 
-function mailHooks(counts: StatusCounts, events: EventWriter): GroupHooks {
+/** `remembered`: what was read from the file and may have been undone in it. */
+function mailHooks(counts: StatusCounts, remembered: readonly { forget(): void }[]): GroupHooks {
   return {
     itemKept: () => counts.keep(),
     itemUndone(): void {
       counts.drop();
-      events.forget();
+      for (const each of remembered) each.forget();
     },
     beforeCommit: () => counts.flush(),
     groupUndone(): void {
       counts.forget();
-      events.forget();
+      for (const each of remembered) each.forget();
     },
   };
 }

@@ -89,6 +89,9 @@ describe('accept', () => {
       expect(await store.messageById(before.message.id)).not.toBeNull();
       expect(await store.messageById(after.message.id)).not.toBeNull();
       expect((await store.countsByStatus(account.id, 0)).queued).toBe(2);
+      // Nor a gap in the account's list, whose pages are counted.
+      const page = await store.emailsByPage(account.id, 1, 2);
+      expect(page.map(({ id }) => id)).toEqual([after.message.id, before.message.id]);
     }));
 
   test('events of an accepted message become calls of the endpoints that want them', () =>

@@ -15,6 +15,7 @@ import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from '../../src/store/migrat
 import { emailLists } from '../../src/store/read-emails.ts';
 import { logReads } from '../../src/store/read-logs.ts';
 import { suppressionReads } from '../../src/store/read-suppressions.ts';
+import { Places } from '../../src/store/places.ts';
 import { StatusCounts } from '../../src/store/status-counts.ts';
 import type { EmailFilter } from '../../src/store/store.ts';
 import { acceptWrites } from '../../src/store/write-accept.ts';
@@ -57,7 +58,12 @@ beforeEach(() => {
   migrate(log, LOG_MIGRATIONS, 0);
   opened.push(mail, log);
   for (const row of [account, other]) accountWrites(mail).createAccount(row);
-  const { accept } = acceptWrites(mail, new EventWriter(mail), new StatusCounts(mail));
+  const { accept } = acceptWrites(
+    mail,
+    new EventWriter(mail),
+    new StatusCounts(mail),
+    new Places(mail),
+  );
   bench = {
     dir,
     mail,
@@ -289,6 +295,7 @@ describe('the index file', () => {
         bench.mail,
         new EventWriter(bench.mail),
         new StatusCounts(bench.mail),
+        new Places(bench.mail),
       ).accept;
       if (isAcceptedFirst) send('after');
       const again = newIndexer();

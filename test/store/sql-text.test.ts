@@ -10,6 +10,7 @@ import { MAIL_MIGRATIONS, SEARCH_MIGRATIONS, migrate } from '../../src/store/mig
 import { emailLists } from '../../src/store/read-emails.ts';
 import { messageReads } from '../../src/store/read-messages.ts';
 import { queueReads } from '../../src/store/read-queue.ts';
+import { Places } from '../../src/store/places.ts';
 import { StatusCounts } from '../../src/store/status-counts.ts';
 import { acceptWrites } from '../../src/store/write-accept.ts';
 import { accountWrites } from '../../src/store/write-accounts.ts';
@@ -45,7 +46,7 @@ test('no statement is prepared after the start', () =>
     migrate(search, SEARCH_MIGRATIONS, 0);
     const counts = new StatusCounts(mail);
     const events = new EventWriter(mail);
-    const { accept } = acceptWrites(mail, events, counts);
+    const { accept } = acceptWrites(mail, events, counts, new Places(mail));
     const { begin, finish } = attemptWrites(mail, events, new SuppressionWriter(mail), counts);
     const account = newAccount('default');
     accountWrites(mail).createAccount(account);
