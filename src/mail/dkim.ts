@@ -180,9 +180,13 @@ export function relaxField(line: string): string {
   const unfolded = line.replaceAll('\r\n', '');
   const colon = unfolded.indexOf(':');
   const name = unfolded.slice(0, colon).trimEnd();
-  const value = unfolded.slice(colon + 1).replace(/[ \t]+/g, ' ');
+  let value = unfolded.slice(colon + 1);
+  // What we write ourselves has single spaces alone.
+  if (value.includes('  ') || value.includes('\t')) value = value.replace(/[ \t]+/g, ' ');
+  const begin = value.startsWith(' ') ? 1 : 0;
+  const end = value.length > begin && value.endsWith(' ') ? value.length - 1 : value.length;
   // Only the name is put in lower case, and only its ASCII; it has nothing else.
-  return `${name.toLowerCase()}:${value.replace(/^ | $/g, '')}`;
+  return `${name.toLowerCase()}:${value.slice(begin, end)}`;
 }
 
 /** Every field of a header by lower-case name, in the order they stand. */

@@ -35,46 +35,52 @@ export function isPrintable(text: string): boolean {
   return !/[^\t\r\n\x20-\x7e]/.test(text);
 }
 
-/** Escaped text in lines that are short enough. */
+/** Escaped text in lines that are short enough. Pieces are few and flat: they are most of what composing leaves to collect. */
 function fold(escaped: string): string {
   let text = escaped;
   const stray = /\r(?!\n)|(?<!\r)\n/g;
   if (stray.test(text)) text = text.replace(stray, escape);
   let out = '';
-  for (let begin = 0; ;) {
-    const end = text.indexOf('\r\n', begin);
-    if (end === -1) return out + foldLine(text, begin, text.length);
-    out += `${foldLine(text, begin, end)}\r\n`;
-    begin = end + 2;
+  for (let begin = 0; begin < text.length;) {
+    const lineEnd = text.indexOf('\r\n', begin);
+    const end = lineEnd === -1 ? text.length : lineEnd;
+    let at = begin;
+    const last = end > begin ? text.charCodeAt(end - 1) : 0;
+    // White space at the end of a line would be lost on the way.
+    const tail = last === SPACE || last === TAB ? (ESCAPES[last] ?? '') : '';
+    const stop = tail === '' ? end : end - 1;
+    // Two characters are kept free for an escape at the start.
+    while (stop - at + tail.length > MAX_LINE_LENGTH - 2) {
+      const cut = cutBefore(text, Math.min(at + MAX_LINE_LENGTH - 4, stop));
+      out = `${out}${visible(text, at, cut, cut)}=\r\n`;
+      at = cut;
+    }
+    begin = lineEnd === -1 ? end : end + 2;
+    out =
+      tail === ''
+        ? out + visible(text, at, stop, begin)
+        : `${out}${visible(text, at, stop, stop)}${tail}${text.slice(end, begin)}`;
   }
+  return out;
 }
 
-/** One escaped line of `text` in pieces of at most 76 characters, the soft line end included. */
-function foldLine(text: string, begin: number, end: number): string {
-  const last = end > begin ? text.charCodeAt(end - 1) : 0;
-  // White space at the end of a line would be lost on the way.
-  const tail = last === SPACE || last === TAB ? (ESCAPES[last] ?? '') : '';
-  const stop = tail === '' ? end : end - 1;
-  let out = '';
-  let at = begin;
-  // Two characters are kept free for an escape at the start.
-  while (stop - at + tail.length > MAX_LINE_LENGTH - 2) {
-    let cut = Math.min(at + MAX_LINE_LENGTH - 4, stop);
-    // An escape of three characters stays whole.
-    if (text.charCodeAt(cut - 1) === EQUALS) cut -= 1;
-    else if (text.charCodeAt(cut - 2) === EQUALS) cut -= 2;
-    out += `${hideStart(text.slice(at, cut))}=\r\n`;
-    at = cut;
-  }
-  return out + hideStart(text.slice(at, stop) + tail);
+/** `cut`, or before: an escape of three characters stays whole. */
+function cutBefore(text: string, cut: number): number {
+  if (text.charCodeAt(cut - 1) === EQUALS) return cut - 1;
+  return text.charCodeAt(cut - 2) === EQUALS ? cut - 2 : cut;
 }
 
-/** The first character of what some servers would change, escaped. */
-function hideStart(line: string): string {
-  const first = line.charCodeAt(0);
+/**
+ * `text` from `at` up to `next`, of which the line's own part ends at `end`. The first character of what some servers
+ * would change is escaped.
+ */
+function visible(text: string, at: number, end: number, next: number): string {
+  const first = text.charCodeAt(at);
   const isChanged =
-    first === DOT ? line.length === 1 : first === LETTER_F && line.startsWith('From ');
-  return isChanged ? (ESCAPES[first] ?? '') + line.slice(1) : line;
+    first === DOT
+      ? end - at === 1
+      : first === LETTER_F && at + 5 <= end && text.startsWith('From ', at);
+  return isChanged ? (ESCAPES[first] ?? '') + text.slice(at + 1, next) : text.slice(at, next);
 }
 
 function escape(character: string): string {
