@@ -30,11 +30,14 @@ export const olderEmailRoutes: readonly Route[] = [
     body: oneEmail,
     text: { tag: TAG, summary: 'Send an email' },
     success: { status: 202, schema: SendResult, description: 'Accepted and on disk.' },
-    handle: (call) =>
-      send(call, [call.body.draft], {
+    async handle(call) {
+      const { draft } = call.body;
+      const options = {
         route: 'POST /email/send',
         isPermissive: false,
         respond: respondOne(202),
-      }),
+      };
+      return { ...(await send(call, [draft], options)), content: draft };
+    },
   }),
 ];

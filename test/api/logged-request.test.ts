@@ -75,16 +75,21 @@ test('html and text are shown exactly as they were sent, in their places', async
   }
 });
 
-test('the file of the log does not hold them', async () => {
-  const marker = 'only-in-the-message-';
-  const sent = await send({ ...EMAIL, html: marker.repeat(500), text: marker.repeat(50) });
+test.each<[string, number]>([
+  ['/emails', 200],
+  ['/email/send', 202],
+])('the file of the log does not hold them: %s', async (path, status) => {
+  const marker = `only-in-the-message-of${path}-`;
+  const { tags: _, ...email } = EMAIL;
+  const sent = await send({ ...email, html: marker.repeat(300), text: marker.repeat(50) }, path);
+  expect(sent.status).toBe(status);
   await stored(idOf(sent));
   const files = ['log.db', 'log.db-wal'].map((name) => join(bench.ctx.config.dataDir, name));
   const bytes = Buffer.concat(files.filter((file) => existsSync(file)).map((f) => readFileSync(f)));
   expect(bytes.includes(idOf(sent))).toBe(true);
   expect(bytes.includes(EMAIL.subject)).toBe(true);
   expect(bytes.includes(marker)).toBe(false);
-  expect(await shown(idOf(sent))).toContain(marker.repeat(500));
+  expect(await shown(idOf(sent))).toContain(marker.repeat(300));
 });
 
 test('once the content is gone, the row says so and shows everything else', async () => {
