@@ -72,6 +72,12 @@ test('a field named __proto__ stays a field', () => {
   expect(Object.keys(carried.value)).toEqual(['a', '__proto__']);
 });
 
+test('what was met first inside of an object that crosses whole is understood later', () => {
+  const carry = line();
+  carry(JSON.parse('{"first": {"nested": 1}, "__proto__": 1}'));
+  expect(carry({ nested: 2 })).toStrictEqual({ nested: 2 });
+});
+
 test('what repeats costs no names', () => {
   const packer = new Packer();
   const record = { id: 'x', recipients: [{ address: 'a@example.com', attempts: 0 }] };
