@@ -30,14 +30,11 @@ export const olderEmailRoutes: readonly Route[] = [
     body: oneEmail,
     text: { tag: TAG, summary: 'Send an email' },
     success: { status: 202, schema: SendResult, description: 'Accepted and on disk.' },
-    async handle(call) {
-      const { draft } = call.body;
-      const options = {
+    handle: (call) =>
+      send(call, [call.body.draft], {
         route: 'POST /email/send',
         isPermissive: false,
         respond: respondOne(202),
-      };
-      return { ...(await send(call, [draft], options)), content: draft };
-    },
+      }),
   }),
 ];

@@ -45,8 +45,7 @@ export const emailRoutes: readonly Route[] = [
     async handle(call) {
       const draft = await fetchAttachments(call.api.agent, call.body, call.identity.plan);
       const respond = respondOne(200);
-      const options = { route: 'POST /emails', isPermissive: false, respond };
-      return { ...(await send(call, [draft], options)), content: draft };
+      return send(call, [draft], { route: 'POST /emails', isPermissive: false, respond });
     },
   }),
   defineRoute({

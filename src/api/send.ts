@@ -4,7 +4,7 @@
  * Promises that nothing is answered before `acceptEmails` has it on disk, and that a replayed answer says
  * so. Fails with whatever acceptance refuses.
  */
-import type { ApiError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { acceptEmails, type AcceptOptions } from '../flow/accept.ts';
 import type { Draft } from '../flow/draft.ts';
 import { idempotencyOf } from './idempotency.ts';
@@ -33,11 +33,14 @@ export async function send(
     { ...options, idempotency: idempotencyOf(call, route) },
   );
   const [messageId] = acceptance.messageIds;
+  const [draft] = drafts;
+  const isOne = drafts.length === 1 && draft !== undefined && !(draft instanceof ApiError);
   return {
     status: acceptance.status,
     body: acceptance.body,
     ...(acceptance.isReplay && { headers: { 'Idempotent-Replayed': 'true' } }),
     ...(messageId !== undefined && { messageId }),
+    ...(isOne && { content: draft }),
   };
 }
 

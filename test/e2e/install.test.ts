@@ -20,11 +20,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { BINARY } from '../rig/binary.ts';
+import { BINARY, PLATFORM } from '../rig/binary.ts';
 import { describeWith } from '../rig/programs.ts';
 
 const ROOT = join(import.meta.dir, '../..');
-const PLATFORM = process.arch === 'arm64' ? 'linux-arm64' : 'linux-x64';
 /** Highest exposure that the unit may have, by systemd-analyze's own scale of 0 to 10. */
 const EXPOSURE_MAX = 2;
 

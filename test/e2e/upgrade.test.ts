@@ -15,16 +15,16 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  rmSync,
+  writeFileSync,
 } from 'node:fs';
-import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { BINARY } from '../rig/binary.ts';
+import { BINARY, PLATFORM } from '../rig/binary.ts';
 import { describeWith } from '../rig/programs.ts';
 
 const ROOT = join(import.meta.dir, '../..');
-const PLATFORM = process.arch === 'arm64' ? 'linux-arm64' : 'linux-x64';
 const REAL = '/run/postrider-real';
 const CONFIG = '/etc/postrider/postrider.toml';
 

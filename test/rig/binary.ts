@@ -14,6 +14,8 @@ import { Arrivals } from './arrivals.ts';
 /** Another executable can be tried with POSTRIDER_BINARY. */
 export const BINARY =
   process.env['POSTRIDER_BINARY'] ?? join(import.meta.dir, '../../dist/postrider');
+/** The name of this machine's kind in the file names of a release. */
+export const PLATFORM = process.arch === 'arm64' ? 'linux-arm64' : 'linux-x64';
 
 export interface Run {
   code: number;
