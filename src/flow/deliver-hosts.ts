@@ -6,6 +6,7 @@
  * addresses are tried. Never throws.
  */
 import { encodeReturnPath } from '../mail/return-path.ts';
+import type { Signed } from '../mail/signed-message.ts';
 import type { Recipient } from '../store/rows.ts';
 import type { Deadlines } from '../wire/smtp-deadlines.ts';
 import type { SessionOptions, SmtpSession } from '../wire/smtp-client.ts';
@@ -196,17 +197,18 @@ async function sendAsOffered(
   const result = await send(session, envelopeOf(tools, job));
   if (result.kind !== 'unsupported') return result;
   if (signed.inAscii === null || hasNonAscii(recipient.address)) return result;
-  let bytes: Buffer | null;
+  let inAscii: Signed | null;
   try {
-    bytes = await signed.inAscii();
+    inAscii = await signed.inAscii();
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
     return { kind: 'broken', stage: 'mail', cause, reply: null, mayBeDuplicate: false };
   }
-  if (bytes === null) return result;
+  if (inAscii === null) return result;
+  const { message: bytes, data } = inAscii;
   const envelope = envelopeOf(tools, {
     ...job,
-    signed: { ...signed, bytes, needsSmtpUtf8: false },
+    signed: { ...signed, bytes, data, needsSmtpUtf8: false },
   });
   return send(session, envelope);
 }
@@ -229,6 +231,7 @@ function envelopeOf(tools: HostTools, { recipient, signed, site }: Job): Envelop
     from: `${encodeReturnPath(recipient.id, mac)}@send.${signed.domain}`,
     to: recipient.address,
     message: signed.bytes,
+    data: signed.data,
     // RFC 6531 section 3.2: only these need the extension at the receiver.
     needsSmtpUtf8: signed.needsSmtpUtf8 || hasNonAscii(recipient.address),
     dsn: site.isRelay,

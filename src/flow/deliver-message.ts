@@ -10,7 +10,7 @@ import { isAscii } from 'node:buffer';
 import type { ComposeInput } from '../mail/compose.ts';
 import { MessageSigner } from '../mail/signing.ts';
 import { UncomposableError } from '../mail/signed-message.ts';
-import type { Content } from '../mail/signed-message.ts';
+import type { Content, Signed } from '../mail/signed-message.ts';
 import { writeField } from '../mail/headers.ts';
 import { normalizeLines } from '../mail/lines.ts';
 import { fieldValue, splitMime } from '../mail/mime-tree.ts';
@@ -33,6 +33,8 @@ export interface SignedMessage {
   message: Message;
   /** Header and body, DKIM-Signature first. */
   bytes: Buffer;
+  /** What DATA transfers of them, where that is at hand (see `Signed`). */
+  data: Buffer | null;
   /** The sending domain, whose `send.` name is the return path's domain. */
   domain: string;
   /** The header itself needs SMTPUTF8 (RFC 6532). */
@@ -42,7 +44,7 @@ export interface SignedMessage {
    * ASCII shown, but not to be answered. Made at each call, since that is rare; null where it is ASCII already, and
    * what it gives is null where the message can not do without.
    */
-  inAscii: (() => Promise<Buffer | null>) | null;
+  inAscii: (() => Promise<Signed | null>) | null;
 }
 
 interface Entry {
@@ -133,11 +135,11 @@ export class SignedMessages {
     if (message.domainId === null) throw new UncomposableError('it has no sending domain');
     const { name, signer } = await this.#signer(message.domainId);
     const made = this.#content(message, body);
-    const bytes = await signer.sign(made);
-    const isPlain = isAscii(bytes);
+    const { message: bytes, data } = await signer.sign(made);
+    const isPlain = data !== null || isAscii(bytes);
     const needsSmtpUtf8 = !isPlain && hasNonAsciiHeader(bytes);
     const inAscii = isPlain ? null : () => signInAscii(signer, made);
-    return { message, bytes, domain: name, needsSmtpUtf8, inAscii };
+    return { message, bytes, data, domain: name, needsSmtpUtf8, inAscii };
   }
 
   #takeFresh(messageId: string): { message: Message; body: Body } | null {
@@ -215,14 +217,15 @@ function bodyBytes(body: Body): number {
   return bytes;
 }
 
-async function signInAscii(signer: MessageSigner, made: Content): Promise<Buffer | null> {
+async function signInAscii(signer: MessageSigner, made: Content): Promise<Signed | null> {
   if (made.kind === 'whole') {
     const { buffer, byteOffset, byteLength } = made.bytes;
     const bytes = toSevenBit(Buffer.from(buffer, byteOffset, byteLength));
     return bytes === null ? null : signer.sign({ kind: 'whole', bytes });
   }
-  const bytes = await signer.sign({ kind: 'parts', input: { ...made.input, mayUseUtf8: false } });
-  return hasNonAsciiHeader(bytes) ? null : bytes;
+  const input = { ...made.input, mayUseUtf8: false };
+  const signed = await signer.sign({ kind: 'parts', input });
+  return hasNonAsciiHeader(signed.message) ? null : signed;
 }
 
 function hasNonAsciiHeader(bytes: Buffer): boolean {

@@ -20,7 +20,7 @@ import {
   isReservedHeader,
   writeField,
 } from './headers.ts';
-import { MAX_LINE_BYTES, longestLine, normalizeLines } from './lines.ts';
+import { MAX_LINE_BYTES, isReady, longestLine, normalizeLines } from './lines.ts';
 import { writeMime } from './mime-write.ts';
 
 /** `=_` can not occur in quoted-printable (RFC 2045 section 6.7, note 1) nor in base64. */
@@ -48,6 +48,16 @@ export interface ComposeInput {
    * part are shown as text in an empty group (RFC 6857 section 3.1.4) and the message is pure 7-bit.
    */
   mayUseUtf8?: boolean;
+}
+
+/**
+ * The whole message where it `isReady`, which most are; null for the others, which `compose` writes. Throws as that
+ * does. Text costs much less than bytes to look through.
+ */
+export function composeText(input: ComposeInput): string | null {
+  if (input.attachments.length > 0) return null;
+  const text = writeHeader(input) + plainParts(input);
+  return isReady(text) ? text : null;
 }
 
 /** The whole message. Throws an Error that names the field when the input can not be written. */

@@ -13,7 +13,7 @@ import { RsaKey } from './rsa.ts';
 
 /** RFC 8301 section 3.2: signers should use at least 2048 bits. */
 const MODULUS_BITS = 2048;
-const CRLF = Buffer.from('\r\n');
+const HEADER_END = '\r\n\r\n';
 
 /** Signed once more than they occur: what a reader sees or a parser depends on. */
 const OVERSIGNED = [
@@ -49,6 +49,7 @@ const SIGNED = [
 
 /** In the order of the `h=` tag. */
 const CHOSEN = [...OVERSIGNED, ...SIGNED];
+const CHOSEN_NAMES: ReadonlySet<string> = new Set(CHOSEN);
 const OVERSIGNED_NAMES = OVERSIGNED.join(':');
 
 export interface DkimKey {
@@ -119,13 +120,24 @@ export class DkimSigner {
    * CRLF-clean. Throws when it has no From or no end of its header, and when signing fails.
    */
   async sign(message: Buffer): Promise<string> {
-    const end = message.indexOf('\r\n\r\n');
+    const end = message.indexOf(HEADER_END);
     if (end === -1) throw new Error('can not sign: the header of the message has no end');
-    const fields = readFields(message.toString('latin1', 0, end));
+    const body = message.subarray(end + HEADER_END.length);
+    return this.#field(message.toString('latin1', 0, end), bodyHash(body));
+  }
+
+  /** As `sign`, for a message in ASCII. */
+  async signText(message: string): Promise<string> {
+    const end = message.indexOf(HEADER_END);
+    if (end === -1) throw new Error('can not sign: the header of the message has no end');
+    return this.#field(message.slice(0, end), bodyHash(message.slice(end + HEADER_END.length)));
+  }
+
+  async #field(header: string, bh: string): Promise<string> {
+    const fields = readFields(header);
     if (!fields.has('from')) throw new Error('can not sign: the message has no From');
     const { names, lines } = chooseFields(fields);
     const { before, after, relaxedBefore, relaxedAfter } = this.#frameOf(names);
-    const bh = bodyHash(message.subarray(end + 4));
     // RFC 6376 section 3.7: the signature field itself comes last, its b= empty, without a CRLF.
     const signature = await this.#key.sign(`${lines}${relaxedBefore}${bh}${relaxedAfter}`);
     if (signature.length !== this.#key.signatureBytes) {
@@ -152,11 +164,12 @@ export class DkimSigner {
   }
 }
 
-/** The SHA-256 of a body under relaxed canonicalisation, in base64 (the `bh=` tag). */
-export function bodyHash(body: Buffer): string {
-  if (isRelaxed(body)) return createHash('sha256').update(body).digest('base64');
+/** The SHA-256 of a body, bytes or ASCII text, under relaxed canonicalisation, in base64 (the `bh=` tag). */
+export function bodyHash(body: Buffer | string): string {
+  const end = body.slice(-HEADER_END.length).toString();
+  if (isRelaxed(body, end)) return createHash('sha256').update(body).digest('base64');
   const hash = new RelaxedHash('sha256');
-  hash.update(body);
+  hash.update(typeof body === 'string' ? Buffer.from(body, 'latin1') : body);
   return hash.digest('base64');
 }
 
@@ -164,11 +177,11 @@ export function bodyHash(body: Buffer): string {
  * Whether relaxed canonicalisation (RFC 6376 section 3.4.4) would leave the body as it is: no tab, no two
  * spaces together, none before a line end, one line end at the end. True for what we compose ourselves.
  */
-function isRelaxed(body: Buffer): boolean {
+function isRelaxed(body: Buffer | string, end: string): boolean {
   return (
     body.length > 2 &&
-    body.subarray(-2).equals(CRLF) &&
-    !body.subarray(-4, -2).equals(CRLF) &&
+    end.endsWith('\r\n') &&
+    end !== HEADER_END &&
     !body.includes('\t') &&
     !body.includes('  ') &&
     !body.includes(' \r\n')
@@ -177,7 +190,7 @@ function isRelaxed(body: Buffer): boolean {
 
 /** One unfolded or folded field under relaxed canonicalisation (RFC 6376 section 3.4.2), without CRLF. */
 export function relaxField(line: string): string {
-  const unfolded = line.replaceAll('\r\n', '');
+  const unfolded = line.includes('\r') ? line.replaceAll('\r\n', '') : line;
   const colon = unfolded.indexOf(':');
   const name = unfolded.slice(0, colon).trimEnd();
   let value = unfolded.slice(colon + 1);
@@ -189,16 +202,28 @@ export function relaxField(line: string): string {
   return `${name.toLowerCase()}:${value.slice(begin, end)}`;
 }
 
-/** Every field of a header by lower-case name, in the order they stand. */
-function readFields(header: string): Map<string, string[]> {
-  const fields = new Map<string, string[]>();
+/** The fields of one name: the name as often as they occur, and their canonical lines, the lowest first. */
+interface Fields {
+  names: string;
+  lines: string;
+}
+
+/** The fields of a header that are signed, by lower-case name. */
+function readFields(header: string): Map<string, Fields> {
+  const fields = new Map<string, Fields>();
   for (let begin = 0; begin < header.length;) {
     const end = endOfField(header, begin);
-    const line = header.slice(begin, end);
-    const name = line.slice(0, line.indexOf(':')).trimEnd().toLowerCase();
-    const same = fields.get(name);
-    if (same === undefined) fields.set(name, [line]);
-    else same.push(line);
+    const name = header.slice(begin, header.indexOf(':', begin)).trimEnd().toLowerCase();
+    if (CHOSEN_NAMES.has(name)) {
+      const line = `${relaxField(header.slice(begin, end))}\r\n`;
+      const same = fields.get(name);
+      fields.set(
+        name,
+        same === undefined
+          ? { names: `${name}:`, lines: line }
+          : { names: `${same.names}${name}:`, lines: line + same.lines },
+      );
+    }
     begin = end + 2;
   }
   return fields;
@@ -217,16 +242,14 @@ function endOfField(header: string, begin: number): number {
  * The `h=` tag, and the canonical lines to hash with their CRLF, the lowest of equal fields first (RFC 6376
  * section 5.4.2).
  */
-function chooseFields(fields: Map<string, string[]>): { names: string; lines: string } {
+function chooseFields(fields: Map<string, Fields>): Fields {
   let names = '';
   let lines = '';
   for (const name of CHOSEN) {
     const same = fields.get(name);
     if (same === undefined) continue;
-    for (let place = same.length - 1; place >= 0; place -= 1) {
-      names += `${name}:`;
-      lines += `${relaxField(same[place] ?? '')}\r\n`;
-    }
+    names += same.names;
+    lines += same.lines;
   }
   return { names: names + OVERSIGNED_NAMES, lines };
 }

@@ -12,6 +12,7 @@ export const MAX_LINE_BYTES = 998;
 const CR = 0x0d;
 const LF = 0x0a;
 const STRAY = /\r(?!\n)|(?<!\r)\n/;
+const STRAY_OR_DOT = /\r(?!\n)|(?<!\r)\n|\n\./;
 
 /** `bytes` with every stray CR and LF as CRLF; the same bytes, uncopied, when they are clean already. */
 export function normalizeLines(bytes: Uint8Array): Buffer {
@@ -45,6 +46,22 @@ export function longestLine(bytes: Uint8Array): number {
     begin = end + 1;
   }
   return longest;
+}
+
+/**
+ * Whether a message can leave as it is: ASCII, every line end CRLF and one at its end, no line of more than
+ * `MAX_LINE_BYTES`, none that begins with a dot (RFC 5321 section 4.5.2).
+ */
+export function isReady(text: string): boolean {
+  if (Buffer.byteLength(text) !== text.length || STRAY_OR_DOT.test(text)) return false;
+  if (!text.endsWith('\r\n') || text.startsWith('.')) return false;
+  for (let begin = 0; begin < text.length;) {
+    const lf = text.indexOf('\n', begin);
+    // Its CR stands before it.
+    if (lf - 1 - begin > MAX_LINE_BYTES) return false;
+    begin = lf + 1;
+  }
+  return true;
 }
 
 /** Whether every byte is ASCII. */

@@ -4,37 +4,72 @@
  * Promises signed bytes or a throw. The one place where both come together, for the main thread and for
  * the signing thread alike.
  */
-import { compose } from './compose.ts';
+import { compose, composeText } from './compose.ts';
 import type { ComposeInput } from './compose.ts';
 import type { DkimSigner } from './dkim.ts';
 
 /** Parts to compose, or a whole message that is CRLF-clean already. */
 export type Content = { kind: 'parts'; input: ComposeInput } | { kind: 'whole'; bytes: Uint8Array };
 
+export interface Signed {
+  /** Header and body, DKIM-Signature first. */
+  message: Buffer;
+  /**
+   * What DATA transfers of it, the final dot included, in the same memory: for messages that are ASCII and of
+   * which nothing has to be changed on the way (RFC 5321 section 4.5.2). Else null.
+   */
+  data: Buffer | null;
+}
+
 /** A message that can not be written, now or later: its own content is at fault. */
 export class UncomposableError extends Error {
   override name = 'UncomposableError';
 }
 
+/** Behind the last line of a message. */
+const FINAL_DOT = '.\r\n';
+
 /**
- * The whole message, DKIM-Signature first. Throws `UncomposableError` when it can not be composed, another
- * error when it can not be signed.
+ * The whole message, signed. Throws `UncomposableError` when it can not be composed, another error when it
+ * can not be signed.
  */
-export async function writeSigned(content: Content, signer: DkimSigner): Promise<Buffer> {
+export async function writeSigned(content: Content, signer: DkimSigner): Promise<Signed> {
+  const text = content.kind === 'parts' ? textOrSay(content.input) : null;
+  if (text !== null) return takeSigned(join(await signer.signText(text), text), true);
   const bytes =
     content.kind === 'parts'
-      ? await composeOrSay(content.input)
+      ? await compose(content.input).catch(say)
       : Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength);
   const signature = await signer.sign(bytes);
-  return Buffer.concat([Buffer.from(signature, 'latin1'), bytes]);
+  return takeSigned(Buffer.concat([Buffer.from(signature, 'latin1'), bytes]), false);
 }
 
-async function composeOrSay(input: ComposeInput): Promise<Buffer> {
+/** `bytes` end with the final dot when they are data. */
+export function takeSigned(bytes: Buffer, isData: boolean): Signed {
+  return isData
+    ? { message: bytes.subarray(0, bytes.length - FINAL_DOT.length), data: bytes }
+    : { message: bytes, data: null };
+}
+
+/** In memory of its own, so that it can be handed to another thread. */
+function join(signature: string, text: string): Buffer {
+  const data = Buffer.allocUnsafeSlow(signature.length + text.length + FINAL_DOT.length);
+  data.write(signature, 0, 'latin1');
+  data.write(text, signature.length, 'latin1');
+  data.write(FINAL_DOT, signature.length + text.length, 'latin1');
+  return data;
+}
+
+function textOrSay(input: ComposeInput): string | null {
   try {
-    return await compose(input);
+    return composeText(input);
   } catch (error) {
-    // Same input, same error, but for want of memory, which JavaScript calls a RangeError.
-    if (!(error instanceof Error) || error instanceof RangeError) throw error;
-    throw new UncomposableError(error.message, { cause: error });
+    return say(error);
   }
+}
+
+/** Same input, same error, but for want of memory, which JavaScript calls a RangeError. */
+function say(error: unknown): never {
+  if (!(error instanceof Error) || error instanceof RangeError) throw error;
+  throw new UncomposableError(error.message, { cause: error });
 }

@@ -22,7 +22,8 @@ export interface SignRequest {
 export type ToSigner = { kind: 'sign'; requests: SignRequest[] } | { kind: 'forget' };
 
 export type Answer =
-  | { ticket: number; bytes: Uint8Array<ArrayBuffer> }
+  /** `isData`: the final dot included (see `takeSigned`). */
+  | { ticket: number; bytes: Uint8Array<ArrayBuffer>; isData: boolean }
   /** The message can not be composed or signed, here or anywhere. */
   | { ticket: number; error: string; isUncomposable: boolean };
 
@@ -51,11 +52,13 @@ function isAlone(bytes: Buffer): bytes is Buffer<ArrayBuffer> {
 async function answer(request: SignRequest): Promise<Answer> {
   const { ticket, content } = request;
   try {
-    const bytes = await writeSigned(content, signerOf(request));
+    const { message, data } = await writeSigned(content, signerOf(request));
+    const bytes = data ?? message;
     // A copy where the Buffer is a view of a larger one, which would cross whole and be missed here.
     return {
       ticket,
       bytes: isAlone(bytes) ? bytes : new Uint8Array(bytes),
+      isData: data !== null,
     };
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);

@@ -8,8 +8,8 @@
 import { Packer } from '../base/packing.ts';
 import { DkimSigner } from './dkim.ts';
 import type { DkimIdentity } from './dkim.ts';
-import { UncomposableError, writeSigned } from './signed-message.ts';
-import type { Content } from './signed-message.ts';
+import { UncomposableError, takeSigned, writeSigned } from './signed-message.ts';
+import type { Content, Signed } from './signed-message.ts';
 import type { FromSigner, SignRequest, ToSigner } from './signing-thread.ts';
 
 /** Messages at once that are reason enough for a thread. */
@@ -18,7 +18,7 @@ const LOAD = 6;
 const SIGNERS_MAX = 1_000;
 
 interface Waiting {
-  resolve(bytes: Buffer): void;
+  resolve(signed: Signed): void;
   reject(error: Error): void;
   /** By this thread, when the other one is gone. */
   retry(): void;
@@ -42,14 +42,14 @@ export class MessageSigner {
   }
 
   /** The whole message, DKIM-Signature first. */
-  async sign(content: Content): Promise<Buffer> {
+  async sign(content: Content): Promise<Signed> {
     inFlight += 1;
     try {
       if (inFlight >= LOAD) thread ??= new SigningThread();
       if (thread === null || !thread.isUsable || inFlight < 2) {
         return await writeSigned(content, this.#signer);
       }
-      const bySelf = (): Promise<Buffer> => writeSigned(content, this.#signer);
+      const bySelf = (): Promise<Signed> => writeSigned(content, this.#signer);
       return await thread.sign(this.#id, this.#identity, content, bySelf);
     } finally {
       inFlight -= 1;
@@ -82,8 +82,8 @@ class SigningThread {
     signerId: number,
     identity: DkimIdentity,
     content: Content,
-    bySelf: () => Promise<Buffer>,
-  ): Promise<Buffer> {
+    bySelf: () => Promise<Signed>,
+  ): Promise<Signed> {
     if (this.#sentSigners.size >= SIGNERS_MAX && !this.#sentSigners.has(signerId)) this.#forget();
     const isNew = !this.#sentSigners.has(signerId);
     this.#sentSigners.add(signerId);
@@ -126,7 +126,7 @@ class SigningThread {
       const waiting = this.#waiting.get(answer.ticket);
       this.#waiting.delete(answer.ticket);
       if ('error' in answer) waiting?.reject(errorOf(answer));
-      else waiting?.resolve(Buffer.from(answer.bytes.buffer));
+      else waiting?.resolve(takeSigned(Buffer.from(answer.bytes.buffer), answer.isData));
     }
     if (this.#waiting.size === 0) this.#worker.unref();
   }

@@ -19,6 +19,11 @@ export interface Envelope {
   to: string;
   /** CRLF-clean bytes, not dot-stuffed. */
   message: Buffer;
+  /**
+   * What DATA transfers of `message`, the final dot included: for messages known to be clean, ASCII and without a
+   * line that begins with a dot. Null: found out here.
+   */
+  data: Buffer | null;
   needsSmtpUtf8: boolean;
   /** Ask for delivery status notifications of success, failure and delay where offered (RFC 3461). */
   dsn: boolean;
@@ -53,21 +58,20 @@ export async function transact(
   extensions: Extensions,
   envelope: Envelope,
 ): Promise<SendResult> {
-  const facts = inspectMessage(envelope.message);
-  if (!facts.isClean) throw new Error('message has a CR or LF that is not part of a CRLF');
+  const { body, hasEightBit } = transferOf(envelope);
   if (UNSAFE_IN_COMMAND.test(envelope.from + envelope.to)) {
     throw new Error('address has a control character');
   }
   const isUtf8 = envelope.needsSmtpUtf8 || NON_ASCII.test(envelope.from + envelope.to);
   if (isUtf8 && !extensions.has('SMTPUTF8')) return { kind: 'unsupported', extension: 'SMTPUTF8' };
-  if (facts.hasEightBit && !extensions.has('8BITMIME')) {
+  if (hasEightBit && !extensions.has('8BITMIME')) {
     return { kind: 'unsupported', extension: '8BITMIME' };
   }
 
   const progress = { isHandedOver: false };
   try {
     const opening: [line: string, stage: Stage][] = [
-      [mailCommand(envelope, extensions, isUtf8, facts.hasEightBit), 'mail'],
+      [mailCommand(envelope, extensions, isUtf8, hasEightBit), 'mail'],
       [rcptCommand(envelope, extensions), 'rcpt'],
       ['DATA', 'data'],
     ];
@@ -75,13 +79,21 @@ export async function transact(
       ? await openPipelined(dialogue, opening)
       : await openStepwise(dialogue, opening);
     if (refusal !== null) return refusal;
-    return await sendBody(dialogue, bodyOf(envelope.message, facts.dots), progress);
+    return await sendBody(dialogue, body(), progress);
   } catch (error) {
     dialogue.destroy();
     if (!(error instanceof DialogueEnd)) throw error;
     const { stage, message: cause, reply } = error;
     return { kind: 'broken', stage, cause, reply, mayBeDuplicate: progress.isHandedOver };
   }
+}
+
+/** What is to be transferred, made when it is needed. Throws on stray CR or LF. */
+function transferOf({ message, data }: Envelope): { body: () => Buffer; hasEightBit: boolean } {
+  if (data !== null) return { body: () => data, hasEightBit: false };
+  const { isClean, hasEightBit, dots } = inspectMessage(message);
+  if (!isClean) throw new Error('message has a CR or LF that is not part of a CRLF');
+  return { body: () => bodyOf(message, dots), hasEightBit };
 }
 
 async function openStepwise(

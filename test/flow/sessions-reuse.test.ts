@@ -39,6 +39,7 @@ async function start() {
       from: 'a@sender.example',
       to: 'b@example.com',
       message: Buffer.from('Subject: x\r\n\r\nx\r\n'),
+      data: null,
       needsSmtpUtf8: false,
       dsn: false,
     });

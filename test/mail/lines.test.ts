@@ -1,6 +1,6 @@
 /** Line ends come out as CRLF only, whatever went in. */
 import { expect, test } from 'bun:test';
-import { isSevenBit, longestLine, normalizeLines } from '../../src/mail/lines.ts';
+import { isReady, isSevenBit, longestLine, normalizeLines } from '../../src/mail/lines.ts';
 import { seeded } from './random.ts';
 
 test.each([
@@ -45,4 +45,23 @@ test('the longest line is counted without its line end', () => {
 test('seven bits or not', () => {
   expect(isSevenBit(Buffer.from('abc\u007f'))).toBe(true);
   expect(isSevenBit(Buffer.from('ü'))).toBe(false);
+});
+
+test.each([
+  ['', false],
+  ['a', false],
+  ['a\r\n', true],
+  ['a\r\n\r\nb\r\n', true],
+  ['a.\r\n .\r\n', true],
+  ['.a\r\n', false],
+  ['a\r\n.\r\n', false],
+  ['a\r\n.b\r\n', false],
+  ['a\nb\r\n', false],
+  ['a\rb\r\n', false],
+  ['a\r\r\n', false],
+  ['ü\r\n', false],
+  [`${'x'.repeat(998)}\r\ny\r\n`, true],
+  [`y\r\n${'x'.repeat(999)}\r\n`, false],
+])('%j can leave as it is: %p', (text, expected) => {
+  expect(isReady(text)).toBe(expected);
 });

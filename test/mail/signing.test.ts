@@ -1,12 +1,15 @@
 /** Signed messages alone and in a crowd: the same bytes whichever thread makes them. */
 import { expect, test } from 'bun:test';
 
+import { compose } from '../../src/mail/compose.ts';
 import type { ComposeInput } from '../../src/mail/compose.ts';
-import { generateDkimKey } from '../../src/mail/dkim.ts';
+import { DkimSigner, generateDkimKey } from '../../src/mail/dkim.ts';
 import { verifyOwn } from '../../src/mail/dkim-proof.ts';
-import { UncomposableError } from '../../src/mail/signed-message.ts';
-import type { Content } from '../../src/mail/signed-message.ts';
+import { UncomposableError, writeSigned } from '../../src/mail/signed-message.ts';
+import type { Content, Signed } from '../../src/mail/signed-message.ts';
 import { MessageSigner } from '../../src/mail/signing.ts';
+import { dotStuff, inspectMessage } from '../../src/wire/smtp-body.ts';
+import { randomInput, seeded } from './random.ts';
 
 const key = await generateDkimKey();
 const identity = {
@@ -35,8 +38,8 @@ function parts(place: number, change: Partial<ComposeInput> = {}): Content {
 }
 
 /** Signs in crowds until the thread must be up: the first ones of each process are made without it. */
-async function crowd(contents: Content[], signers: MessageSigner[]): Promise<Buffer[]> {
-  let signed: Buffer[] = [];
+async function crowd(contents: Content[], signers: MessageSigner[]): Promise<Signed[]> {
+  let signed: Signed[] = [];
   for (let round = 0; round < 4; round += 1) {
     signed = await Promise.all(
       contents.map((content, place) => {
@@ -73,13 +76,16 @@ test('a crowd gets the bytes that each would get alone, and they verify', async 
   const signed = await crowd(contents, signers);
   const alone = new MessageSigner(identity);
   const published = (): Promise<string[]> => Promise.resolve([`v=DKIM1; p=${key.publicKeyBase64}`]);
-  for (const [place, bytes] of signed.entries()) {
-    expect(bytes.toString('latin1').startsWith('DKIM-Signature: ')).toBe(true);
+  for (const [place, { message, data }] of signed.entries()) {
+    expect(message.toString('latin1').startsWith('DKIM-Signature: ')).toBe(true);
+    // As DATA transfers it, unless others wrote or built it.
+    const isOurs = place % 10 !== 5 && place % 10 !== 9;
+    expect(data?.toString()).toBe(isOurs ? `${message.toString()}.\r\n` : undefined);
     const content = contents[place];
     if (content === undefined || place % 2 === 1) continue;
-    expect(bytes.equals(await alone.sign(content))).toBe(true);
+    expect(message.equals((await alone.sign(content)).message)).toBe(true);
   }
-  const odd = signed[9] ?? Buffer.alloc(0);
+  const odd = signed[9]?.message ?? Buffer.alloc(0);
   expect(odd.toString()).toContain('s=pr2;');
   expect(await verifyOwn(odd, published)).toEqual({ isProven: true, reason: 'pass' });
 });
@@ -96,4 +102,34 @@ test('what can not be composed is refused with its reason, and harms no other', 
   // Said by whichever thread it came to: it is no use to try again.
   expect(reason).toBeInstanceOf(UncomposableError);
   expect(String(reason)).toContain('From');
+});
+
+test('500 random messages are the same by text as by bytes, and their data what DATA transfers', async () => {
+  const signer = new DkimSigner(identity);
+  let ready = 0;
+  for (let seed = 30_000; seed < 30_500; seed += 1) {
+    const input = randomInput(seeded(seed), seed);
+    const { message, data } = await writeSigned({ kind: 'parts', input }, signer);
+    const bytes = await compose(input);
+    const expected = Buffer.concat([Buffer.from(await signer.sign(bytes)), bytes]);
+    expect([seed, message.equals(expected)]).toEqual([seed, true]);
+    if (data === null) continue;
+    ready += 1;
+    const { isClean, hasEightBit, dots } = inspectMessage(message);
+    expect([seed, isClean, hasEightBit]).toEqual([seed, true, false]);
+    expect([seed, data.equals(dotStuff(message, dots))]).toEqual([seed, true]);
+  }
+  expect(ready).toBeGreaterThan(100);
+}, 60_000);
+
+test('a line that begins with a dot, and an address beyond ASCII, have no data at hand', async () => {
+  const signer = new DkimSigner(identity);
+  for (const change of [
+    { text: 'a\n.b\n', html: null },
+    { text: 'a', to: ['grüße@example.com'] },
+  ]) {
+    const { message, data } = await writeSigned(parts(1, change), signer);
+    expect(data).toBeNull();
+    expect(message.toString()).toStartWith('DKIM-Signature: ');
+  }
 });

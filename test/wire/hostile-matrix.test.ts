@@ -257,6 +257,7 @@ async function deliver(port: number, message: Buffer, deadlines: Deadlines): Pro
     from: 'sender@client.test',
     to: 'someone@hostile.test',
     message,
+    data: null,
     needsSmtpUtf8: false,
     dsn: false,
   });

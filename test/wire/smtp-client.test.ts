@@ -51,6 +51,7 @@ function envelope(changes: Partial<Envelope> = {}): Envelope {
     from: 'from@client.test',
     to: 'to@scripted.test',
     message: MESSAGE,
+    data: null,
     needsSmtpUtf8: false,
     dsn: false,
     ...changes,
@@ -75,6 +76,16 @@ describe('a transaction', () => {
       'QUIT',
     ]);
     expect(server.bodies).toEqual(['Subject: test\r\n\r\nhello']);
+  });
+
+  test('data at hand are sent as they are, and the size said is the message\'s', async () => {
+    await start({ keywords: ['SIZE'] });
+    const session = await open();
+    const message = Buffer.from('Subject: test\r\n\r\nhello\r\n');
+    const data = Buffer.from('Subject: test\r\n\r\nHELLO\r\n.\r\n');
+    expect((await session.send(envelope({ message, data }))).kind).toBe('accepted');
+    expect(server.bodies).toEqual(['Subject: test\r\n\r\nHELLO']);
+    expect(server.lines).toContain(`MAIL FROM:<from@client.test> SIZE=${message.length}`);
   });
 
   test('the null return path is <>', async () => {

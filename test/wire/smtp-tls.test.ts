@@ -87,6 +87,7 @@ async function deliver(port: number, tls: TlsMode): Promise<string> {
     from: '',
     to: 'x@a.test',
     message,
+    data: null,
     needsSmtpUtf8: false,
     dsn: false,
   });

@@ -70,6 +70,7 @@ for (const isLax of [false, true]) {
               from: 'a@client.test',
               to: 'b@mx.test',
               message,
+              data: null,
               needsSmtpUtf8: false,
               dsn: false,
             });
