@@ -110,7 +110,7 @@ async function startParts(
     (request, peer) =>
       health(request, peer) ??
       unsubscribe(request) ??
-      dashboard(request, clientAddress(peer, request.headers, trustedProxies(config))),
+      dashboard(request, () => clientAddress(peer, request.headers, trustedProxies(config))),
   );
   await http.start();
   started.push(async () => {

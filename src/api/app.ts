@@ -47,14 +47,17 @@ export function createApi(ctx: Context, doors: Doors): Api {
     rates,
   };
   const peers = new WeakMap<Request, Pick<Incoming, 'method' | 'path' | 'peer'>>();
-  const handle = (route: Route) => (context: { request: Request; params?: object }) =>
-    answer(parts, route, {
-      request: context.request,
-      method: peers.get(context.request)?.method ?? context.request.method,
-      path: peers.get(context.request)?.path ?? '',
-      peer: peers.get(context.request)?.peer ?? null,
+  const handle = (route: Route) => (context: { request: Request; params?: object }) => {
+    const { request } = context;
+    const known = peers.get(request);
+    return answer(parts, route, {
+      request,
+      method: known?.method ?? request.method,
+      path: known?.path ?? '',
+      peer: known?.peer ?? null,
       params: decoded(context.params),
     });
+  };
   const app = mount([...ROUTES, ...NOT_OFFERED_ROUTES, ...referenceRoutes(ROUTES)], handle);
   return {
     rates,

@@ -15,6 +15,8 @@ import { clientAddress, trustedProxies } from './client-address.ts';
 /** Answers requests for the watchers' paths; null for every other path. */
 export type Health = (request: Request, peer: string | null) => Promise<Response> | null;
 
+/** A first look, before an address is taken apart. */
+const WATCHED = /\/(?:metrics|health|ready)(?:\?|$)/;
 const FORWARDED = ['x-forwarded-for', 'x-real-ip', 'forwarded', 'via'];
 
 export function createHealth(ctx: Context, vitals: Vitals): Health {
@@ -29,6 +31,7 @@ export function createHealth(ctx: Context, vitals: Vitals): Health {
     return client !== null && readers.has(client);
   };
   return (request, peer) => {
+    if (!WATCHED.test(request.url)) return null;
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     switch (new URL(request.url).pathname) {
       case '/metrics':

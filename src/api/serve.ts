@@ -44,9 +44,10 @@ export function serveApi(api: Pick<Api, 'handle'>, options: ServeOptions): Bun.S
     async fetch(request, server) {
       const peer = server.requestIP(request)?.address ?? null;
       const addressed = withAddress(request);
-      const answer = await (options.before?.(addressed, peer) ?? api.handle(addressed, peer));
+      const other = options.before?.(addressed, peer) ?? null;
+      const answer = other === null ? await api.handle(addressed, peer) : named(await other);
       if (options.isLeaving?.() === true) answer.headers.set('Connection', 'close');
-      return named(answer);
+      return answer;
     },
     error() {
       // Nothing of ours throws past `handle`; this keeps Bun's own page away if it ever happens.
@@ -60,14 +61,24 @@ export function serveApi(api: Pick<Api, 'handle'>, options: ServeOptions): Bun.S
   });
 }
 
+/** With its closing slash; the last one that could be parsed. */
+let goodOrigin = 'http://localhost/';
+
 /** The request with an address that can be parsed: without a good Host, Bun's own is a bare path. */
 function withAddress(request: Request): Request {
-  if (URL.canParse(request.url)) return request;
+  // Behind a good origin any path will do, and most requests have the same.
+  const { url } = request;
+  const origin = url.slice(0, url.indexOf('/', url.indexOf('//') + 2) + 1);
+  if (origin === goodOrigin) return request;
+  if (URL.canParse(url)) {
+    if (URL.canParse(origin)) goodOrigin = origin;
+    return request;
+  }
   const path = request.url.replace(/^https?:\/\/[^/?]*/, '');
   return new Request(`${NO_HOST}${path.startsWith('/') ? path : `/${path}`}`, request);
 }
 
-/** The API names its answers itself; those of the pages and the watchers' paths get their id here. */
+/** The API names its answers itself; those of the pages and the watchers' paths get their id here unless they have one. */
 function named(response: Response): Response {
   if (!response.headers.has('X-Request-Id')) {
     response.headers.set('X-Request-Id', newId(systemClock.now()));

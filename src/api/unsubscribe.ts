@@ -8,6 +8,7 @@
 import type { Context } from '../flow/context.ts';
 import { acceptUnsubscribe, findUnsubscribe } from '../flow/unsubscribe.ts';
 
+const ROOT = '/unsubscribe/';
 const PATH = /^\/unsubscribe\/([^/]{1,100})$/;
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
@@ -21,6 +22,7 @@ const HEADERS = {
 /** Answers requests for these links; null for every other path. */
 export function createUnsubscribe(ctx: Context): (request: Request) => Promise<Response> | null {
   return (request) => {
+    if (!request.url.includes(ROOT)) return null;
     const token = PATH.exec(new URL(request.url).pathname)?.[1];
     return token === undefined ? null : answer(ctx, request, token);
   };

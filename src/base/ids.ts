@@ -8,10 +8,13 @@ import { randomBytes } from 'node:crypto';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** Hexadecimal digits of what is random in an id. */
+const DIGITS = 16;
+
 let lastMs = 0;
 let counter = 0;
-/** Random bytes are drawn in blocks: one system call for 512 ids instead of one each. */
-let pool = randomBytes(4096);
+/** Random octets are drawn in blocks, and written as text, for 512 ids at once. */
+let pool = drawPool();
 /** The time's part of the ids of one millisecond. */
 let writtenMs = -1;
 let written = '';
@@ -29,21 +32,29 @@ export function newId(nowMs: number): string {
       counter = 0;
     }
   }
-  if (poolAt + 8 > pool.length) {
-    pool = randomBytes(4096);
+  if (poolAt === pool.length) {
+    pool = drawPool();
     poolAt = 0;
   }
   const at = poolAt;
-  poolAt += 8;
+  poolAt += DIGITS;
   if (lastMs !== writtenMs) {
     const time = lastMs.toString(16).padStart(12, '0');
     written = `${time.slice(0, 8)}-${time.slice(8)}-`;
     writtenMs = lastMs;
   }
   const sequence = (0x7000 | counter).toString(16);
-  // RFC 9562 section 4.1: the two top bits of octet 8 are 10.
-  pool[at] = ((pool[at] ?? 0) & 0x3f) | 0x80;
-  return `${written}${sequence}-${pool.toString('hex', at, at + 2)}-${pool.toString('hex', at + 2, at + 8)}`;
+  return `${written}${sequence}-${pool.slice(at, at + 4)}-${pool.slice(at + 4, at + DIGITS)}`;
+}
+
+/** Octets 8 to 15 of many ids, in hexadecimal. */
+function drawPool(): string {
+  const octets = randomBytes(4096);
+  for (let at = 0; at < octets.length; at += DIGITS / 2) {
+    // RFC 9562 section 4.1: the two top bits of octet 8 are 10.
+    octets[at] = ((octets[at] ?? 0) & 0x3f) | 0x80;
+  }
+  return octets.toString('hex');
 }
 
 /** Whether `text` is a UUID in the spelling this service prints. */

@@ -16,7 +16,7 @@ import style from './style.css' with { type: 'text' };
 import type { Answer, Doors, PageAnswer, Visit } from './visit.ts';
 
 /** Answers requests at and below `/dashboard`; null for every other path. `client`: the address it comes from. */
-export type Dashboard = (request: Request, client: string | null) => Promise<Response> | null;
+export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
 
 /** Longest form that is read, in bytes. */
 const MAX_FORM_BYTES = 65_536;
@@ -40,11 +40,12 @@ const STYLE_TAG = `"${createHash('sha256').update(style).digest('base64url').sli
 
 export function createDashboard(ctx: Context, doors: Doors): Dashboard {
   const sessions = new Sessions(ctx);
-  return (request, peer) => {
+  return (request, client) => {
+    if (!request.url.includes(ROOT)) return null;
     const url = new URL(request.url);
     if (url.pathname !== ROOT && !url.pathname.startsWith(`${ROOT}/`)) return null;
     const door = new Door(ctx, doors, sessions);
-    return door.answer(request, url, peer ?? '').catch((error: unknown) => {
+    return door.answer(request, url, client() ?? '').catch((error: unknown) => {
       ctx.log.error('dashboard_fault', {
         error,
         path: url.pathname,

@@ -41,9 +41,9 @@ const identities = knownPerStore<Identity>();
  */
 export async function authenticate(ctx: KeyContext, token: string): Promise<Identity | null> {
   if (!KEY_TEXT.test(token)) return null;
-  const hash = hashOf(token);
-  const identity = await identities(ctx).find(hash.toString('base64'), async () => {
-    const found = await ctx.store.keyByHash(hash);
+  const hash = Bun.SHA256.hash(token, 'base64');
+  const identity = await identities(ctx).find(hash, async () => {
+    const found = await ctx.store.keyByHash(Buffer.from(hash, 'base64'));
     if (found === null || found.key.revokedAt !== null) return null;
     return { ...found, plan: planOf(ctx.config, found.account) };
   });

@@ -38,5 +38,6 @@ export function decodeReturnPath(local: string, mac: Mac): string | null {
 }
 
 function tagOf(hex: string, mac: Mac): Buffer {
-  return Buffer.from(mac(hex)).subarray(0, TAG_BYTES);
+  const { buffer, byteOffset } = mac(hex);
+  return Buffer.from(buffer, byteOffset, TAG_BYTES);
 }

@@ -108,34 +108,54 @@ export class Dialogue {
   }
 
   /** Sends one line (without line end) and gives its reply. Rejects with DialogueEnd. */
-  async command(line: string, stage: Stage): Promise<ReplyLines> {
-    const [reply] = await Promise.all(this.commands([[line, stage]]));
-    return reply as ReplyLines;
+  command(line: string, stage: Stage): Promise<ReplyLines> {
+    this.#stage = stage;
+    this.#checkTurn();
+    const reply = this.reply(stage);
+    if (this.#ended === null) this.#socket.write(`${line}\r\n`);
+    return reply;
   }
 
   /**
-   * Sends lines in one write (RFC 2920) and gives their replies, in order. All of them settle, so
-   * handle each; the deadline of each starts when the one before has been answered.
+   * Sends lines in one write (RFC 2920) and gives their replies, in order: all of them, those up to a 421, or those
+   * before the end, which is then given too. The deadline of each starts when the one before has been answered.
    */
-  commands(lines: readonly (readonly [line: string, stage: Stage])[]): Promise<ReplyLines>[] {
-    this.#stage = lines[0]?.[1] ?? this.#stage;
-    this.#checkTurn();
-    const replies = lines.map(([, stage]) => this.reply(stage));
-    if (this.#ended === null) this.#socket.write(lines.map(([line]) => `${line}\r\n`).join(''));
-    return replies;
+  commands(
+    lines: readonly (readonly [line: string, stage: Stage])[],
+  ): Promise<{ replies: ReplyLines[]; end: DialogueEnd | null }> {
+    return new Promise((resolve) => {
+      const replies: ReplyLines[] = [];
+      // The first call decides; one promise for all costs much less than one for each.
+      const take = (reply: ReplyLines): void => {
+        replies.push(reply);
+        if (replies.length === lines.length || reply.code === 421) resolve({ replies, end: null });
+      };
+      const stop = (end: DialogueEnd): void => resolve({ replies, end });
+      this.#stage = lines[0]?.[1] ?? this.#stage;
+      this.#checkTurn();
+      let text = '';
+      for (const [line, stage] of lines) {
+        text += `${line}\r\n`;
+        this.#expect({ stage, resolve: take, reject: stop });
+      }
+      if (this.#ended === null) this.#socket.write(text);
+    });
   }
 
   /** The next reply: for the banner, which no command asks for. */
   reply(stage: Stage): Promise<ReplyLines> {
-    return new Promise((resolve, reject) => {
-      if (this.#ended !== null) return reject(this.#endAt(stage, this.#ended));
-      this.#waiters.push({ stage, resolve, reject });
-      if (this.#waiters.length > 1) return;
-      // The banner may have come with the connection, before anyone asked.
-      const early = stage === 'banner' ? this.#strays.shift() : undefined;
-      if (early === undefined) this.#wait(stage);
-      else this.#take(early);
-    });
+    return new Promise((resolve, reject) => this.#expect({ stage, resolve, reject }));
+  }
+
+  #expect(waiter: Waiter): void {
+    const { stage } = waiter;
+    if (this.#ended !== null) return waiter.reject(this.#endAt(stage, this.#ended));
+    this.#waiters.push(waiter);
+    if (this.#waiters.length > 1) return;
+    // The banner may have come with the connection, before anyone asked.
+    const early = stage === 'banner' ? this.#strays.shift() : undefined;
+    if (early === undefined) this.#wait(stage);
+    else this.#take(early);
   }
 
   /**

@@ -122,6 +122,9 @@ function replyCode(bytes: Buffer, end: number): number {
 
 function makeReply(code: number, lines: string[]): ReplyLines {
   let enhanced: string | null = null;
+  const [only = ''] = lines;
+  // Most replies are one line, and half of those have no code in front.
+  if (lines.length === 1 && only[1] !== '.') return { code, enhanced, text: only, lines };
   const texts = lines.map((line) => {
     const match = ENHANCED.exec(line);
     // RFC 2034 section 4: the class digit and the reply's first digit say the same.

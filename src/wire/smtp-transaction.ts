@@ -114,28 +114,23 @@ async function openPipelined(
   dialogue: Dialogue,
   opening: readonly [line: string, stage: Stage][],
 ): Promise<SendResult | null> {
-  const replies = dialogue.commands(opening);
-  // Each is awaited below, or not at all when the dialogue ends: no rejection may float.
-  for (const reply of replies) reply.catch(() => {});
+  const { replies, end } = await dialogue.commands(opening);
   let refusal: (SendResult & { kind: 'refused' }) | null = null;
-  try {
-    for (const [i, [, stage]] of opening.entries()) {
-      const reply = (await replies[i]) as ReplyLines;
-      if (refusal === null) {
-        refusal = judge(stage, reply);
-        if (refusal?.reply.code === 421) break;
-      } else if (stage === 'data' && reply.code < 400) {
-        // It took DATA without a recipient: nothing but hanging up is sure to send it no message.
-        dialogue.destroy();
-        return refusal;
-      }
+  for (const [i, reply] of replies.entries()) {
+    const stage = opening[i]?.[1] ?? 'data';
+    if (refusal === null) {
+      refusal = judge(stage, reply);
+    } else if (stage === 'data' && reply.code < 400) {
+      // It took DATA without a recipient: nothing but hanging up is sure to send it no message.
+      dialogue.destroy();
+      return refusal;
     }
-  } catch (error) {
-    // What was refused stays refused, whatever became of the connection then.
-    if (refusal === null || !(error instanceof DialogueEnd)) throw error;
-    return refusal;
   }
-  if (refusal !== null) await reset(dialogue, refusal.reply, refusal.stage !== 'mail');
+  // What was refused stays refused, whatever became of the connection then.
+  if (end !== null && refusal === null) throw end;
+  // Not all were answered: the server is closing, and what it says next is not for us to wait for.
+  if (replies.length < opening.length) dialogue.destroy();
+  else if (refusal !== null) await reset(dialogue, refusal.reply, refusal.stage !== 'mail');
   return refusal;
 }
 

@@ -78,7 +78,7 @@ describe('a transaction', () => {
     expect(server.bodies).toEqual(['Subject: test\r\n\r\nhello']);
   });
 
-  test('data at hand are sent as they are, and the size said is the message\'s', async () => {
+  test("data at hand are sent as they are, and the size said is the message's", async () => {
     await start({ keywords: ['SIZE'] });
     const session = await open();
     const message = Buffer.from('Subject: test\r\n\r\nhello\r\n');
