@@ -55,7 +55,7 @@ const DELAY_MS = 60_000;
 
 /** Plays `simulation` for one recipient: its last status and its events, oldest first. */
 export function simulate(
-  ctx: Pick<Context, 'clock'>,
+  ctx: Pick<Context, 'clock' | 'store'>,
   message: EventInput['message'],
   recipient: NonNullable<EventInput['recipient']>,
   simulation: SimulatedDelivery,

@@ -15,7 +15,7 @@ import { newSuppression } from './suppressions.ts';
 
 /** What a report about one recipient amounts to; null when it changes nothing. */
 export function settleBounce(
-  ctx: Pick<Context, 'clock'>,
+  ctx: Pick<Context, 'clock' | 'store'>,
   message: Message,
   recipient: Recipient,
   report: DsnReport,
@@ -37,7 +37,7 @@ const MAY_BOUNCE: ReadonlySet<MessageStatus> = new Set([
 ]);
 
 function bounced(
-  ctx: Pick<Context, 'clock'>,
+  ctx: Pick<Context, 'clock' | 'store'>,
   message: Message,
   recipient: Recipient,
   said: DsnRecipient,
@@ -65,7 +65,7 @@ function bounced(
 }
 
 function delivered(
-  ctx: Pick<Context, 'clock'>,
+  ctx: Pick<Context, 'clock' | 'store'>,
   message: Message,
   recipient: Recipient,
   said: DsnRecipient,
@@ -104,7 +104,7 @@ function factsOf(said: DsnRecipient): Record<string, unknown> {
 }
 
 function eventOf(
-  ctx: Pick<Context, 'clock'>,
+  ctx: Pick<Context, 'clock' | 'store'>,
   message: Message,
   recipient: Recipient,
   type: 'email.bounced' | 'email.delivered',
@@ -115,7 +115,10 @@ function eventOf(
 }
 
 /** The recipient as it stands, to be written with what a report changes; nothing more will be tried. */
-export function unchanged(ctx: Pick<Context, 'clock'>, recipient: Recipient): FinishAttempt {
+export function unchanged(
+  ctx: Pick<Context, 'clock' | 'store'>,
+  recipient: Recipient,
+): FinishAttempt {
   return {
     recipientId: recipient.id,
     messageId: recipient.messageId,

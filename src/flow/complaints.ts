@@ -35,7 +35,7 @@ export async function complainant(
 
 /** What a complaint changes; null when it was made before. */
 export function settleComplaint(
-  ctx: Pick<Context, 'clock'>,
+  ctx: Pick<Context, 'clock' | 'store'>,
   message: Message,
   recipient: Recipient,
   report: ArfReport,

@@ -3,12 +3,13 @@
  *
  * Promises that an event has one id for ever (it is the `webhook-id`), and that the body of its calls
  * is fixed here, once, so that every retry is equal byte for byte. Events without a webhook
- * (`email.queued`, `email.suppressed`) get no body. Never fails.
+ * (`email.queued`, `email.suppressed`), or of an account without endpoints, get no body. Never fails.
  */
+import type { Clock } from '../base/clock.ts';
 import { newId } from '../base/ids.ts';
 import type { EventType } from '../base/status.ts';
 import type { Message, NewEvent, Recipient } from '../store/rows.ts';
-import type { Context } from './context.ts';
+import type { Store } from '../store/store.ts';
 
 /** Why a recipient's server refused (decisions, Status and last_event). */
 export interface Bounce {
@@ -51,8 +52,16 @@ export interface EventInput {
 /** Events that are recorded but have no webhook (interface, Events). */
 const WITHOUT_WEBHOOK: ReadonlySet<EventType> = new Set(['email.queued', 'email.suppressed']);
 
-/** A new event of `input.message`, ready for the store. Draws the id from `ctx.clock`. */
-export function newEvent(ctx: Pick<Context, 'clock'>, input: EventInput): NewEvent {
+interface EventContext {
+  clock: Clock;
+  store: Pick<Store, 'mayHaveEndpoints'>;
+}
+
+/**
+ * A new event of `input.message`, ready for the store. Draws the id from `ctx.clock`. The body is written only where
+ * there may be an endpoint for it.
+ */
+export function newEvent(ctx: EventContext, input: EventInput): NewEvent {
   const { message, recipient, type, occurredAt, payload } = input;
   const facts = recipient === null ? payload : { recipient: recipient.address, ...payload };
   return {
@@ -63,7 +72,10 @@ export function newEvent(ctx: Pick<Context, 'clock'>, input: EventInput): NewEve
     type,
     occurredAt,
     payload: facts === null ? null : JSON.stringify(facts),
-    webhookBody: WITHOUT_WEBHOOK.has(type) ? null : webhookBody(input),
+    webhookBody:
+      WITHOUT_WEBHOOK.has(type) || !ctx.store.mayHaveEndpoints(message.accountId)
+        ? null
+        : webhookBody(input),
   };
 }
 

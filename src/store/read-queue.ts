@@ -37,6 +37,16 @@ type QueueReads = Pick<
 const AFTER_ALL_IDS = '~';
 
 /** The verbs over a reading connection; statements are prepared once, here. */
+/** Accounts that have an endpoint. */
+export function accountsWithEndpoints(db: Database): string[] {
+  return db
+    .query<{ id: string }, []>(
+      'SELECT DISTINCT account_id AS id FROM endpoints WHERE deleted_at IS NULL',
+    )
+    .all()
+    .map(({ id }) => id);
+}
+
 export function queueReads(db: Database): QueueReads {
   const due = db.prepare<RecipientRef, [number, string, number, number, number]>(
     'SELECT id, message_id AS messageId, domain, next_attempt_at AS dueAt FROM recipients' +

@@ -19,7 +19,7 @@ import { retryCounter } from './read-retry.ts';
 import { emailLists } from './read-emails.ts';
 import { logReads } from './read-logs.ts';
 import { messageReads } from './read-messages.ts';
-import { queueReads } from './read-queue.ts';
+import { accountsWithEndpoints, queueReads } from './read-queue.ts';
 import { suppressionReads } from './read-suppressions.ts';
 import type { Store } from './store.ts';
 import { WRITE_NAMES } from './verbs.ts';
@@ -66,6 +66,7 @@ export async function openStore({
   const reads: Reads = { ...accountReads(mail), ...messageReads(mail), ...queueReads(mail) };
   const countRetried = retryCounter(mail);
   const writes = writing(writer);
+  const withEndpoints = new Set(accountsWithEndpoints(mail));
 
   return {
     ...promised(reads),
@@ -88,6 +89,12 @@ export async function openStore({
       if (result.suppress !== null) background.noteRows();
       return finished;
     },
+    createEndpoint(endpoint, maxEndpoints) {
+      // Before it is written: what happens from now on may come to the writer behind it.
+      withEndpoints.add(endpoint.accountId);
+      return writes.createEndpoint(endpoint, maxEndpoints);
+    },
+    mayHaveEndpoints: (accountId) => withEndpoints.has(accountId),
     backUpTo: (file) => background.backUp(dataDir, file),
     begin: (attempts) => writer.write('begin', attempts, clock.now()),
     beginCalls: (calls) => writer.write('beginCalls', calls, clock.now()),

@@ -259,6 +259,11 @@ export interface Store {
 
   // endpoints and calls
   createEndpoint(endpoint: Endpoint, maxEndpoints: number): Promise<'created' | 'too_many'>;
+  /**
+   * False for an account that has had no endpoint since the store was opened, nor asked for one: then nobody can want
+   * a call for what happens now.
+   */
+  mayHaveEndpoints(accountId: string): boolean;
   /** Enabling ends, as missed, the open calls made before `missedBefore`; a replay can open them again. */
   updateEndpoint(
     accountId: string,

@@ -54,6 +54,7 @@ type Composed =
   | 'logs'
   | 'log'
   | 'backUpTo'
+  | 'mayHaveEndpoints'
   | 'purgeBodies'
   | 'purgeHistory'
   | 'purgeExpired'

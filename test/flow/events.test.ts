@@ -9,6 +9,8 @@ import { type EventInput, newEvent } from '../../src/flow/events.ts';
 import { TestClock } from '../rig/clock.ts';
 
 const clock = new TestClock(Date.UTC(2026, 10, 21, 3, 0, 0));
+let hasEndpoints = true;
+const ctx = { clock, store: { mayHaveEndpoints: () => hasEndpoints } };
 const input: EventInput = {
   message: {
     id: '01890000-0000-7000-8000-00000000000a',
@@ -31,12 +33,12 @@ const input: EventInput = {
 };
 
 function bodyOf(change: Partial<EventInput>): Record<string, unknown> {
-  return JSON.parse(newEvent({ clock }, { ...input, ...change }).webhookBody ?? 'null');
+  return JSON.parse(newEvent(ctx, { ...input, ...change }).webhookBody ?? 'null');
 }
 
 describe('events', () => {
   test('the body has the fields of the interface and of the decisions, tags as an object', () => {
-    const event = newEvent({ clock }, input);
+    const event = newEvent(ctx, input);
     expect(isId(event.id)).toBe(true);
     expect(event.webhookBody).toBe(
       '{"type":"email.delivered","created_at":"2026-11-21T02:59:30.005Z","data":{' +
@@ -65,11 +67,18 @@ describe('events', () => {
   });
 
   test.each(['email.queued', 'email.suppressed'] as const)('%s has no webhook', (type) => {
-    expect(newEvent({ clock }, { ...input, type }).webhookBody).toBeNull();
+    expect(newEvent(ctx, { ...input, type }).webhookBody).toBeNull();
+  });
+
+  test('an account without endpoints has no webhook', () => {
+    hasEndpoints = false;
+    expect(newEvent(ctx, input).webhookBody).toBeNull();
+    hasEndpoints = true;
+    expect(newEvent(ctx, input).webhookBody).not.toBeNull();
   });
 
   test('an event of the whole message names no recipient and may have no payload', () => {
-    const event = newEvent({ clock }, { ...input, recipient: null, payload: null });
+    const event = newEvent(ctx, { ...input, recipient: null, payload: null });
     expect([event.recipientId, event.payload]).toEqual([null, null]);
     expect(bodyOf({ recipient: null })).toMatchObject({ data: { recipient: null } });
   });

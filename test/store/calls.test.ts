@@ -11,6 +11,8 @@ import {
   newEndpoint,
   newEvent,
   newMessage,
+  openIn,
+  withDir,
   withStore,
 } from './samples.ts';
 
@@ -186,6 +188,21 @@ describe('endpoints', () => {
         sealedPreviousSecret: new Uint8Array(Buffer.from('sealed')),
         previousUntil: 99,
       });
+    }));
+
+  test('an account may have endpoints from the moment it asks for one, also after a restart', () =>
+    withDir(async (dir) => {
+      const [account, other] = [newAccount('default'), newAccount('other')];
+      const before = await openIn(dir);
+      for (const one of [account, other]) await before.createAccount(one);
+      expect(before.mayHaveEndpoints(account.id)).toBe(false);
+      const created = before.createEndpoint(newEndpoint(account.id), 10);
+      expect(before.mayHaveEndpoints(account.id)).toBe(true);
+      await created;
+      await before.close();
+      const after = await openIn(dir);
+      expect([account, other].map(({ id }) => after.mayHaveEndpoints(id))).toEqual([true, false]);
+      await after.close();
     }));
 
   test('attempts are paged newest first, a test call among them', () =>
