@@ -20,6 +20,8 @@ import type { Receipt } from './bench-receiver.ts';
 import { cpuSeconds, opensslRate, pssMb, threadSeconds } from './bench-usage.ts';
 
 const CONNECTIONS = 20;
+/** Messages before those that count: processes are there, keys read, hosts found, and what is compiled at run time is. */
+const WARMING = 4_000;
 /** CPU seconds per 1,000 messages below which a thread is not worth a word. */
 const THREAD_SHOWN = 0.005;
 const PATIENCE_MS = 300_000;
@@ -95,9 +97,8 @@ async function submitAll(contender: Contender, count: number): Promise<number[]>
 }
 
 async function measure(contender: Contender, receiver: Receiver, count: number): Promise<Result> {
-  // Warm: processes are there, keys read, hosts found.
-  await submitAll(contender, 400);
-  await receiver.until(receiver.receipt().count < 400 ? 400 : receiver.receipt().count);
+  await submitAll(contender, WARMING);
+  await receiver.until(receiver.receipt().count < WARMING ? WARMING : receiver.receipt().count);
   await Bun.sleep(1_000);
   const opensslBefore = await opensslRate();
   const { count: before, unsigned } = receiver.receipt();
