@@ -164,8 +164,11 @@ function show(results: Result[]): void {
 function medians(results: Result[]): Result {
   const first = results[0];
   if (first === undefined) throw new Error('no run');
-  const median = (pick: (r: Result) => number): number =>
-    results.map(pick).sort((a, b) => a - b)[Math.floor(results.length / 2)] ?? NaN;
+  const median = (pick: (r: Result) => number): number => {
+    const all = results.map(pick).sort((a, b) => a - b);
+    const at = (place: number): number => all[Math.floor(place)] ?? NaN;
+    return (at((all.length - 1) / 2) + at(all.length / 2)) / 2;
+  };
   return {
     contender: first.contender,
     acceptedPerSecond: median((r) => r.acceptedPerSecond),

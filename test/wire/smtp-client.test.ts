@@ -195,6 +195,19 @@ describe('a transaction', () => {
     expect((await session.send(envelope())).kind).toBe('accepted');
   });
 
+  test.each([
+    ['MAIL', { MAIL: '421 4.3.2 closing', RCPT: null, DATA: null }, 421],
+    ['RCPT', { RCPT: '421 4.3.2 closing', DATA: null }, 421],
+    ['RCPT, the sender refused', { MAIL: '550 5.1.8 no', RCPT: '421 4.3.2', DATA: null }, 550],
+  ])('421 to %s of a pipelined opening ends it, though nobody hangs up', async (_, said, code) => {
+    const replies: Record<string, string | null> = said;
+    await start({ keywords: ['PIPELINING'], reply: (line) => replies[line.slice(0, 4)] });
+    const session = await open();
+    expect(await session.send(envelope())).toMatchObject({ kind: 'refused', reply: { code } });
+    expect(session.isUsable).toBe(false);
+    expect(server.lines.at(-1)).toBe('DATA');
+  });
+
   test('421 between messages: the session is not usable, and nothing was lost', async () => {
     await start();
     const session = await open();
