@@ -36,8 +36,7 @@ type QueueReads = Pick<
 /** Sorts after every UUID. */
 const AFTER_ALL_IDS = '~';
 
-/** The verbs over a reading connection; statements are prepared once, here. */
-/** Accounts that have an endpoint. */
+/** Ids of the accounts that have an endpoint. */
 export function accountsWithEndpoints(db: Database): string[] {
   return db
     .query<{ id: string }, []>(
@@ -47,6 +46,7 @@ export function accountsWithEndpoints(db: Database): string[] {
     .map(({ id }) => id);
 }
 
+/** The verbs over a reading connection; statements are prepared once, here. */
 export function queueReads(db: Database): QueueReads {
   const due = db.prepare<RecipientRef, [number, string, number, number, number]>(
     'SELECT id, message_id AS messageId, domain, next_attempt_at AS dueAt FROM recipients' +
