@@ -50,22 +50,20 @@ export interface ComposeInput {
   mayUseUtf8?: boolean;
 }
 
-/**
- * The whole message where it `isReady`, which most are; null for the others, which `compose` writes. Throws as that
- * does. Text costs much less than bytes to look through.
- */
-export function composeText(input: ComposeInput): string | null {
-  if (input.attachments.length > 0) return null;
-  const text = writeHeader(input) + plainParts(input);
-  return isReady(text) ? text : null;
-}
-
 /** The whole message. Throws an Error that names the field when the input can not be written. */
 export async function compose(input: ComposeInput): Promise<Buffer> {
+  const message = await composeAny(input);
+  return typeof message === 'string' ? Buffer.from(message, 'latin1') : message;
+}
+
+/** The same: as text where it `isReady`, which most are and which costs much less to look through, else as bytes. */
+export async function composeAny(input: ComposeInput): Promise<string | Buffer> {
   const header = writeHeader(input);
+  const text = input.attachments.length === 0 ? header + plainParts(input) : null;
+  if (text !== null && isReady(text)) return text;
   const message = normalizeLines(
-    input.attachments.length === 0
-      ? Buffer.from(header + plainParts(input), 'utf8')
+    text !== null
+      ? Buffer.from(text, 'utf8')
       : Buffer.concat([Buffer.from(header, 'utf8'), await builtParts(input)]),
   );
   if (longestLine(message) > MAX_LINE_BYTES) {

@@ -12,7 +12,7 @@ export const MAX_LINE_BYTES = 998;
 const CR = 0x0d;
 const LF = 0x0a;
 const STRAY = /\r(?!\n)|(?<!\r)\n/;
-const STRAY_OR_DOT = /\r(?!\n)|(?<!\r)\n|\n\./;
+const STRAY_OR_DOT = new RegExp(`${STRAY.source}|\\n\\.`);
 
 /** `bytes` with every stray CR and LF as CRLF; the same bytes, uncopied, when they are clean already. */
 export function normalizeLines(bytes: Uint8Array): Buffer {

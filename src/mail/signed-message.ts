@@ -4,7 +4,7 @@
  * Promises signed bytes or a throw. The one place where both come together, for the main thread and for
  * the signing thread alike.
  */
-import { compose, composeText } from './compose.ts';
+import { composeAny } from './compose.ts';
 import type { ComposeInput } from './compose.ts';
 import type { DkimSigner } from './dkim.ts';
 
@@ -34,14 +34,14 @@ const FINAL_DOT = '.\r\n';
  * can not be signed.
  */
 export async function writeSigned(content: Content, signer: DkimSigner): Promise<Signed> {
-  const text = content.kind === 'parts' ? textOrSay(content.input) : null;
-  if (text !== null) return takeSigned(join(await signer.signText(text), text), true);
-  const bytes =
+  const message =
     content.kind === 'parts'
-      ? await compose(content.input).catch(say)
+      ? await composeAny(content.input).catch(say)
       : Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength);
-  const signature = await signer.sign(bytes);
-  return takeSigned(Buffer.concat([Buffer.from(signature, 'latin1'), bytes]), false);
+  const signature = await signer.sign(message);
+  return typeof message === 'string'
+    ? takeSigned(join(signature, message), true)
+    : takeSigned(Buffer.concat([Buffer.from(signature, 'latin1'), message]), false);
 }
 
 /** `bytes` end with the final dot when they are data. */
@@ -58,14 +58,6 @@ function join(signature: string, text: string): Buffer {
   data.write(text, signature.length, 'latin1');
   data.write(FINAL_DOT, signature.length + text.length, 'latin1');
   return data;
-}
-
-function textOrSay(input: ComposeInput): string | null {
-  try {
-    return composeText(input);
-  } catch (error) {
-    return say(error);
-  }
 }
 
 /** Same input, same error, but for want of memory, which JavaScript calls a RangeError. */
