@@ -2,12 +2,13 @@
 # Installs or upgrades Postrider on a systemd machine, from a release folder or a checkout.
 #
 #   sudo ./install.sh --hostname mail.example.com    first time
-#   sudo ./install.sh                                again: upgrade, with a backup before and a roll-back on failure
+#   sudo ./install.sh                                again: upgrades; backs up first, rolls back on failure
 #   ./install.sh --root DIR --hostname H             stages everything below DIR, without systemd and without a user
-#   sudo ./install.sh --uninstall                    removes program and unit, keeps config and data
+#   sudo ./install.sh --uninstall                    removes the program and its unit, keeps config and data
 #
-# Fetches nothing from anywhere. In a release folder it takes postrider-linux-x64, postrider-linux-x64-baseline or
-# postrider-linux-arm64, whichever fits this CPU, and checks it against SHA256SUMS; in a checkout dist/postrider.
+# What the service's user could replace is changed as that user, never as root. Downloads nothing. In a release folder
+# it takes postrider-linux-x64, postrider-linux-x64-baseline or postrider-linux-arm64, whichever this CPU runs, and
+# checks it against SHA256SUMS; in a checkout dist/postrider.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -23,12 +24,12 @@ fail() {
   [ $# -lt 2 ] || printf '            %s\n' "$2" >&2
   exit 1
 }
-usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --root) root=${2:?--root wants a folder}; shift 2 ;;
-    --hostname) hostname=${2:?--hostname wants a name}; shift 2 ;;
+    --root) root=${2:?--root needs a folder}; shift 2 ;;
+    --hostname) hostname=${2:?--hostname needs a name}; shift 2 ;;
     --uninstall) action=uninstall; shift ;;
     --help | -h) usage; exit 0 ;;
     *) usage >&2; exit 64 ;;
@@ -40,6 +41,8 @@ if [ -n "$root" ]; then
   root=$(CDPATH='' cd -- "$root" && pwd)
 fi
 is_staged() { [ -n "$root" ]; }
+# Whatever folder this was started in, the service's user may own it.
+cd /
 
 binary=$root/usr/local/bin/postrider
 previous=$root/usr/local/lib/postrider/previous
@@ -49,8 +52,8 @@ unit=$root/etc/systemd/system/postrider.service
 docs=$root/usr/local/share/doc/postrider
 
 if ! is_staged; then
-  [ "$(id -u)" = 0 ] || fail 'run me as root' 'sudo ./install.sh …, or stage into a folder with --root DIR'
-  [ -d /run/systemd/system ] || fail 'systemd does not run here' 'stage with --root DIR and start postrider serve by your own means'
+  [ "$(id -u)" = 0 ] || fail 'needs root' 'Run sudo ./install.sh …, or stage into a folder with --root DIR.'
+  [ -d /run/systemd/system ] || fail 'systemd does not run on this machine' 'Stage with --root DIR and start "postrider serve" with your own service manager.'
 fi
 
 if [ "$action" = uninstall ]; then
@@ -66,17 +69,17 @@ fi
 find_binary() {
   case $(uname -m) in
     x86_64 | amd64)
-      # Without AVX2 the plain build dies with an illegal instruction; the baseline build needs SSE4.2 only.
+      # Without AVX2 the standard build ends with an illegal instruction; the baseline build needs SSE4.2 only.
       if grep -q -w avx2 /proc/cpuinfo; then set -- postrider-linux-x64 postrider-linux-x64-baseline
       else set -- postrider-linux-x64-baseline; fi ;;
     aarch64 | arm64) set -- postrider-linux-arm64 ;;
-    *) fail "there is no build for $(uname -m)" 'x86-64 and arm64 are supported' ;;
+    *) fail "there is no build for $(uname -m)" 'x86-64 and arm64 are supported.' ;;
   esac
   for name in "$@"; do
     if [ -f "$here/$name" ]; then printf '%s' "$here/$name"; return; fi
   done
   if [ -f "$here/dist/postrider" ]; then printf '%s' "$here/dist/postrider"; return; fi
-  fail "none of $* lies beside me, nor dist/postrider" 'in a checkout run scripts/build first'
+  fail "found neither $* nor dist/postrider beside install.sh" 'In a checkout run scripts/build first.'
 }
 source=$(find_binary) || exit 1
 
@@ -84,25 +87,65 @@ if [ -f "$here/SHA256SUMS" ]; then
   wanted=$(awk -v name="$(basename "$source")" '$2 == name || $2 == "*" name { print $1 }' "$here/SHA256SUMS")
   [ -n "$wanted" ] || fail "SHA256SUMS has no line for $(basename "$source")"
   actual=$(sha256sum "$source" | cut -d ' ' -f 1)
-  [ "$wanted" = "$actual" ] || fail "the checksum of $(basename "$source") is wrong" 'copy the release folder again'
+  [ "$wanted" = "$actual" ] || fail "the checksum of $(basename "$source") is wrong" 'Copy the release folder again.'
 fi
 version_of() { "$1" version --json 2>/dev/null | sed -n 's/.*"version": *"\([^"]*\)".*/\1/p'; }
 new_version=$(version_of "$source")
-[ -n "$new_version" ] || fail "$source does not run on this machine" "try: $source version"
+[ -n "$new_version" ] || fail "$source does not run on this machine" "Try: $source version"
 
-# --- helpers around the running service -----------------------------------------------------------------------------
+# --- what the service's user can reach -------------------------------------------------------------------------------
 
+# As the service's user, without root's environment and in a session of its own: no process of that user can type into
+# the terminal that this runs in.
 as_service() {
-  if is_staged; then "$@"; else runuser -u "$user" -- "$@"; fi
+  if is_staged; then "$@"; else setsid --wait env -i PATH="$PATH" runuser -u "$user" -- "$@" </dev/null; fi
 }
+# Root writes below these: who may write to one of them or above it, or owns it, could put a link there.
+refuse_reachable() {
+  [ "$(id -u "$user")" != 0 ] || fail "the user $user is root" "Give $user a user id of its own."
+  set -- "$(dirname "$data")" "$(dirname "$binary")" "$previous" "$unit" "$docs/docs" "$(dirname "$config")"
+  for path in "$@"; do set -- "$@" "$(readlink -m -- "$path")"; done
+  # shellcheck disable=SC2016
+  found=$(as_service sh -c '
+    for path; do
+      while :; do
+        if [ -w "$path" ] || [ -O "$path" ]; then printf "%s\n" "$path"; exit; fi
+        [ "$path" != / ] || break
+        path=$(dirname -- "$path")
+      done
+    done' sh "$@") || fail "cannot run programs as the user $user"
+  [ -z "$found" ] || fail "the user $user can change $found" "Nothing was changed. Make it root's: chown root $found && chmod go-w $found"
+}
+refuse_foreign_data() {
+  [ ! -L "$data" ] || fail "$data is a link" 'Nothing was changed. Mount the other directory there instead.'
+  [ -e "$data" ] || return 0
+  [ -d "$data" ] || fail "$data is not a directory" 'Nothing was changed. Move it away.'
+  is_staged && return 0
+  case $(stat -c %u "$data") in
+    0 | "$(id -u "$user")") ;;
+    *) fail "$data belongs neither to root nor to $user" "Nothing was changed. Give it back: chown $user $data" ;;
+  esac
+}
+is_roots_data() { [ -d "$data" ] && [ "$(stat -c %u "$data")" = 0 ]; }
+# A directory that init has made as root. Nobody else can enter it until its last step, and -h follows no link; an entry
+# with a second name elsewhere keeps its owner.
+hand_over_data() {
+  is_roots_data || return 0
+  chmod 0700 "$data"
+  [ -z "$(find "$data" -xdev ! -user root -print -quit)" ] || fail "$data is root's and holds files of others" "Look at them, then: chown -R root $data"
+  find "$data" -xdev -depth \( -type d -o -links 1 \) -exec chown -h "$user:$user" {} +
+}
+
+# --- the running service --------------------------------------------------------------------------------------------
+
 staged_pid=''
 start() {
   if is_staged; then
     "$binary" serve --config "$config" >"$root/var/log/postrider.log" 2>&1 &
     staged_pid=$!
   else
-    # How it went is asked afterwards (is_healthy): a start that fails must lead to the roll-back, not end this script.
-    # Starts that failed before, and are counted, are not held against this one.
+    # is_healthy looks at the result: a start that fails must lead to the roll-back, not end this script. Earlier
+    # failed starts must not count against this one.
     systemctl reset-failed postrider.service 2>/dev/null || true
     systemctl start postrider.service || true
   fi
@@ -121,23 +164,36 @@ stop() {
 is_running() {
   if is_staged; then [ -n "$staged_pid" ] && kill -0 "$staged_pid" 2>/dev/null; else systemctl is-active --quiet postrider.service; fi
 }
-# Healthy: the service stands and answers on its control socket, which it opens when everything listens.
+main_pid() {
+  if is_staged; then printf '%s' "$staged_pid"; else systemctl show --property=MainPID --value postrider.service; fi
+}
+# The process that responds on the control socket; nothing when none does.
+server_pid() {
+  as_service timeout 10 "$1" version --server --json --config "$config" 2>/dev/null | sed -n 's/.*"pid": *\([0-9]*\).*/\1/p'
+}
+# Healthy: the process that was started here, and no other, responds on the control socket, which it opens once
+# everything listens.
 is_healthy() {
   tries=0
   while [ "$tries" -lt "$wait_seconds" ]; do
     is_running || return 1
-    if [ -S "$data/control.sock" ] && as_service "$binary" account list --config "$config" --json >/dev/null 2>&1; then return 0; fi
+    answered=$(server_pid "$binary")
+    if [ -n "$answered" ] && [ "$answered" = "$(main_pid)" ]; then return 0; fi
     tries=$((tries + 1))
     sleep 1
   done
   return 1
 }
-place_files() {
+install_files() {
   mkdir -p "$docs" "$(dirname "$unit")"
-  # First, and its failure told: errors after it do no harm where this is asked how it went.
+  # The unit comes first and its failure counts; a document that is missing does no harm.
   install -m 0644 "$here/packaging/postrider.service" "$unit" || return 1
   for file in README.md CHANGELOG.md LICENSE; do
     if [ -f "$here/$file" ]; then install -m 0644 "$here/$file" "$docs/$file"; fi
+  done
+  # The README links to these.
+  for file in "$here"/docs/*.md; do
+    if [ -f "$file" ]; then install -D -m 0644 "$file" "$docs/docs/$(basename "$file")"; fi
   done
   if [ -d "$here/packaging" ]; then
     for file in "$here"/packaging/*.json "$here"/packaging/*.yml; do
@@ -146,88 +202,97 @@ place_files() {
   fi
   is_staged || systemctl daemon-reload
 }
-place_binary() {
+install_binary() {
   mkdir -p "$(dirname "$binary")"
-  # A new file and a rename: a running program's file can not be written over.
+  # A new file and a rename: the file of a running program cannot be overwritten.
   install -m 0755 "$1" "$binary.new"
   mv -f "$binary.new" "$binary"
 }
 
-mkdir -p "$root/var/log"
+if is_staged; then
+  mkdir -p "$root/var/log"
+elif ! id -u "$user" >/dev/null 2>&1; then
+  useradd --system --user-group --home-dir "$data" --no-create-home --shell /usr/sbin/nologin "$user"
+fi
+is_staged || refuse_reachable
+refuse_foreign_data
 
 # --- upgrade --------------------------------------------------------------------------------------------------------
 
 if [ -x "$binary" ] && [ -f "$config" ]; then
   old_version=$(version_of "$binary")
   say "Upgrading Postrider ${old_version:-of unknown version} to $new_version."
-  "$source" check --config "$config" >/dev/null || fail 'the new version does not accept the config' 'mend it as said above; nothing was changed'
-  mkdir -p "$previous" "$data/backups"
-  is_staged || chown "$user:$user" "$data/backups"
-  chmod 0700 "$data/backups"
+  "$source" check --config "$config" >/dev/null || fail 'the new version does not accept the config' 'Fix the lines named above, then run install.sh again. Nothing was changed.'
+  if is_staged && [ -n "$(server_pid "$source")" ]; then
+    fail "a server runs on $data" 'Stop it, then run install.sh again. Nothing was changed.'
+  fi
+  mkdir -p "$previous"
+  # shellcheck disable=SC2016
+  as_service sh -c 'mkdir -p -m 0700 "$1" && chmod 0700 "$1"' sh "$data/backups" || fail "cannot make $data/backups" 'Nothing was changed.'
   backup=$data/backups/before-$new_version-$(date -u +%Y%m%dT%H%M%SZ).backup
-  say "Backup to $backup"
-  as_service "$binary" backup "$backup" --config "$config" >/dev/null || fail 'the backup failed' 'nothing was changed'
-  # What may lack room is written while the service still runs.
+  say "Writing a backup to $backup."
+  as_service "$binary" backup "$backup" --config "$config" >/dev/null || fail 'the backup failed' 'Nothing was changed.'
+  # What needs disk space is written while the service still runs.
   if ! cp -p "$binary" "$previous/postrider" || ! install -m 0755 "$source" "$binary.new"; then
     rm -f "$binary.new"
-    fail 'the new program can not be written' 'the service goes on as it was; see that the disk has room'
+    fail 'cannot write the new program' 'The service still runs the old version. Free space on the disk, then run install.sh again.'
   fi
   if [ -f "$unit" ]; then cp -p "$unit" "$previous/postrider.service"; fi
   may_run=no
   if ! is_staged; then
-    # One that failed, or is being started again and again, is to run; one that was stopped is not.
+    # A service that failed or restarts again and again is meant to run; one that was stopped is not.
     case $(systemctl is-active postrider.service || true) in
       inactive | unknown | '') ;;
       *) may_run=yes; stop ;;
     esac
   fi
   mv -f "$binary.new" "$binary"
-  # From here on whatever fails leads to the roll-back.
-  if place_files && start && is_healthy; then
+  # From here on every failure leads to the roll-back.
+  if install_files && start && is_healthy; then
     if [ "$may_run" = no ]; then
       stop
-      is_staged || say 'Stopped again, as it was before: systemctl start postrider'
+      is_staged || say 'Stopped the service again, as it was before. To start it: systemctl start postrider'
     fi
-    say "Postrider $new_version is in place. The old program is kept in $previous, the backup in $data/backups."
+    say "Postrider $new_version is installed. The old program is kept in $previous, the backup in $data/backups."
     exit 0
   fi
-  say "Postrider $new_version did not come up; rolling back." >&2
+  say "Postrider $new_version did not start; rolling back." >&2
   stop || true
-  place_binary "$previous/postrider"
+  install_binary "$previous/postrider"
   if [ -f "$previous/postrider.service" ]; then install -m 0644 "$previous/postrider.service" "$unit"; fi
   is_staged || systemctl daemon-reload
-  # Data too: the new version may have migrated it. What the new version accepted meanwhile is in the set-aside copy.
-  as_service "$binary" restore "$backup" --config "$config" >/dev/null || fail 'the roll-back of the data failed' "restore it by hand: postrider restore $backup"
+  # The data too: the new version may have migrated it. What it accepted meanwhile is in the copy that is set aside.
+  as_service "$binary" restore "$backup" --config "$config" >/dev/null || fail 'the roll-back of the data failed' "Restore it by hand: postrider restore $backup"
   start
-  is_healthy || fail 'the old version does not come up either' 'look at: journalctl -u postrider'
+  is_healthy || fail 'the old version does not start either' 'Look at: journalctl -u postrider'
   if [ "$may_run" = no ]; then stop; fi
-  fail "rolled back to ${old_version:-the old version}; data as before" 'look at: journalctl -u postrider'
+  fail "rolled back to ${old_version:-the old version}; the data is as before" 'Look at: journalctl -u postrider'
 fi
 
 # --- first installation ---------------------------------------------------------------------------------------------
 
-[ -n "$hostname" ] || fail 'which name does this machine have in mail?' './install.sh --hostname mail.example.com'
-if ! is_staged && ! id -u "$user" >/dev/null 2>&1; then
-  useradd --system --user-group --home-dir "$data" --no-create-home --shell /usr/sbin/nologin "$user"
-fi
+[ -n "$hostname" ] || fail 'Missing option --hostname.' 'Give the name that this machine has in mail: ./install.sh --hostname mail.example.com'
 mkdir -p "$(dirname "$config")"
-place_binary "$source"
-place_files
+install_binary "$source"
+install_files
 if [ -f "$config" ]; then
   say "Keeping $config and $data."
 else
+  if ! is_staged && [ -d "$data" ] && ! is_roots_data; then
+    # Root writes nothing into a directory of the service's user; an empty one is made anew.
+    rmdir "$data" 2>/dev/null || fail "$data holds data and $config is missing" 'Bring the config back, or move the directory away.'
+  fi
   # Prints the dashboard password and the first key, once.
   "$binary" init --hostname "$hostname" --config "$config" --data-dir "$data"
 fi
 if ! is_staged; then
-  chown root:"$user" "$(dirname "$config")" "$config"
+  chown -h root:"$user" "$(dirname "$config")" "$config"
   chmod 0750 "$(dirname "$config")"
-  chmod 0640 "$config"
-  chown -R "$user:$user" "$data"
-  chmod 0700 "$data"
+  [ -L "$config" ] || chmod 0640 "$config"
+  hand_over_data
   systemctl enable --quiet postrider.service
   start
-  is_healthy || fail 'Postrider does not come up' 'look at: journalctl -u postrider'
+  is_healthy || fail 'Postrider does not start' 'Look at: journalctl -u postrider'
 fi
 
 name=${hostname:-$(sed -n 's/^hostname *= *"\(.*\)".*/\1/p' "$config")}
@@ -235,5 +300,5 @@ say "
 Postrider $new_version is installed${root:+ below $root}. Next:
   1. DNS of this machine: an A record (and AAAA) for $name, reverse DNS of that address back to
      $name, and a TXT record at $name: \"v=spf1 ip4:<address> -all\"
-  2. postrider doctor                          looks whether all that, port 25 and the rest are right
+  2. postrider doctor                          checks these records, port 25 and the rest of the machine
   3. postrider domain add <your domain> --account default     shows the records to publish for your first domain"

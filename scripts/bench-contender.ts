@@ -4,8 +4,8 @@ export const DOMAINS = 20;
 export const SENDER_DOMAIN = 'sender.example';
 
 /** The receivers' domains; `bench<n>.test` has its host on 127.0.1.<n>. */
-export function recipientOf(place: number): string {
-  return `user${place}@bench${place % DOMAINS}.test`;
+export function recipientOf(index: number): string {
+  return `user${index}@bench${index % DOMAINS}.test`;
 }
 
 export interface Contender {
@@ -23,7 +23,7 @@ export interface Connection {
   close(): void;
 }
 
-const WORDS = 'The parcel left our house this morning and will be with you within two days. ';
+const WORDS = 'The parcel left our shop this morning and will be with you within two days. ';
 
 export const TEXT = `Good day,\r\n\r\n${WORDS.repeat(18)}\r\n\r\nYours, the shop`;
 export const HTML = `<html><body><h1>Good day</h1>${`<p class="line">${WORDS}</p>\n`.repeat(34)}</body></html>`;

@@ -2,7 +2,7 @@
  * Messages a second, CPU and memory, from submission to a counting receiver, beside Postfix with OpenDKIM.
  *
  * `scripts/bench deliver [--runs 3] [--messages 20000] [--only postrider|postfix] [--binary dist/postrider]`. 5 KB messages (html and
- * text), one recipient each over 20 domains, 20 connections, RSA-2048. Contenders take turns; OpenSSL's
+ * text), one recipient each over 20 domains, 20 connections, RSA-2048. Contenders run alternately; OpenSSL's
  * own rate is measured around each run, because only ratios within a run mean anything. Prints each run
  * and the medians; ends with 1 when a message is missing or unsigned. Needs dist/postrider.
  */
@@ -85,9 +85,9 @@ async function submitAll(contender: Contender, count: number): Promise<number[]>
   let next = 0;
   const worker = async (): Promise<void> => {
     const connection = await contender.connect();
-    for (let place = next++; place < count; place = next++) {
+    for (let index = next++; index < count; index = next++) {
       const begin = performance.now();
-      await connection.submit(recipientOf(place));
+      await connection.submit(recipientOf(index));
       waits.push(performance.now() - begin);
     }
     connection.close();
@@ -166,7 +166,7 @@ function medians(results: Result[]): Result {
   if (first === undefined) throw new Error('no run');
   const median = (pick: (r: Result) => number): number => {
     const all = results.map(pick).sort((a, b) => a - b);
-    const at = (place: number): number => all[Math.floor(place)] ?? NaN;
+    const at = (index: number): number => all[Math.floor(index)] ?? NaN;
     return (at((all.length - 1) / 2) + at(all.length / 2)) / 2;
   };
   return {
@@ -197,9 +197,9 @@ async function main(): Promise<void> {
   const count = Number(values.messages);
   const names = await startNames();
   const port = await freePort();
-  for (let place = 0; place < DOMAINS; place += 1) {
-    names.set(`bench${place}.test`, 'MX', [`10 mx.bench${place}.test`], 3600);
-    names.set(`mx.bench${place}.test`, 'A', [`127.0.1.${place}`], 3600);
+  for (let index = 0; index < DOMAINS; index += 1) {
+    names.set(`bench${index}.test`, 'MX', [`10 mx.bench${index}.test`], 3600);
+    names.set(`mx.bench${index}.test`, 'A', [`127.0.1.${index}`], 3600);
   }
   const all: Result[] = [];
   for (let run = 0; run < Number(values.runs); run += 1) {

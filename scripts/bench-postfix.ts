@@ -5,7 +5,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generateDkimKey } from '../src/mail/dkim.ts';
+import { generateDkimKey } from '../src/mail/dkim/dkim.ts';
 import { DOMAINS, HTML, SENDER_DOMAIN, TEXT } from './bench-contender.ts';
 import type { Connection, Contender } from './bench-contender.ts';
 
@@ -65,7 +65,7 @@ RequireSafeKeys No
   );
   const routes = Array.from(
     { length: DOMAINS },
-    (_, place) => `bench${place}.test smtp:[127.0.1.${place}]:${ports.receiver}\n`,
+    (_, index) => `bench${index}.test smtp:[127.0.1.${index}]:${ports.receiver}\n`,
   );
   writeFileSync(join(etc, 'transport'), routes.join(''));
   writeFileSync(

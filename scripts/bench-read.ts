@@ -2,18 +2,20 @@
  * How fast lists and searches answer with a million rows of each kind stored.
  *
  * Makes its own data (messages, suppressions, request logs, in a big account and a small one beside it)
- * in a temporary directory, asks every kind of page in random places, and prints p50 and p99. Random
+ * in a temporary directory, asks every kind of page at random positions, and prints p50 and p99. Random
  * choices come from a fixed seed. `bun scripts/bench-read.ts [rows]`; `benchRead` for other scripts.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../src/base/clock.ts';
-import { newId } from '../src/base/ids.ts';
+import { newId } from '../test/rig/ids.ts';
 import { createLog } from '../src/base/log.ts';
 import type { MessageStatus } from '../src/base/status.ts';
-import { openStore } from '../src/store/sqlite.ts';
-import type { EmailFilter, LogFilter, NewMessage, Store } from '../src/store/store.ts';
+import { openStore } from '../src/store/sqlite/store.ts';
+import type { NewMessage } from '../src/store/journey.ts';
+import type { EmailFilter } from '../src/store/messages.ts';
+import type { LogFilter } from '../src/store/request-logs.ts';
+import type { Store } from '../src/store/store.ts';
 import type { Account, LogRecord, Suppression } from '../src/store/rows.ts';
 
 export interface ReadTiming {
@@ -64,7 +66,7 @@ type Random = ReturnType<typeof randomFrom>;
 export async function benchRead(count: number): Promise<ReadTiming[]> {
   const dataDir = mkdtempSync(join(tmpdir(), 'postrider-bench-'));
   const log = createLog((line) => process.stderr.write(`${line}\n`), Date.now);
-  const store = await openStore({ dataDir, clock: systemClock, log });
+  const store = await openStore({ dataDir, now: Date.now(), log });
   try {
     const accounts = await fill(store, count);
     await indexed(store, accounts.big);
@@ -89,11 +91,11 @@ async function fill(store: Store, count: number): Promise<Accounts> {
   const accounts: Accounts = { big, small, messageIds: [], logIds: [], emails: [] };
   const pick = (at: number): Account => (at % SMALL_SHARE === 7 ? small : big);
   for (let at = 0; at < count; at += ROWS_PER_CALL) {
-    const places = Array.from({ length: ROWS_PER_CALL }, (_, offset) => at + offset);
+    const indexes = Array.from({ length: ROWS_PER_CALL }, (_, offset) => at + offset);
     const now = Date.now();
-    const messages = places.map((place) => message(random, pick(place).id, place));
-    const logs = places.map((place) => logRecord(random, pick(place).id));
-    const rows = places.map((place) => suppression(random, pick(place).id, place));
+    const messages = indexes.map((index) => message(random, pick(index).id, index));
+    const logs = indexes.map((index) => logRecord(random, pick(index).id));
+    const rows = indexes.map((index) => suppression(random, pick(index).id, index));
     const usage = null;
     await Promise.all([
       store.accept({ accountId: big.id, now, usage, idempotency: null, messages }),
@@ -124,7 +126,7 @@ async function account(store: Store, name: string): Promise<Account> {
 
 const word = (random: Random): string => WORDS[random(WORDS.length)] ?? '';
 
-function message(random: Random, accountId: string, place: number): NewMessage {
+function message(random: Random, accountId: string, index: number): NewMessage {
   const createdAt = Date.now();
   const id = newId(createdAt);
   const chance = random(1_000_000) / 1_000_000;
@@ -139,12 +141,13 @@ function message(random: Random, accountId: string, place: number): NewMessage {
       domainId: null,
       isSandbox: false,
       from: `${word(random)} <${word(random)}@shop${random(100)}.example.com>`,
-      to: [`user${place}.${word(random)}@mail${random(1000)}.example.net`],
+      to: [`user${index}.${word(random)}@mail${random(1000)}.example.net`],
       cc: [],
       bcc: [],
       replyTo: [],
-      subject: place === 4242 ? 'a zqx jewel' : subject,
+      subject: index === 4242 ? 'a zqx jewel' : subject,
       tags: [],
+      eventHeaders: [],
       messageId: `<${id}@mail.example.com>`,
       status,
       failureReason: null,
@@ -168,6 +171,7 @@ function logRecord(random: Random, accountId: string): LogRecord {
     keyId: null,
     keyName: 'bench',
     keyPermission: 'full_access',
+    isSandbox: false,
     method,
     path: method === 'GET' ? `/emails/${id}` : '/emails/batch',
     status,
@@ -181,12 +185,12 @@ function logRecord(random: Random, accountId: string): LogRecord {
   };
 }
 
-function suppression(random: Random, accountId: string, place: number): Suppression {
+function suppression(random: Random, accountId: string, index: number): Suppression {
   const createdAt = Date.now();
   return {
     id: newId(createdAt),
     accountId,
-    email: `reader${place}.${word(random)}@host${random(1000)}.example.org`,
+    email: `reader${index}.${word(random)}@host${random(1000)}.example.org`,
     reason: 'hard_bounce',
     source: null,
     note: null,

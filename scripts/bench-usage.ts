@@ -19,7 +19,7 @@ function statOf(pid: number): Stat | null {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name stands in brackets and may hold spaces.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    const number = (place: number): number => Number(fields[place - 3]);
+    const number = (field: number): number => Number(fields[field - 3]);
     return { pid, parent: number(4), ticks: number(14) + number(15) + number(16) + number(17) };
   } catch {
     return null;

@@ -22,7 +22,11 @@ const TARGETS: Record<string, { target: string; package: string }> = {
 };
 
 /** Files that are started as Workers. */
-const WORKERS = ['src/store/writer.ts', 'src/store/background.ts', 'src/mail/signing-thread.ts'];
+const WORKERS = [
+  'src/store/sqlite/writer.ts',
+  'src/store/sqlite/background.ts',
+  'src/mail/dkim/signing-thread.ts',
+];
 
 function commit(): string {
   if (Bun.which('git') === null) return 'unknown';

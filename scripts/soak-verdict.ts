@@ -1,7 +1,7 @@
 /**
  * What a soak's samples say: whether memory, descriptors and the lag of the main thread hold still.
  *
- * Pure arithmetic. Judges only what came after the warm-up, and says so where that is too little to judge.
+ * Pure arithmetic. Looks only at what came after the warm-up, and says so where that is too little to decide.
  */
 
 /** What one interval of a soak was like; medians of what was read in it. */
@@ -17,9 +17,9 @@ export interface Sample {
   cpuSeconds: number;
 }
 
-export interface Judgement {
+export interface Finding {
   what: string;
-  /** Null: not to be judged by this run. */
+  /** Null: this run is too short to decide. */
   isPassed: boolean | null;
   words: string;
 }
@@ -27,7 +27,7 @@ export interface Judgement {
 /** Resident memory may grow by so much over 100,000 messages. */
 const GROWTH_MIB_PER_100K = 1;
 /** Fewer messages than this say nothing of that: the allocator's own breathing is larger. */
-const MESSAGES_TO_JUDGE = 100_000;
+const MESSAGES_TO_DECIDE = 100_000;
 /** Sessions and calls under way come and go: so many more at the end than at the beginning are still none lost. */
 const DESCRIPTORS_MORE = 8;
 /** p99 of the lag; a bound of the histogram's own buckets. */
@@ -37,7 +37,7 @@ const LAG_SHARE = 0.99;
 const CPU_RISE = 0.25;
 
 /** `samples` after the warm-up, oldest first; the first is the one it ended with. */
-export function judge(samples: readonly Sample[]): Judgement[] {
+export function assess(samples: readonly Sample[]): Finding[] {
   const [first, last] = [samples[0], samples.at(-1)];
   if (first === undefined || last === undefined || samples.length < 6) {
     return [
@@ -52,27 +52,27 @@ export function judge(samples: readonly Sample[]): Judgement[] {
   ];
 }
 
-function memory(samples: readonly Sample[], messages: number): Judgement {
+function memory(samples: readonly Sample[], messages: number): Finding {
   const growth = slope(samples.map(({ sent, rssMib }) => [sent / 100_000, rssMib]));
   const words = `${growth.toFixed(2)} MiB more per 100,000 messages (over ${messages}; at most ${GROWTH_MIB_PER_100K})`;
-  const isPassed = messages < MESSAGES_TO_JUDGE ? null : growth <= GROWTH_MIB_PER_100K;
+  const isPassed = messages < MESSAGES_TO_DECIDE ? null : growth <= GROWTH_MIB_PER_100K;
   return { what: 'memory', isPassed, words };
 }
 
-function descriptors(samples: readonly Sample[]): Judgement {
+function descriptors(samples: readonly Sample[]): Finding {
   const [begin, end] = thirds(samples).map((part) => median(part.map((one) => one.descriptors)));
   const more = (end ?? 0) - (begin ?? 0);
   const words = `${begin} in the first third, ${end} in the last (at most ${DESCRIPTORS_MORE} more)`;
   return { what: 'descriptors', isPassed: more <= DESCRIPTORS_MORE, words };
 }
 
-function lag(first: Sample, last: Sample): Judgement {
+function lag(first: Sample, last: Sample): Finding {
   const share = (last.lagWithin - first.lagWithin) / Math.max(1, last.lagCount - first.lagCount);
   const words = `${(share * 100).toFixed(2)} % within ${LAG_SECONDS * 1000} ms (at least ${LAG_SHARE * 100})`;
   return { what: 'lag of the main thread', isPassed: share >= LAG_SHARE, words };
 }
 
-function cpu(samples: readonly Sample[]): Judgement {
+function cpu(samples: readonly Sample[]): Finding {
   const [begin = 0, end = 0] = thirds(samples).map((part) => {
     const [from, to] = [part[0], part.at(-1)];
     if (from === undefined || to === undefined || to.sent === from.sent) return 0;

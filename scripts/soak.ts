@@ -19,7 +19,7 @@ import { SENDER_DOMAIN, TEXT, recipientOf, DOMAINS } from './bench-contender.ts'
 import { unitEnvironment } from './bench-postrider.ts';
 import type { Receipt } from './bench-receiver.ts';
 import { cpuSeconds } from './bench-usage.ts';
-import { LAG_SECONDS, judge, median } from './soak-verdict.ts';
+import { LAG_SECONDS, assess, median } from './soak-verdict.ts';
 import type { Sample } from './soak-verdict.ts';
 
 const HOOK_NAME = 'hook.rig.test';
@@ -71,9 +71,9 @@ async function startHook(): Promise<{ port: number; stop(): void }> {
 const [names, [receiverPort = 0]] = [await startNames(), await freePorts(1)];
 const [receiver, hook] = [startReceiver(receiverPort), await startHook()];
 names.set(HOOK_NAME, 'A', ['127.0.0.1']);
-for (let place = 0; place < DOMAINS; place += 1) {
-  names.set(`bench${place}.test`, 'MX', [`10 mx.bench${place}.test`]);
-  names.set(`mx.bench${place}.test`, 'A', [`127.0.1.${place + 1}`]);
+for (let index = 0; index < DOMAINS; index += 1) {
+  names.set(`bench${index}.test`, 'MX', [`10 mx.bench${index}.test`]);
+  names.set(`mx.bench${index}.test`, 'A', [`127.0.1.${index + 1}`]);
 }
 const appliance = await BinaryAppliance.create({
   env: unitEnvironment(),
@@ -121,14 +121,14 @@ const transport = createTransport({
   auth: { user: 'any', pass: token },
 });
 
-async function act(place: number): Promise<void> {
+async function act(index: number): Promise<void> {
   const mail = {
     from: `shop@${SENDER_DOMAIN}`,
-    to: recipientOf(place),
+    to: recipientOf(index),
     subject: 'Sent',
     text: TEXT,
   };
-  if (place % 10 === 0) {
+  if (index % 10 === 0) {
     await transport.sendMail(mail);
   } else {
     const answer = await ask('POST', '/emails', mail);
@@ -136,8 +136,8 @@ async function act(place: number): Promise<void> {
     if (!answer.ok) throw new Error(`a send was answered ${answer.status}`);
   }
   counts.sent += 1;
-  if (place % 50 === 0) await (await ask('GET', '/emails?limit=50')).arrayBuffer();
-  if (place % 50 === 25) {
+  if (index % 50 === 0) await (await ask('GET', '/emails?limit=50')).arrayBuffer();
+  if (index % 50 === 25) {
     const bad = await ask('POST', '/emails', { ...mail, to: 'nobody' });
     await bad.arrayBuffer();
     if (bad.status !== 422) throw new Error(`a bad request was answered ${bad.status}`);
@@ -147,7 +147,7 @@ async function act(place: number): Promise<void> {
 
 let unanswered = 0;
 function startLoad(): () => void {
-  let place = 0;
+  let index = 0;
   let owed = 0;
   let at = performance.now();
   const timer = setInterval(() => {
@@ -156,7 +156,7 @@ function startLoad(): () => void {
     at = now;
     for (; owed >= 1 && unanswered < UNANSWERED_MAX; owed -= 1) {
       unanswered += 1;
-      void act((place += 1))
+      void act((index += 1))
         .catch((error: unknown) => {
           counts.errors += 1;
           say(String(error));
@@ -245,7 +245,7 @@ errors.push(...takeErrors());
 
 const { count, unsigned } = receiver.receipt();
 const verdicts = [
-  ...judge(samples),
+  ...assess(samples),
   {
     what: 'mail and calls',
     isPassed: isDrained() && unsigned === 0 && counts.errors === 0,
@@ -255,7 +255,7 @@ const verdicts = [
 ];
 for (const error of errors.slice(0, 5)) say(JSON.stringify(error));
 for (const { what, isPassed, words } of verdicts) {
-  const word = isPassed === null ? 'not judged' : isPassed ? 'passed' : 'FAILED';
+  const word = isPassed === null ? 'not decided' : isPassed ? 'passed' : 'FAILED';
   say(`${word.padEnd(10)}  ${what}: ${words}`);
 }
 transport.close();

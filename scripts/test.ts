@@ -17,7 +17,7 @@ import type { Counts } from './junit.ts';
 const ROOT = join(import.meta.dir, '..');
 const BIN = join(ROOT, 'node_modules/.bin');
 /** Suites that start the compiled binary, one file at a time: they measure and kill, and share two cores. */
-const BINARY_SUITES = ['e2e', 'torture'];
+const BINARY_SUITES = ['clients', 'e2e', 'torture'];
 /** Longest a single test may take, in milliseconds, unless it sets its own. */
 const TEST_TIMEOUT_MS = 30_000;
 const POLICY = '/usr/sbin/policy-rc.d';
@@ -44,8 +44,8 @@ function check(name: string, command: string[]): Step {
   };
 }
 
-/** Test files at these places below test/, counted from the JUnit report. */
-function suite(name: string, places: string[], options: string[]): Step {
+/** Test files in these folders and files below test/, counted from the JUnit report. */
+function suite(name: string, paths: string[], options: string[]): Step {
   return {
     name,
     run() {
@@ -59,7 +59,7 @@ function suite(name: string, places: string[], options: string[]): Step {
           '--reporter=junit',
           `--reporter-outfile=${report}`,
           ...options,
-          ...places.map((place) => `./test/${place}`),
+          ...paths.map((path) => `./test/${path}`),
         ],
         { cwd: ROOT, stdout: 'inherit', stderr: 'inherit' },
       );
@@ -80,26 +80,24 @@ function suite(name: string, places: string[], options: string[]): Step {
 }
 
 /** What stands in test/: folders with tests, and test files beside them. */
-function testPlaces(): string[] {
-  const places = new Set<string>();
+function testPaths(): string[] {
+  const paths = new Set<string>();
   for (const file of new Bun.Glob('**/*.test.ts').scanSync(join(ROOT, 'test'))) {
-    places.add(file.split('/')[0] ?? '');
+    paths.add(file.split('/')[0] ?? '');
   }
-  return Array.from(places).toSorted();
+  return Array.from(paths).toSorted();
 }
 
 function steps(): Step[] {
-  const places = testPlaces();
-  const unit = places.filter((place) => !BINARY_SUITES.includes(place));
+  const paths = testPaths();
+  const unit = paths.filter((path) => !BINARY_SUITES.includes(path));
   return [
     check('format', [`${BIN}/oxfmt`, '--check', 'src', 'test', 'scripts']),
     check('lint', [`${BIN}/oxlint`, '--type-aware', 'src', 'test', 'scripts']),
     check('types', [`${BIN}/tsc`, '-p', '.']),
     check('build', [process.execPath, 'scripts/build.ts']),
     suite('unit', unit, ['--parallel=2']),
-    ...BINARY_SUITES.filter((place) => places.includes(place)).map((place) =>
-      suite(place, [place], []),
-    ),
+    ...BINARY_SUITES.filter((path) => paths.includes(path)).map((path) => suite(path, [path], [])),
   ];
 }
 

@@ -1,56 +1,68 @@
 /**
- * The API as one Elysia app: every route with and without `/v1`, and an answer for everything else.
+ * The API as one Elysia app: every route with and without `/v1`, and a JSON error for everything else.
  *
- * Promises that `handle` answers any request with JSON, without a socket too. Bodies, queries and errors
- * are ours (`answer.ts`): Elysia routes and makes the reference document. Never trusts the Host header for the
- * path (bun-notes section 5, hazard B).
+ * How a request is handled, and in which file: `serve.ts` (socket) → `app.ts` (which route) → `respond.ts`, which calls
+ * `guard.ts` (key and permission), `rate-windows.ts` (rate), `body.ts` (bytes) and `shapes/` (JSON to checked values) →
+ * one file of `routes/` (the work, most of it in flow/) → response, and one row of `log/`. `reference/` makes the
+ * OpenAPI document from the same routes. A 2xx for a send is returned after the commit of flow/accept; a crash at any
+ * other point loses no more than rows of the request log.
+ *
+ * Promises that `handle` returns JSON for any request, also without a socket. Bodies, queries and errors are ours:
+ * Elysia only routes and makes the reference document. Never takes the path from the Host header
+ * (docs/runtime-hazards.md H29).
  */
 import { Elysia } from 'elysia';
 import { readExtraCa } from '../flow/extra-ca.ts';
-import { GuardedAgent } from '../wire/guarded-agent.ts';
-import { parseNetworks } from '../wire/networks.ts';
+import { GuardedAgent } from '../wire/https/guarded-agent.ts';
+import { parseNetworks } from '../wire/addresses/networks.ts';
 import type { Context } from '../flow/context.ts';
-import { answer, type AnswererParts } from './answer.ts';
-import type { Incoming } from './incoming.ts';
+import type { TrustedProxies } from './client-address.ts';
+import { respond, type Incoming, type ResponderParts } from './respond.ts';
 import { methodsOf, missingRoute, wrongMethod } from './fallback.ts';
+import { RequestsUnderWay } from './requests-under-way.ts';
 import { RateWindows } from './rate-windows.ts';
-import { referenceRoutes } from './reference.ts';
-import { RequestLog } from './request-log.ts';
-import type { Doors, Route } from './route.ts';
-import { NOT_OFFERED_ROUTES, ROUTES } from './routes.ts';
+import { referenceRoutes } from './reference/reference.ts';
+import { RequestLog } from './log/request-log.ts';
+import type { Engines, Route } from './routes/route.ts';
+import { NOT_OFFERED_ROUTES, ROUTES } from './routes/routes.ts';
 
 export interface Api {
   /** The rate windows, shared with SMTP submission so that one account has one rate. */
   readonly rates: RateWindows;
-  /** Answers a request. `peer`: address of the socket's other end, null without one. Never rejects. */
+  /** The response to a request. `peer`: the client's address on the socket, null without one. Never rejects. */
   handle(request: Request, peer?: string | null): Promise<Response>;
-  /** Takes over the rate limits of the process before. Call before the first request. */
+  /** A new id, for a response that no route made. */
+  requestId(): string;
+  /** Loads the rate limits that the last process saved. Call before the first request. */
   start(): Promise<void>;
-  /** Writes what is gathered in memory: request log, rate limits. Call after the last request. */
+  /** Writes what is in memory: request log, rate limits. Call after the last request. */
   stop(): Promise<void>;
 }
 
-/** Makes the API. Nothing runs until `handle` is called. */
-export function createApi(ctx: Context, doors: Doors): Api {
+/** Creates the API. Nothing runs until `handle` is called. `engines`: what takes the work over. */
+export function createApi(ctx: Context, engines: Engines, proxies: TrustedProxies): Api {
   const rates = new RateWindows(ctx);
   const requestLog = new RequestLog(ctx);
   const agent = new GuardedAgent({
     resolver: ctx.resolver,
     allowNetworks: parseNetworks([]),
-    ca: readExtraCa(ctx.config),
+    ca: readExtraCa(ctx.config.startup.tls.extraCaFile),
   });
-  const parts: AnswererParts = {
+  const parts: ResponderParts = {
     ctx,
-    doors,
+    engines,
     requestLog,
     agent,
     rates,
+    proxies,
+    underWay: new RequestsUnderWay(),
   };
-  const peers = new WeakMap<Request, Pick<Incoming, 'method' | 'path' | 'peer'>>();
+  // Elysia passes nothing to a route but the request, which it owns: the request is the key to what arrived with it.
+  const arrivals = new WeakMap<Request, Pick<Incoming, 'method' | 'path' | 'peer'>>();
   const handle = (route: Route) => (context: { request: Request; params?: object }) => {
     const { request } = context;
-    const known = peers.get(request);
-    return answer(parts, route, {
+    const known = arrivals.get(request);
+    return respond(parts, route, {
       request,
       method: known?.method ?? request.method,
       path: known?.path ?? '',
@@ -61,10 +73,11 @@ export function createApi(ctx: Context, doors: Doors): Api {
   const app = mount([...ROUTES, ...NOT_OFFERED_ROUTES, ...referenceRoutes(ROUTES)], handle);
   return {
     rates,
+    requestId: () => ctx.ids.next(ctx.clock.now()),
     async handle(request, peer = null) {
       const path = pathOf(request.url);
       const routed = routable(request, path);
-      peers.set(routed, { method: request.method, path, peer });
+      arrivals.set(routed, { method: request.method, path, peer });
       const response = await app.handle(routed);
       return request.method === 'HEAD' ? headOf(response) : response;
     },
@@ -102,7 +115,7 @@ function mount(
   return app;
 }
 
-/** The path as it stands on the wire, before any router has read it. */
+/** The path as the client sent it, before any router has changed it. */
 function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('//') + 2);
   const end = url.indexOf('?', start);
@@ -110,12 +123,13 @@ function pathOf(url: string): string {
 }
 
 /**
- * Elysia looks for the path behind this place of an address, and so misses it behind a Host of up to three characters.
- * Its `standardHostname: false` does not, but finds no route at all under https.
+ * Elysia looks for the path from this index of the URL on, and so misses it after a Host of up to three characters. Its
+ * option `standardHostname: false` avoids that, but then finds no route at all under https (docs/runtime-hazards.md
+ * H31).
  */
 const PATH_SOUGHT_FROM = 11;
 
-/** The request as the router should see it: `//` folded, HEAD as GET, a Host long enough. The body goes along. */
+/** The request for the router: `//` becomes `/`, HEAD becomes GET, a short Host a longer one. The body stays. */
 function routable(request: Request, path: string): Request {
   const isFolded = path.includes('//');
   const isShort = request.url.indexOf('/', request.url.indexOf('//') + 2) < PATH_SOUGHT_FROM;
@@ -128,7 +142,7 @@ function routable(request: Request, path: string): Request {
   return new Request(url, { method: 'GET', headers: request.headers });
 }
 
-/** The same answer without its body (RFC 9110 section 9.3.2). */
+/** The same response without its body (RFC 9110 section 9.3.2). */
 async function headOf(response: Response): Promise<Response> {
   const body = await response.arrayBuffer();
   const headers = new Headers(response.headers);
@@ -136,7 +150,7 @@ async function headOf(response: Response): Promise<Response> {
   return new Response(null, { status: response.status, headers });
 }
 
-/** Path parameters with their percent signs undone; one that can not be read matches nothing. */
+/** The path parameters; Elysia has decoded them. One that is no text becomes empty and matches nothing. */
 function decoded(params: object | undefined): Record<string, string> {
   return Object.fromEntries(
     Object.entries(params ?? {}).map(([name, value]) => [

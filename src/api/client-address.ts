@@ -1,25 +1,41 @@
 /**
- * The address a request came from, for the log.
+ * The address a request came from, for the log, the dashboard's sign-in and `/metrics`.
  *
- * Promises that `X-Forwarded-For` is believed only as far as trusted proxies wrote it: read from the
- * right, the first address that is not a trusted proxy's. Never fails; null when there is no socket.
+ * Promises that `X-Forwarded-For` is trusted only as far as trusted proxies wrote it: read from the right, the first
+ * address that is not a trusted proxy. Never fails; null when there is no socket.
  */
-import type { Config } from '../base/config.ts';
-import { parseAddressLiteral, parseNetworks, type Networks } from '../wire/networks.ts';
+import type { Context } from '../flow/context.ts';
+import { parseAddressLiteral, parseNetworks, type Networks } from '../wire/addresses/networks.ts';
 
-const parsed = new WeakMap<readonly string[], Networks>();
-
-/** The config's trusted proxies, parsed once for each list: a reload brings a new one. */
-export function trustedProxies({ http }: Config): Networks {
-  const kept = parsed.get(http.trustedProxies) ?? parseNetworks(http.trustedProxies);
-  parsed.set(http.trustedProxies, kept);
-  return kept;
-}
-
-/** How a socket that listens on `::` names an IPv4 client (RFC 4291 section 2.5.5.2). */
+/** How a socket that listens on `::` reports an IPv4 client (RFC 4291 section 2.5.5.2). */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 
-/** `peer`: the socket's own address, null for a request without one. */
+/** The trusted proxies of the config, parsed once for each list: a reload brings a new list. */
+export class TrustedProxies {
+  readonly #ctx: Pick<Context, 'config'>;
+  #list: readonly string[] = [];
+  #networks: Networks = parseNetworks([]);
+
+  constructor(ctx: Pick<Context, 'config'>) {
+    this.#ctx = ctx;
+  }
+
+  networks(): Networks {
+    const list = this.#ctx.config.live.http.trustedProxies;
+    if (list !== this.#list) {
+      this.#networks = parseNetworks(list);
+      this.#list = list;
+    }
+    return this.#networks;
+  }
+
+  /** The client's address. `peer`: its address on the socket, null without a socket. */
+  clientOf({ peer, request }: { peer: string | null; request: Request }): string | null {
+    return clientAddress(peer, request.headers, this.networks());
+  }
+}
+
+/** The client's address. `peer`: the client's address on the socket, null for a request without one. */
 export function clientAddress(
   peer: string | null,
   headers: Headers,

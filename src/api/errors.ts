@@ -1,9 +1,8 @@
 /**
- * The one place that turns a failure into a body.
+ * Turns anything thrown into a refusal, before it becomes a response.
  *
- * Promises the documented shape for every failure, `name` from the list that client libraries know, and
- * that a fault of ours says nothing of the inside. `error` repeats the three fields that one library
- * reads instead (it takes the text `code` for a number, resend-compat section 1 row 2).
+ * Promises that a fault of ours is logged once, with its request id, and that the response says nothing about its
+ * cause.
  */
 import { ApiError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
@@ -11,46 +10,21 @@ import { StoreFullError } from '../store/store.ts';
 
 const FULL_RETRY_SECONDS = '30';
 
-/** Interface, Error body. */
-export interface ErrorBody {
-  statusCode: number;
-  name: string;
-  message: string;
-  code: string;
-  detail?: Record<string, unknown>;
-  request_id: string;
-  error: { statusCode: number; name: string; message: string };
-}
-
-/** The body of a refusal. */
-export function errorBody(error: ApiError, requestId: string): ErrorBody {
-  const { status: statusCode, errorName: name, message, code, detail } = error;
-  return {
-    statusCode,
-    name,
-    message,
-    code,
-    ...(detail !== undefined && { detail }),
-    request_id: requestId,
-    error: { statusCode, name, message },
-  };
-}
-
-/** Any throw as a refusal. A fault is logged here, once, with its request id. */
+/** The refusal for anything thrown. Logs a fault, once, with its request id. */
 export function refusalOf(error: unknown, requestId: string, log: Log): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StoreFullError) {
-    return new ApiError('platform_halted', 'The disk of this service is full; try again later.', {
+    return new ApiError('platform_halted', 'This service is out of disk space. Try again later.', {
       headers: { 'Retry-After': FULL_RETRY_SECONDS },
     });
   }
-  log.error('request failed', {
+  log.error('request_failed', {
     request_id: requestId,
     error,
-    hint: 'This is a fault of the program. Please report it with this line.',
+    hint: 'This is a bug in Postrider. Report it together with this log line.',
   });
   return new ApiError(
     'internal_error',
-    'Something went wrong here. The request id finds it in the log.',
+    'The service failed to handle this request. Find the cause in its log under the request id.',
   );
 }

@@ -1,29 +1,34 @@
 /**
- * Answers for requests that meet no route: unknown paths, wrong methods, OPTIONS.
+ * Responses for requests that no route handles: unknown paths, wrong methods, OPTIONS.
  *
- * Promises the same JSON error body as everywhere (client libraries fail on an HTML 404), and `Allow`
- * where the path is known. They need no key and are never logged.
+ * Promises the same JSON error body as everywhere (client libraries fail on an HTML 404), and `Allow` where the path is
+ * known. These routes need no key, and requests without a valid key are never logged.
  */
 import { Type } from '@sinclair/typebox';
 import { ApiError } from '../base/errors.ts';
-import type { Route } from './route.ts';
+import { NO_TEXT, type Route } from './routes/route.ts';
 
 const BASE = {
   path: '',
   access: 'open',
+  isLiveOnly: false,
   isSend: false,
+  perMinute: null,
   query: null,
   body: null,
   errors: [],
-  text: { tag: '', summary: '' },
+  text: NO_TEXT,
   success: { status: 200, schema: Type.Object({}), description: '' },
 } as const;
 
-/** 404 for a path that is no route. */
+/** 404 for an unknown path. */
 export const missingRoute: Route = {
   ...BASE,
   method: 'GET',
-  handle: () => Promise.reject(new ApiError('not_found', 'There is no such route.')),
+  handle: () =>
+    Promise.reject(
+      new ApiError('not_found', 'No route has this path. GET /openapi.json lists all routes.'),
+    ),
 };
 
 /** 405 for a known path with another method. */
@@ -34,7 +39,7 @@ export function wrongMethod(methods: readonly string[]): Route {
     method: 'GET',
     handle: () =>
       Promise.reject(
-        new ApiError('not_found', `This route answers to ${allow}.`, {
+        new ApiError('not_found', `This route does not accept this method. Use one of: ${allow}.`, {
           status: 405,
           name: 'method_not_allowed',
           headers: { Allow: allow },
@@ -43,7 +48,7 @@ export function wrongMethod(methods: readonly string[]): Route {
   };
 }
 
-/** What OPTIONS answers: the methods, in header and body. */
+/** The response to OPTIONS: the methods, in header and body. */
 export function methodsOf(methods: readonly string[]): Route {
   const allow = allowed(methods);
   return {

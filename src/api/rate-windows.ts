@@ -1,15 +1,15 @@
 /**
- * Rate limits: at most so many requests in any stretch of time, exactly.
+ * Rate limits over sliding windows: at most N requests in any period of the given length, exactly.
  *
- * Promises that no window of the given length ever holds more than its limit, wherever it begins, and
- * that parallel requests can not beat it: taking is one synchronous step. What it knows outlives a
- * restart (`save`, `load`). Memory is bounded by the limits and by the keys used in the last minute.
+ * Promises that no window ever counts more than its limit, wherever it begins, and that parallel requests cannot exceed
+ * it: `take` is one synchronous step. The counts survive a restart (`save`, `load`). Memory is bounded by the limits
+ * and by the number of keys used in the last minute.
  */
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
-import type { Store } from '../store/store.ts';
+import type { SettingStore } from '../store/settings.ts';
 
-export interface Verdict {
+export interface RateResult {
   isAllowed: boolean;
   limit: number;
   remaining: number;
@@ -31,22 +31,23 @@ const SAVE_EVERY_MS = 5_000;
 /** Longest window in use; older times never matter. */
 const MAX_WINDOW_MS = 60_000;
 
+/** The sliding windows of all keys and accounts. One per appliance, for the API and SMTP submission. */
 export class RateWindows {
   readonly #windows = new Map<string, Window>();
   readonly #clock: Clock;
-  readonly #store: Pick<Store, 'setting' | 'setSetting'>;
+  readonly #store: SettingStore;
   readonly #log: Log;
   #isChanged = false;
   #cancel: (() => void) | null = null;
 
-  constructor(parts: { clock: Clock; store: Pick<Store, 'setting' | 'setSetting'>; log: Log }) {
+  constructor(parts: { clock: Clock; store: SettingStore; log: Log }) {
     this.#clock = parts.clock;
     this.#store = parts.store;
     this.#log = parts.log;
   }
 
   /** Counts one request under `name`, when it is allowed. `limit` per `windowMs` milliseconds. */
-  take(name: string, limit: number, windowMs: number): Verdict {
+  take(name: string, limit: number, windowMs: number): RateResult {
     const now = this.#clock.now();
     let window = this.#windows.get(name);
     if (window === undefined) {
@@ -61,7 +62,7 @@ export class RateWindows {
     this.#isChanged ||= isAllowed;
     this.#cancel ??= this.#clock.at(now + SAVE_EVERY_MS, () => void this.save());
     const newest = window.times.at(-1) ?? now;
-    // The request that must leave the window before the next one fits.
+    // The request that must leave the window before another one is allowed.
     const blocking = window.times.at(-Math.max(1, limit)) ?? now;
     return {
       isAllowed,
@@ -72,20 +73,20 @@ export class RateWindows {
     };
   }
 
-  /** Takes over what the process before knew. Call before the first `take`. */
+  /** Loads what the last process saved. Call before the first `take`. */
   async load(): Promise<void> {
     const text = await this.#store.setting(SETTING);
     if (text === null) return;
     const now = this.#clock.now();
     for (const [name, windowMs, times] of JSON.parse(text) as [string, number, number[]][]) {
-      // Times from a clock that has since stepped back would block for ever.
+      // Times from before the clock stepped back are in the future now and would block for as long as it stepped.
       const window = { windowMs, times: times.filter((time) => time <= now), first: 0 };
       expire(window, now);
       if (window.times.length > window.first) this.#windows.set(name, window);
     }
   }
 
-  /** Writes what a restart must know. Call when the appliance stops. */
+  /** Writes the counts for the next process. Never rejects. Call when the appliance stops. */
   async save(): Promise<void> {
     this.#cancel?.();
     this.#cancel = null;
@@ -101,8 +102,8 @@ export class RateWindows {
     try {
       await this.#store.setSetting(SETTING, rows.length === 0 ? null : JSON.stringify(rows));
     } catch (error) {
-      // Requests go on: a limit that forgets a few seconds harms nobody, a refused read does.
-      this.#log.warn('rate limits not saved', { error });
+      // Requests continue: a limit that forgets a few seconds is better than a refused request.
+      this.#log.warn('rate_limits_not_saved', { error });
     }
   }
 }
@@ -112,7 +113,7 @@ function expire(window: Window, now: number): void {
   const since = now - Math.min(window.windowMs, MAX_WINDOW_MS);
   while (window.first < times.length) {
     const time = times[window.first] ?? 0;
-    // A clock that stepped back leaves times ahead of it: they would block for as long as it stepped.
+    // After the clock steps back, times lie in the future: they would block for as long as it stepped.
     if (time > since && time <= now + MAX_WINDOW_MS) break;
     window.first += 1;
   }

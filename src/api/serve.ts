@@ -1,20 +1,21 @@
 /**
- * The API on a socket: Bun's HTTP server with every option set by hand.
+ * The API on a socket: Bun's HTTP server with every option set explicitly.
  *
- * Promises that two appliances never share one port without a word (`reusePort` off), that Bun has no
- * limit for bodies of its own, because its refusal has no body, and that every answer that is made here
- * has `X-Request-Id`. Fails when the address is taken or a TLS file can not be read.
+ * Promises that two appliances never share one port unnoticed (`reusePort` is off), that Bun applies no body limit of
+ * its own, because its refusal has no body, and that every response made here has `X-Request-Id`. Fails when the
+ * address is in use or the TLS texts cannot be used.
  */
-import { systemClock } from '../base/clock.ts';
 import type { Listen } from '../base/config.ts';
 import { ApiError } from '../base/errors.ts';
-import { newId } from '../base/ids.ts';
 import type { Api } from './app.ts';
-import { errorBody } from './errors.ts';
+import { errorBody } from './shapes/error-body.ts';
 
-/** Bun answers an empty 413 beyond it. What reads a body has its own limit: `body.ts`, the dashboard's forms. */
+/**
+ * Beyond its limit Bun sends an empty 413 (docs/runtime-hazards.md H7). Readers of bodies have their own limits:
+ * `body.ts`, the dashboard.
+ */
 const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
-/** Stands in for a Host that is missing (RFC 9112 allows it in HTTP/1.0) or is none. */
+/** Replaces a Host that is missing (RFC 9112 allows it in HTTP/1.0) or invalid. */
 const NO_HOST = 'http://host.invalid';
 /** Seconds without a byte after which a connection is closed. */
 export const IDLE_SECONDS = 30;
@@ -23,16 +24,20 @@ export interface ServeOptions {
   listen: Listen;
   /** PEM texts; null: plain HTTP. */
   tls: { cert: string; key: string } | null;
-  /** True while certificates change: the new server takes the port beside the old one. */
+  /** True to listen beside another server on the port, while certificates change. */
   isSharingPort?: boolean;
-  /** True when another server has taken over: each answer is its connection's last. */
+  /** True when another server has taken over: each response is the last of its connection. */
   isLeaving?: () => boolean;
-  /** Answers requests that are not the API's (the dashboard); null: this one is the API's. */
+  /** Handles requests that are not for the API (the dashboard); null: this one is for the API. */
   before?: (request: Request, peer: string | null) => Response | Promise<Response> | null;
 }
 
-/** Listens. `stop()` of the result drains: no new connection, answers for what is under way. */
-export function serveApi(api: Pick<Api, 'handle'>, options: ServeOptions): Bun.Server<undefined> {
+/** Listens. `stop()` of the result drains: no new connections, responses for open requests. */
+export function serveApi(
+  api: Pick<Api, 'handle' | 'requestId'>,
+  options: ServeOptions,
+): Bun.Server<undefined> {
+  const addresses = new Addresses();
   return Bun.serve({
     hostname: options.listen.host,
     port: options.listen.port,
@@ -43,16 +48,17 @@ export function serveApi(api: Pick<Api, 'handle'>, options: ServeOptions): Bun.S
     ...(options.tls !== null && { tls: options.tls }),
     async fetch(request, server) {
       const peer = server.requestIP(request)?.address ?? null;
-      const addressed = withAddress(request);
+      const addressed = addresses.complete(request);
       const other = options.before?.(addressed, peer) ?? null;
-      const answer = other === null ? await api.handle(addressed, peer) : named(await other);
-      if (options.isLeaving?.() === true) answer.headers.set('Connection', 'close');
-      return answer;
+      const response =
+        other === null ? await api.handle(addressed, peer) : withId(await other, api);
+      if (options.isLeaving?.() === true) response.headers.set('Connection', 'close');
+      return response;
     },
     error() {
-      // Nothing of ours throws past `handle`; this keeps Bun's own page away if it ever happens.
-      const id = newId(systemClock.now());
-      const fault = new ApiError('internal_error', 'Something went wrong here.');
+      // `handle` never rejects; if that ever fails, this replaces the error page of Bun.
+      const id = api.requestId();
+      const fault = new ApiError('internal_error', 'The service failed to handle this request.');
       return Response.json(errorBody(fault, id), {
         status: fault.status,
         headers: { 'X-Request-Id': id },
@@ -61,27 +67,29 @@ export function serveApi(api: Pick<Api, 'handle'>, options: ServeOptions): Bun.S
   });
 }
 
-/** With its closing slash; the last one that could be parsed. */
-let goodOrigin = 'http://localhost/';
+/** Gives each request a URL that can be parsed: without a valid Host, Bun's URL is a bare path. */
+class Addresses {
+  /** The last origin that could be parsed, with its closing slash. */
+  #goodOrigin = 'http://localhost/';
 
-/** The request with an address that can be parsed: without a good Host, Bun's own is a bare path. */
-function withAddress(request: Request): Request {
-  // Behind a good origin any path will do, and most requests have the same.
-  const { url } = request;
-  const origin = url.slice(0, url.indexOf('/', url.indexOf('//') + 2) + 1);
-  if (origin === goodOrigin) return request;
-  if (URL.canParse(url)) {
-    if (URL.canParse(origin)) goodOrigin = origin;
-    return request;
+  complete(request: Request): Request {
+    // After a valid origin any path can be parsed, and most requests have the same origin.
+    const { url } = request;
+    const origin = url.slice(0, url.indexOf('/', url.indexOf('//') + 2) + 1);
+    if (origin === this.#goodOrigin) return request;
+    if (URL.canParse(url)) {
+      if (URL.canParse(origin)) this.#goodOrigin = origin;
+      return request;
+    }
+    const path = request.url.replace(/^https?:\/\/[^/?]*/, '');
+    return new Request(`${NO_HOST}${path.startsWith('/') ? path : `/${path}`}`, request);
   }
-  const path = request.url.replace(/^https?:\/\/[^/?]*/, '');
-  return new Request(`${NO_HOST}${path.startsWith('/') ? path : `/${path}`}`, request);
 }
 
-/** The API names its answers itself; those of the pages and the watchers' paths get their id here unless they have one. */
-function named(response: Response): Response {
+/** The API sets the id of its own responses; those of pages and of `/health` and similar get theirs here. */
+function withId(response: Response, api: Pick<Api, 'requestId'>): Response {
   if (!response.headers.has('X-Request-Id')) {
-    response.headers.set('X-Request-Id', newId(systemClock.now()));
+    response.headers.set('X-Request-Id', api.requestId());
   }
   return response;
 }

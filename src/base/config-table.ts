@@ -1,111 +1,116 @@
 /**
- * Reading one table of the config file key by key, gathering every problem instead of stopping at the first.
+ * Reads the values of a TOML text by the config's schema, and gathers every problem instead of stopping at the first.
  *
- * Promises that a key nobody asked for is a problem too (with the nearest known key, when it looks like a slip), and
- * that reading goes on with the default after a problem, so that one run shows them all.
+ * Promises that a key the schema does not know is a problem too (with the key that was probably meant), and that
+ * reading goes on with the default after a problem, so that one run shows them all. Lines are looked up only once
+ * there is a problem. Throws nothing of its own.
  */
-import { lineOf } from './config-lines.ts';
-import type { KeyLines } from './config-lines.ts';
-import { WrongValue } from './config-values.ts';
-import type { Reader } from './config-values.ts';
+import type { Static, TSchema } from '@sinclair/typebox';
 
-export interface Problem {
-  line: number;
-  message: string;
+import { WrongValue } from './config-formats.ts';
+import { nameInFile, nodesOf } from './config-node.ts';
+import type { KeyNode, Node, RowsNode, TableNode } from './config-node.ts';
+
+type Values = Record<string, unknown>;
+
+/** What is wrong with the file, by dotted paths as the file spells them: `delivery.routes[0].host`. */
+export class Problems {
+  readonly rows: { path: string; at: string; message: string }[] = [];
+
+  /** `message` goes on after the key's name. `index`: of the item of a list whose line is shown. */
+  refuse(path: string, message: string, index: number | null = null): void {
+    const at = index === null ? path : `${path}[${index}]`;
+    this.rows.push({ path, at, message: `${path} ${message}` });
+  }
+
+  /** Whether one of these keys, or a table around it, was refused: what follows from its value means nothing. */
+  concern(...paths: string[]): boolean {
+    return this.rows.some((row) =>
+      paths.some((path) => row.path === path || path.startsWith(`${row.path}.`)),
+    );
+  }
 }
 
-export class ConfigTable {
-  readonly #values: Record<string, unknown>;
-  readonly #path: string;
-  readonly #lines: KeyLines;
-  readonly #problems: Problem[];
-  readonly #asked = new Set<string>();
+/** The values of the whole file, every key present. What it gives counts only where `problems` stays empty. */
+export function readBySchema<S extends TSchema & TableNode>(
+  schema: S,
+  values: Values,
+  problems: Problems,
+): Static<S> {
+  // The schema's static type is the type of what its formats give, key by key.
+  return readTable(schema, values, '', problems);
+}
 
-  /** `path`: dotted, empty for the top. Problems are added to `problems`. */
-  constructor(values: Record<string, unknown>, path: string, lines: KeyLines, problems: Problem[]) {
-    this.#values = values;
-    this.#path = path;
-    this.#lines = lines;
-    this.#problems = problems;
+function readTable(table: TableNode, values: Values, path: string, problems: Problems): unknown {
+  const known = new Set<string>();
+  const read: Values = {};
+  for (const [name, node] of nodesOf(table)) {
+    const written = nameInFile(name, node);
+    known.add(written);
+    read[name] = readNode(node, values[written], join(path, written), problems);
   }
-
-  has(key: string): boolean {
-    return this.#values[key] !== undefined;
+  for (const written of Object.keys(values)) {
+    if (!known.has(written)) refuseUnknown(written, [...known], path, problems);
   }
+  return table.off !== undefined && read[table.off] === null ? null : read;
+}
 
-  /** The key's value, or `fallback` where it is absent or wrong. */
-  read<T>(key: string, reader: Reader<T>, fallback: T): T {
-    this.#asked.add(key);
-    const value = this.#values[key];
-    if (value === undefined) return fallback;
+function readNode(node: Node, value: unknown, path: string, problems: Problems): unknown {
+  switch (node.kind) {
+    case 'key':
+      return readKey(node, value, path, problems);
+    case 'table':
+      if (value !== undefined && !isTable(value)) {
+        problems.refuse(path, `must be a table: [${path}]`);
+      }
+      return readTable(node, isTable(value) ? value : {}, path, problems);
+    case 'rows':
+      return readRows(node, value ?? [], path, problems);
+  }
+}
+
+function readKey(node: KeyNode, value: unknown, path: string, problems: Problems): unknown {
+  if (value !== undefined) {
     try {
-      return reader(value);
+      return node.format.read(value);
     } catch (error) {
       if (!(error instanceof WrongValue)) throw error;
-      this.refuse(key, error.message);
-      return fallback;
+      problems.refuse(path, error.message, error.index);
     }
+  } else if (node.default === undefined) {
+    problems.refuse(path, 'is missing: it has no default');
   }
-
-  /** As `read`, but absence is a problem too. */
-  require<T>(key: string, reader: Reader<T>, fallback: T): T {
-    if (!this.has(key)) this.refuse(key, 'is missing: it has no default');
-    return this.read(key, reader, fallback);
-  }
-
-  /** The table below `key`; an empty one where it is absent or no table. */
-  table(key: string): ConfigTable {
-    this.#asked.add(key);
-    const value = this.#values[key];
-    if (value !== undefined && !isTable(value)) this.refuse(key, `must be a table: [${key}]`);
-    return new ConfigTable(
-      isTable(value) ? value : {},
-      this.#full(key),
-      this.#lines,
-      this.#problems,
-    );
-  }
-
-  /** The tables of an array of tables. */
-  tables(key: string): ConfigTable[] {
-    this.#asked.add(key);
-    const value = this.#values[key] ?? [];
-    if (!Array.isArray(value) || !value.every(isTable)) {
-      this.refuse(key, `must be written as [[${this.#full(key)}]]`);
-      return [];
-    }
-    return value.map(
-      (item, index) =>
-        new ConfigTable(item, `${this.#full(key)}[${index}]`, this.#lines, this.#problems),
-    );
-  }
-
-  /** Records a problem with `key`; `message` goes on after the key's name. */
-  refuse(key: string, message: string): void {
-    const path = this.#full(key);
-    this.#problems.push({ line: lineOf(this.#lines, path), message: `${path} ${message}` });
-  }
-
-  /** Call last: keys that were never asked for are unknown. */
-  refuseOthers(): void {
-    for (const key of Object.keys(this.#values)) {
-      if (this.#asked.has(key)) continue;
-      const near = Array.from(this.#asked).find((known) => isSlip(known, key));
-      const known = Array.from(this.#asked).join(', ');
-      const right = near === undefined ? `; known here: ${known}` : `: is it ${near}?`;
-      this.refuse(key, `is no known key${right}`);
-    }
-  }
-
-  #full(key: string): string {
-    return this.#path === '' ? key : `${this.#path}.${key}`;
-  }
+  return node.default === null ? null : node.format.read(node.default ?? node.example);
 }
 
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) !== null
-    ? Object.getPrototypeOf(value) === Object.prototype
-    : typeof value === 'object' && value !== null;
+function readRows(node: RowsNode, value: unknown, path: string, problems: Problems): unknown {
+  if (!Array.isArray(value) || !value.every(isTable)) {
+    problems.refuse(path, `must be written as [[${path}]]`);
+    return [];
+  }
+  return value.map((item, index) => readTable(node.items, item, `${path}[${index}]`, problems));
+}
+
+/** The values of a table whose keys are all absent. */
+export function defaultsOf<S extends TSchema & TableNode>(schema: S): Static<S> {
+  return readBySchema(schema, {}, new Problems());
+}
+
+function refuseUnknown(key: string, known: string[], path: string, problems: Problems): void {
+  const near = known.find((candidate) => isSlip(candidate, key));
+  const right =
+    near === undefined ? `; known here: ${known.join(', ')}` : `: did you mean ${near}?`;
+  problems.refuse(join(path, key), `is not a known key${right}`);
+}
+
+function join(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
+
+function isTable(value: unknown): value is Values {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
 }
 
 /** Whether one letter more, less or other, swapped letters, or another separator, tells the two apart. */

@@ -1,12 +1,12 @@
 /**
  * Refusals: what the caller did wrong or may not do, and the one table that gives each its status and name.
  *
- * Promises that every code of the interface has exactly one HTTP status here, and that names come only
+ * Promises that every code of the contract has exactly one HTTP status here, and that names come only
  * from the 21 every client library knows. Outcomes of the network are values, not errors; any other
- * throw is a fault of ours and is turned into `internal_error` at the edge.
+ * throw is a fault of ours and is turned into `internal_error` by the listener.
  */
 
-/** The interface's codes with their HTTP status and default name (decisions, Errors). */
+/** The contract's codes with their HTTP status and default name (docs/contract.md C3.6). */
 export const REFUSALS = {
   unauthorized: { status: 401, name: 'invalid_api_key' },
   forbidden: { status: 403, name: 'invalid_access' },
@@ -56,10 +56,17 @@ export type ErrorName =
   | 'application_error'
   | 'internal_server_error';
 
-/** One thing wrong with one field. `path` is dotted, `[n]` for list places: `to[1]`, `attachments[0].filename`. */
+/** One thing wrong with one field. `path` is dotted, `[n]` for items of a list: `to[1]`, `attachments[0].filename`. */
 export interface Issue {
   path: string;
   message: string;
+}
+
+/** Facts of a refusal for programs; shown to the caller. */
+export interface RefusalDetail {
+  /** Every issue of `validation_failed`. */
+  issues?: Issue[];
+  [fact: string]: unknown;
 }
 
 export interface RefusalOptions {
@@ -67,8 +74,8 @@ export interface RefusalOptions {
   name?: ErrorName;
   /** Overrides the table's status: 400 for a body that is not JSON, 405 for a wrong method. */
   status?: number;
-  detail?: Record<string, unknown>;
-  /** Extra answer headers: `Retry-After`, `Allow`, … */
+  detail?: RefusalDetail;
+  /** Extra response headers: `Retry-After`, `Allow`, … */
   headers?: Record<string, string>;
 }
 
@@ -78,7 +85,7 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly errorName: ErrorName;
   readonly status: number;
-  readonly detail: Record<string, unknown> | undefined;
+  readonly detail: RefusalDetail | undefined;
   readonly headers: Record<string, string>;
 
   constructor(code: ErrorCode, message: string, options: RefusalOptions = {}) {
@@ -91,7 +98,7 @@ export class ApiError extends Error {
   }
 
   /** The same refusal with more detail. */
-  with(detail: Record<string, unknown>): ApiError {
+  with(detail: RefusalDetail): ApiError {
     return new ApiError(this.code, this.message, {
       name: this.errorName,
       status: this.status,
@@ -114,7 +121,10 @@ export function validationFailed(issues: Issue[], options: RefusalOptions = {}):
   });
 }
 
-/** A fault that an operator can mend: `hint` says what to do next. Ends a command with exit code 1 or 78. */
+/** The exit code for a wrong config: EX_CONFIG of sysexits.h. */
+export const EXIT_CONFIG = 78;
+
+/** A fault that an operator can fix: `hint` says what to do next. Ends a command with exit code 1 or 78. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
   readonly hint: string;

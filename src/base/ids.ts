@@ -1,7 +1,7 @@
 /**
  * Identifiers: UUIDv7 (RFC 9562 section 5.7) as lower-case hyphenated text.
  *
- * Promises ids that sort in the order they were made within one process, also when the wall clock
+ * Promises that the ids of one `IdSource` sort in the order they were made, also when the wall clock
  * steps back: the embedded time never decreases and a 12-bit counter orders ids of one millisecond.
  */
 import { randomBytes } from 'node:crypto';
@@ -11,40 +11,44 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** Hexadecimal digits of what is random in an id. */
 const DIGITS = 16;
 
-let lastMs = 0;
-let counter = 0;
-/** Random octets are drawn in blocks, and written as text, for 512 ids at once. */
-let pool = drawPool();
-/** The time's part of the ids of one millisecond. */
-let writtenMs = -1;
-let written = '';
-let poolAt = 0;
+/** Makes the ids of one appliance; one object for all of them, because they are ordered among each other. */
+export class IdSource {
+  #lastMs = 0;
+  #counter = 0;
+  /** Random octets are drawn in blocks, and written as text, for 512 ids at once. */
+  #pool = drawPool();
+  #poolAt = 0;
+  /** The part that encodes the time, shared by the ids of one millisecond. */
+  #encodedMs = -1;
+  #encoded = '';
 
-/** A new UUIDv7 for the moment `nowMs` (epoch milliseconds). */
-export function newId(nowMs: number): string {
-  if (nowMs > lastMs) {
-    lastMs = nowMs;
-    counter = 0;
-  } else {
-    counter += 1;
-    if (counter > 0xfff) {
-      lastMs += 1;
-      counter = 0;
+  /** A new UUIDv7 for the moment `nowMs` (epoch milliseconds). */
+  next(nowMs: number): string {
+    if (nowMs > this.#lastMs) {
+      this.#lastMs = nowMs;
+      this.#counter = 0;
+    } else {
+      this.#counter += 1;
+      if (this.#counter > 0xfff) {
+        this.#lastMs += 1;
+        this.#counter = 0;
+      }
     }
+    if (this.#poolAt === this.#pool.length) {
+      this.#pool = drawPool();
+      this.#poolAt = 0;
+    }
+    const at = this.#poolAt;
+    this.#poolAt += DIGITS;
+    if (this.#lastMs !== this.#encodedMs) {
+      const time = this.#lastMs.toString(16).padStart(12, '0');
+      this.#encoded = `${time.slice(0, 8)}-${time.slice(8)}-`;
+      this.#encodedMs = this.#lastMs;
+    }
+    const sequence = (0x7000 | this.#counter).toString(16);
+    const random = this.#pool;
+    return `${this.#encoded}${sequence}-${random.slice(at, at + 4)}-${random.slice(at + 4, at + DIGITS)}`;
   }
-  if (poolAt === pool.length) {
-    pool = drawPool();
-    poolAt = 0;
-  }
-  const at = poolAt;
-  poolAt += DIGITS;
-  if (lastMs !== writtenMs) {
-    const time = lastMs.toString(16).padStart(12, '0');
-    written = `${time.slice(0, 8)}-${time.slice(8)}-`;
-    writtenMs = lastMs;
-  }
-  const sequence = (0x7000 | counter).toString(16);
-  return `${written}${sequence}-${pool.slice(at, at + 4)}-${pool.slice(at + 4, at + DIGITS)}`;
 }
 
 /** Octets 8 to 15 of many ids, in hexadecimal. */
@@ -65,4 +69,10 @@ export function isId(text: string): boolean {
 /** The epoch milliseconds inside a UUIDv7. */
 export function idTime(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+/** Every UUIDv7 made before `timeMs` (epoch milliseconds) sorts before this text, every later one after it. */
+export function idBound(timeMs: number): string {
+  const time = Math.max(timeMs, 0).toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}`;
 }

@@ -3,7 +3,7 @@
  *
  * Promises a line per call with time, level and event name. Never writes secrets: callers pass named
  * fields, and a field whose name says secret is masked whatever its value. Mail is logged by the thousand, so a
- * line costs a few microseconds, and `LineGatherer` writes those of one turn of the event loop at once.
+ * line costs a few microseconds, and `LineGatherer` writes those of one tick of the event loop at once.
  */
 
 export type Fields = Record<string, unknown>;
@@ -17,20 +17,18 @@ export interface Log {
 
 const SECRET_FIELD = /(^|_)(token|key|secret|password|authorization)$/i;
 
-/** By field name: the names are our own, a few dozen. */
-const secrecy = new Map<string, boolean>();
-
-function isSecret(name: string): boolean {
-  let known = secrecy.get(name);
-  if (known === undefined) {
-    known = SECRET_FIELD.test(name);
-    secrecy.set(name, known);
-  }
-  return known;
-}
-
 /** A log that hands finished lines (without line end) to `write`. */
 export function createLog(write: (line: string) => void, now: () => number): Log {
+  // Remembered by field name: the names are our own, a few dozen.
+  const secrecy = new Map<string, boolean>();
+  const isSecret = (name: string): boolean => {
+    let known = secrecy.get(name);
+    if (known === undefined) {
+      known = SECRET_FIELD.test(name);
+      secrecy.set(name, known);
+    }
+    return known;
+  };
   const put = (level: string, event: string, fields: Fields = {}): void => {
     const line: Fields = { time: new Date(now()).toISOString(), level, event };
     for (const name in fields) line[name] = isSecret(name) ? '[hidden]' : plain(fields[name]);
@@ -44,9 +42,9 @@ export function createLog(write: (line: string) => void, now: () => number): Log
 }
 
 /**
- * Gathers lines and writes them together: at the end of the turn, and whenever asked.
+ * Gathers lines and writes them together: at the end of a turn of the event loop, and on `flush`.
  *
- * A process that is killed loses the lines of its last turn; one that ends by itself must `flush`.
+ * A process that is killed loses the lines of its last tick; one that ends by itself must call `flush`.
  */
 export class LineGatherer {
   readonly #write: (text: string) => void;

@@ -1,6 +1,6 @@
 /**
- * Plain data as one flat list, for crossing to another thread: the runtime copies a list of strings and
- * numbers several times faster than the objects they stand in, and names of fields cross once.
+ * Turns plain data into one flat list before it is posted to another thread: the runtime copies a list of strings
+ * and numbers several times faster than objects, and each field name crosses once.
  *
  * Promises that `unpack` gives back what structured cloning would (own enumerable string fields), as long as every
  * list of one `Packer` reaches one `Unpacker`, in order. What is not plain (bytes, instances, dictionaries of
@@ -14,7 +14,7 @@ export type Packed = unknown[];
 const MARK = undefined;
 const UNDEFINED = 0;
 const DATE = 'date';
-/** Shapes are never forgotten, so that there must be an end to them: names of fields can be a user's. */
+/** Shapes are never forgotten, so their number is bounded: a user can choose the names of fields. */
 const SHAPES_MAX = 1_000;
 
 /** The names of an object's fields, in order: a node in a tree of all of them. */
@@ -91,7 +91,7 @@ export class Packer {
 }
 
 export class Unpacker {
-  /** By id; the first place stays empty. */
+  /** By id; the first entry stays empty. */
   readonly #shapes: (readonly string[])[] = [[]];
   #list: Packed = [];
   #at = 0;

@@ -1,58 +1,58 @@
 /**
- * Several listeners of this process on one port: which of them is given the connections to come.
+ * Several listeners of this process on one port: chooses the one that gets the new connections.
  *
- * The kernel spreads connections over them by chance, and resets what waits for one that is closed. With a program of
- * one instruction (SO_ATTACH_REUSEPORT_CBPF, socket(7)) all of them go to the newest, so that an older one can be
- * closed when nothing waits for it any more. Needs Linux and glibc; elsewhere it says so and changes nothing.
+ * The kernel spreads connections over them at random, and resets those that wait for a listener that is closed. With a
+ * program of one instruction (SO_ATTACH_REUSEPORT_CBPF, socket(7)) all of them go to the newest, so that an older one
+ * can be closed once nothing waits for it. Needs Linux and glibc; elsewhere it returns false and changes nothing.
  */
 import { dlopen, ptr } from 'bun:ffi';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 const SOL_SOCKET = 1;
 const SO_ATTACH_REUSEPORT_CBPF = 51;
-/** BPF_RET | BPF_K of linux/filter.h: the answer is a constant. */
+/** BPF_RET | BPF_K of linux/filter.h: the program returns a constant. */
 const RETURN_CONSTANT = 0x06;
 /** TCP_LISTEN, as /proc/net/tcp writes it (proc(5)). */
 const LISTENING = '0A';
 
 /**
- * Gives new connections on `port` to the listener at `place`: counted from 0 as they began to listen, where one that
- * was closed is replaced by the last. False when the system does not know how; then nothing has changed.
+ * Gives new connections on `port` to the listener at `index`: counted from 0 in the order in which they began to
+ * listen; the last one takes the index of one that was closed. False when the system cannot do it; then nothing has
+ * changed.
  */
-export function steerTo(port: number, place: number): boolean {
+export function steerTo(port: number, index: number): boolean {
   try {
-    return listenersOn(port)
-      .map((descriptor) => attach(descriptor, place))
-      .includes(true);
+    const library = openLibrary();
+    const steered = listenersOn(port).map((descriptor) => attach(library, descriptor, index));
+    library.close();
+    return steered.includes(true);
   } catch {
     return false;
   }
 }
 
-function attach(descriptor: number, place: number): boolean {
+function attach(
+  { symbols }: ReturnType<typeof openLibrary>,
+  descriptor: number,
+  index: number,
+): boolean {
   // struct sock_filter {u16 code; u8 jt; u8 jf; u32 k}
   const filter = new DataView(new ArrayBuffer(8));
   filter.setUint16(0, RETURN_CONSTANT, true);
-  filter.setUint32(4, place, true);
+  filter.setUint32(4, index, true);
   // struct sock_fprog {u16 len; struct sock_filter *filter}
   const program = new DataView(new ArrayBuffer(16));
   program.setUint16(0, 1, true);
   program.setBigUint64(8, BigInt(ptr(filter)), true);
-  const { setsockopt } = library().symbols;
-  return setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, ptr(program), 16) === 0;
+  return (
+    symbols.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, ptr(program), 16) === 0
+  );
 }
 
 function openLibrary() {
   return dlopen('libc.so.6', {
     setsockopt: { args: ['int', 'int', 'int', 'ptr', 'u32'], returns: 'int' },
   });
-}
-
-let libc: ReturnType<typeof openLibrary> | undefined;
-
-function library(): ReturnType<typeof openLibrary> {
-  libc ??= openLibrary();
-  return libc;
 }
 
 /** Descriptors of this process that listen on the port, on whatever address. */

@@ -1,8 +1,8 @@
 /**
- * The words of the journey: states of messages, recipients, domains, accounts, endpoints, and events.
+ * The names of states and events: of messages, recipients, domains, accounts, endpoints and keys.
  *
- * One place for words that floors above share; `messageStatus` is the rule by which a message shows
- * the state of its recipients (decisions, Status and last_event).
+ * Every floor above shares them; `messageStatus` is the rule by which a message shows the state of its
+ * recipients (docs/decisions.md D32). Pure: holds no state.
  */
 
 export type MessageStatus =
@@ -37,7 +37,7 @@ export type EventType =
   | 'email.queued'
   | 'email.suppressed';
 
-/** Event names an endpoint may subscribe to (interface, Webhook endpoints). */
+/** Event names an endpoint may subscribe to (docs/contract.md C12.4). */
 export const WEBHOOK_EVENTS = [
   'email.sent',
   'email.delivered',
@@ -65,7 +65,7 @@ const FINAL: ReadonlySet<MessageStatus> = new Set([
   'suppressed',
 ]);
 
-/** Worst first: the order in which final states win (decisions: complained, bounced, failed, delivered). */
+/** Worst first: the order in which final states win (docs/decisions.md D32). */
 const WORST_FIRST: readonly MessageStatus[] = [
   'complained',
   'bounced',
@@ -75,7 +75,10 @@ const WORST_FIRST: readonly MessageStatus[] = [
   'suppressed',
 ];
 
-/** Whether nothing more will be tried. A smarthost's `sent` is also at rest, but may still become `delivered`. */
+/**
+ * Whether nothing more will be tried. After a smarthost took it, `sent` needs no further attempt either, but may still
+ * become `delivered`.
+ */
 export function isFinal(status: MessageStatus): boolean {
   return FINAL.has(status);
 }

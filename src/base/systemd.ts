@@ -1,9 +1,9 @@
 /**
- * Words to systemd: ready, reloading, stopping, alive (sd_notify(3)).
+ * Tells systemd that the service is ready, reloading, stopping or alive (sd_notify(3)).
  *
- * Does nothing where no one listens (`NOTIFY_SOCKET` unset). Datagrams to a unix socket can not be sent
- * through the runtime's own sockets, so libc is called; where libc has another name (musl) the words
- * are not sent, and the unit should then be `Type=exec`. Never throws.
+ * Does nothing when systemd did not ask for it (`NOTIFY_SOCKET` unset). The runtime's own sockets cannot send
+ * datagrams to a unix socket, so libc is called; where libc has another name (musl) nothing is sent, and the unit
+ * should then be `Type=exec`. Never throws.
  */
 import { dlopen, ptr } from 'bun:ffi';
 
@@ -29,8 +29,9 @@ export function createNotifier(
   const address = socketAddress(path);
   const isForUs = [undefined, String(pid)].includes(environment['WATCHDOG_PID']);
   const watchdogUs = Number(environment['WATCHDOG_USEC'] ?? Number.NaN);
+  const libc = address === null ? null : openLibrary();
   return {
-    notify: (state) => address !== null && send(address, state),
+    notify: (state) => address !== null && libc !== null && send(libc, address, state),
     watchdogMs: isForUs && watchdogUs > 0 ? watchdogUs / 1000 : null,
   };
 }
@@ -46,25 +47,24 @@ function socketAddress(path: string): Buffer | null {
   return Buffer.concat(isAbstract ? [family, name] : [family, name, Buffer.of(0)]);
 }
 
+/** The functions of libc that are needed; null where it has another name. */
 function openLibrary() {
-  return dlopen('libc.so.6', {
-    socket: { args: ['int', 'int', 'int'], returns: 'int' },
-    sendto: { args: ['int', 'ptr', 'usize', 'int', 'ptr', 'u32'], returns: 'i64' },
-    close: { args: ['int'], returns: 'int' },
-  });
+  try {
+    return dlopen('libc.so.6', {
+      socket: { args: ['int', 'int', 'int'], returns: 'int' },
+      sendto: { args: ['int', 'ptr', 'usize', 'int', 'ptr', 'u32'], returns: 'i64' },
+      close: { args: ['int'], returns: 'int' },
+    });
+  } catch {
+    return null;
+  }
 }
 
-let libc: ReturnType<typeof openLibrary> | null | undefined;
-
-function send(address: Buffer, state: string): boolean {
-  if (libc === undefined) {
-    try {
-      libc = openLibrary();
-    } catch {
-      libc = null;
-    }
-  }
-  if (libc === null) return false;
+function send(
+  libc: NonNullable<ReturnType<typeof openLibrary>>,
+  address: Buffer,
+  state: string,
+): boolean {
   const fd = libc.symbols.socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
   const bytes = Buffer.from(state, 'utf8');

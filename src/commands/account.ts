@@ -1,10 +1,16 @@
-/** `account`: the tenants of this appliance. */
-import type { Account } from '../store/rows.ts';
-import type { Call, Command, Group } from './command.ts';
+/** `account`: the accounts of this appliance, each with a plan, keys, domains and suppressions of its own. */
+import type { ResultOf } from '../control/operations.ts';
+import type { Command, Group } from './command.ts';
 import { fields, table, when } from './layout.ts';
 import { operate } from './operate.ts';
+import { argument, option, sentence } from './parameter.ts';
 
-function shape(account: Account): Record<string, unknown> {
+const NAME = argument('NAME', 'Name of the account, 1 to 60 characters');
+const PLAN = option('plan', 'P', 'Id of a plan in the config file (default: unlimited)');
+const WHICH = argument('A', 'Name or id of the account');
+const REASON = sentence('reason', 'R', 'One sentence, shown to the senders of the account');
+
+function shape(account: ResultOf<'account.pause'>): Record<string, unknown> {
   const { id, name, plan, status } = account;
   return {
     id,
@@ -16,55 +22,74 @@ function shape(account: Account): Record<string, unknown> {
   };
 }
 
-function setStatus(operation: string, does: string, takesReason: boolean): Command {
+function setStatus(
+  operation: 'account.pause' | 'account.resume' | 'account.payment_required',
+  summary: string,
+  details: string,
+): Command {
+  const takesReason = operation !== 'account.resume';
   return {
-    synopsis: `${operation} A${takesReason ? ' [--reason R]' : ''}`,
-    does,
-    words: [1, 1],
-    flags: takesReason ? { reason: 'text' } : {},
-    async run(call: Call) {
-      const args = { account: call.word(0), reason: call.flag('reason') };
-      const name = `account.${operation.replace('-', '_')}`;
-      const account = (await operate(call, name, args)) as Account;
-      call.print(shape(account), `${account.name} is ${account.status}.`);
+    summary,
+    details,
+    parameters: takesReason ? [WHICH, REASON] : [WHICH],
+    async run(call) {
+      const reason = takesReason ? call.get(REASON) : null;
+      const account = await operate(call, operation, { account: call.get(WHICH), reason });
+      call.print(shape(account), `Account ${account.name} now has the status ${account.status}.`);
     },
   };
 }
 
 export const account: Group = {
-  create: {
-    synopsis: 'create NAME [--plan P]',
-    does: 'Makes an account; its plan is "unlimited" unless named.',
-    words: [1, 1],
-    flags: { plan: 'text' },
-    async run(call) {
-      const args = { name: call.word(0), plan: call.flag('plan') };
-      const made = (await operate(call, 'account.create', args)) as Account;
-      const { id, name, plan, status } = made;
-      const rows: [string, string][] = [
-        ['id', id],
-        ['name', name],
-        ['plan', plan],
-        ['status', status],
-      ];
-      call.print({ id, name, plan, status }, fields(rows));
+  summary: 'Create, list, pause and resume accounts',
+  actions: {
+    create: {
+      summary: 'Create an account',
+      parameters: [NAME, PLAN],
+      async run(call) {
+        const args = { name: call.get(NAME), plan: call.get(PLAN) };
+        const { id, name, plan, status } = await operate(call, 'account.create', args);
+        const rows: [string, string][] = [
+          ['id', id],
+          ['name', name],
+          ['plan', plan],
+          ['status', status],
+        ];
+        call.print({ id, name, plan, status }, fields(rows));
+      },
     },
-  },
-  list: {
-    synopsis: 'list',
-    does: 'All accounts.',
-    async run(call) {
-      const all = (await operate(call, 'account.list', {})) as Account[];
-      const rows = all.map((one) => [
-        [one.name, one.plan, one.status],
-        [one.id, when(one.createdAt)],
-        [one.statusReason ?? ''],
-      ]);
-      const headings = [['NAME', 'PLAN', 'STATUS'], ['ID', 'CREATED (UTC)'], ['REASON']];
-      call.print(all.map(shape), table(headings, rows, 'There is no account.'));
+    list: {
+      summary: 'List every account',
+      async run(call) {
+        const all = await operate(call, 'account.list', {});
+        const rows = all.map((one) => [
+          [one.name, one.plan, one.status],
+          [one.id, when(one.createdAt), String(one.storedBytes)],
+          [one.statusReason ?? ''],
+        ]);
+        const headings = [
+          ['NAME', 'PLAN', 'STATUS'],
+          ['ID', 'CREATED (UTC)', 'BYTES KEPT'],
+          ['REASON'],
+        ];
+        const shapes = all.map((one) => ({ ...shape(one), stored_bytes: one.storedBytes }));
+        call.print(shapes, table(headings, rows, 'There are no accounts.'));
+      },
     },
+    pause: setStatus(
+      'account.pause',
+      'Refuse new sends of an account',
+      'Its sends get the error account_paused. Mail that was accepted before is still delivered.',
+    ),
+    resume: setStatus(
+      'account.resume',
+      'Let an account send again',
+      'Ends the status paused or payment_required.',
+    ),
+    'payment-required': setStatus(
+      'account.payment_required',
+      'Refuse new sends until the account is paid',
+      'Its sends get the error payment_required. Mail that was accepted before is still delivered.',
+    ),
   },
-  pause: setStatus('pause', 'Its sends answer account_paused; what was accepted goes on.', true),
-  resume: setStatus('resume', 'Lets a paused or unpaid account send again.', false),
-  'payment-required': setStatus('payment-required', 'Its sends answer payment_required.', true),
 };

@@ -1,46 +1,81 @@
-/** `backup` and `restore`: one file with all data and the key, taken online, put back without a server. */
+/** `backup` and `restore`: one file with all data and the key, taken online and put back while no server is running. */
 import { resolve } from 'node:path';
 
 import { systemClock } from '../base/clock.ts';
-import type { BackupReport } from '../store/backup.ts';
-import { restoreBackup } from '../store/restore.ts';
-import type { Command } from './command.ts';
+import { offerKey } from '../store/key-offer.ts';
+import { keyOfBackup, restoreBackup } from '../store/sqlite/restore.ts';
+import type { Call, Command } from './command.ts';
 import { fields } from './layout.ts';
-import { operate } from './operate.ts';
-import { becomeOwner } from './owner.ts';
+import { alone, operate } from './operate.ts';
+import { becomeOwner, requireDataDir } from './owner.ts';
+import { argument, flag } from './parameter.ts';
+
+const TO = argument('FILE', 'File to write; it must not exist yet', { completion: 'file' });
+const FROM = argument('FILE', 'File that postrider backup wrote', { completion: 'file' });
+
+const KEY_ONLY = flag(
+  'key-only',
+  'Bring back the secret key alone, and leave the data as they are',
+);
+
+/** Rows of each table, one in a line. */
+function showCounts(rows: Record<string, number>): string {
+  return fields(Object.entries(rows).map(([table, count]) => [table, String(count)]));
+}
 
 export const backup: Command = {
-  synopsis: 'FILE',
-  does: 'Writes all data and the key to FILE while the server runs, and verifies it. Keep it secret.',
-  words: [1, 1],
+  summary: 'Write all data and the secret key to one file',
+  details:
+    'Works while the server is running, and verifies the file. Keep it secret: it holds the key that protects your DKIM keys and webhook secrets.',
+  parameters: [TO],
   async run(call) {
-    const report = (await operate(call, 'backup', {
-      file: resolve(call.word(0)),
-    })) as BackupReport;
-    const rows = Object.entries(report.rows).map(([table, count]): [string, string] => [
-      table,
-      String(count),
-    ]);
-    call.print(report, `${report.file}, ${report.bytes} bytes, verified:\n${fields(rows)}`);
+    const report = await operate(call, 'backup', { file: resolve(call.get(TO)) });
+    call.print(
+      report,
+      `Wrote ${report.file}: ${report.bytes} bytes, verified. Rows:\n${showCounts(report.rows)}`,
+    );
   },
 };
 
 export const restore: Command = {
-  synopsis: 'FILE',
-  does: 'Puts a backup in the place of the data; the server must be stopped. The old data is kept aside.',
-  words: [1, 1],
+  summary: 'Replace all data with that of a backup',
+  details:
+    'Stop the server first. The files that were in the data directory are moved to a folder in it, not deleted.',
+  parameters: [FROM, KEY_ONLY],
   async run(call) {
-    const { dataDir } = call.config();
+    const { dataDir } = call.config().startup;
+    if (call.get(KEY_ONLY)) {
+      await restoreKey(call, resolve(call.get(FROM)));
+      return;
+    }
     becomeOwner(dataDir);
-    const report = restoreBackup(resolve(call.word(0)), dataDir, systemClock.now());
-    const aside = report.setAside === null ? '' : `\nWhat was there is in ${report.setAside}.`;
-    const rows = Object.entries(report.rows).map(([table, count]): [string, string] => [
-      table,
-      String(count),
-    ]);
+    const report = restoreBackup(resolve(call.get(FROM)), dataDir, systemClock.now());
+    const aside = report.setAside === null ? '' : `\nThe old files are in ${report.setAside}.`;
     call.print(
       { data_dir: dataDir, rows: report.rows, set_aside: report.setAside },
-      `Restored into ${dataDir}:\n${fields(rows)}${aside}`,
+      `Restored into ${dataDir}. Rows:\n${showCounts(report.rows)}${aside}`,
     );
   },
 };
+
+/** Takes the key of a backup, where it is the key of the data that are here. */
+async function restoreKey(call: Call, file: string): Promise<void> {
+  const config = call.config();
+  const { dataDir } = config.startup;
+  requireDataDir(dataDir);
+  becomeOwner(dataDir);
+  const offered = offerKey(dataDir, keyOfBackup(file));
+  try {
+    // Opening takes the offered key where it fits, and refuses otherwise.
+    await alone(call, config, () => Promise.resolve());
+  } catch (error) {
+    offered.undo();
+    throw error;
+  }
+  const setAside = offered.setAside();
+  const aside = setAside === null ? '' : `\nThe key file from before is ${setAside}.`;
+  call.print(
+    { data_dir: dataDir, set_aside: setAside },
+    `The secret key of ${dataDir} opens its data.${aside}`,
+  );
+}

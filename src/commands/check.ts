@@ -1,20 +1,25 @@
-/** `check`: whether the config file, and the PEM files it names, would be accepted, without touching anything else. */
+/** `check`: whether the server would accept the config file and the PEM files it names. Touches nothing else. */
 import { readExtraCa } from '../flow/extra-ca.ts';
+import { publicUrlWarnings } from '../health/public-url.ts';
 import { readPair } from '../smtp/certificate.ts';
 import type { Command } from './command.ts';
 
 export const check: Command = {
-  synopsis: '',
-  does: 'Checks the config file; every problem with its line.',
+  summary: 'Check the config file',
+  details:
+    'Names every problem with its line. Reads the PEM files that the config names, too. Warns where public_url and the way the API listens contradict each other.',
   run(call) {
     const config = call.config();
+    const { hostname, dataDir, tls } = config.startup;
     for (const table of ['http', 'smtp'] as const) {
-      if (config[table].tlsCert !== '') readPair(config, table);
+      if (config.live[table].tlsCert !== '') readPair(config, table);
     }
-    readExtraCa(config);
+    readExtraCa(tls.extraCaFile);
     const file = call.configFile();
-    const value = { ok: true, config: file, hostname: config.hostname, data_dir: config.dataDir };
-    call.print(value, `${file} is fine.`);
+    const warnings = publicUrlWarnings(config);
+    const value = { ok: true, config: file, hostname, data_dir: dataDir, warnings };
+    const words = warnings.map(({ summary, advice }) => `\nWarning: ${summary}\n${advice}`);
+    call.print(value, [`${file} has no problems.`, ...words].join('\n'));
     return Promise.resolve();
   },
 };

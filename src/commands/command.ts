@@ -1,81 +1,79 @@
 /**
- * What a command is: its words for the help, the flags it knows, and what it does with a parsed call.
+ * What a command is: its words for the help, its parameters, and what it does with a call.
  *
- * Promises that wrong usage is told apart (exit 64, EX_USAGE of sysexits.h) before anything is read or written.
+ * Help, usage errors, completion and docs/commands.md all come from these objects. Promises that every parameter of a
+ * call has been checked before the command runs.
  */
-import { parseArgs } from 'node:util';
-
 import type { Config } from '../base/config.ts';
 import { loadConfig } from '../base/config-file.ts';
 import type { Output } from './output.ts';
-
-/** EX_USAGE. */
-export const EXIT_USAGE = 64;
+import { flag, option, written } from './parameter.ts';
+import type { Parameter } from './parameter.ts';
 
 export const DEFAULT_CONFIG_FILE = '/etc/postrider/postrider.toml';
 
-/** Wrong usage; the message names what was wrong. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
+const CONFIG_OPTION = option(
+  'config',
+  'FILE',
+  `Config file (default: $POSTRIDER_CONFIG, then ${DEFAULT_CONFIG_FILE})`,
+  { completion: 'file' },
+);
+const JSON_OPTION = flag('json', 'Print one JSON value to standard output');
+
+/** What every command takes, beside `--help`. */
+export const COMMON_OPTIONS: readonly Parameter<unknown>[] = [CONFIG_OPTION, JSON_OPTION];
 
 export interface Command {
-  /** Words and flags behind the command's name, e.g. `create NAME [--plan P]`. */
-  synopsis: string;
-  /** One line of help. */
-  does: string;
-  /** Flags beside `--config`, `--json` and `--help`: `text` takes a value, `flag` none. */
-  flags?: Record<string, 'text' | 'flag'>;
-  /** Fewest and most words behind the command's name; none when absent. */
-  words?: [min: number, max: number];
+  /** What it does, in a few words: its line in a list of commands. */
+  summary: string;
+  /** Full sentences for its own help. */
+  details?: string;
+  /** In the order of the usage line. */
+  parameters?: readonly Parameter<unknown>[];
   /** The exit code; 0 when it gives none. */
   run(call: Call): Promise<number | void>;
 }
 
-/** Commands by their action (`create`, `list`); a command without actions has the empty one. */
-export type Group = Record<string, Command>;
+/** A command that has actions: `account create`, `account list`. */
+export interface Group {
+  summary: string;
+  actions: Readonly<Record<string, Command>>;
+}
 
-/** One call of a command, its words and flags checked against what the command knows. */
+/** Every command by its name. */
+export type CommandTable = Readonly<Record<string, Command | Group>>;
+
+export function isGroup(entry: Command | Group): entry is Group {
+  return 'actions' in entry;
+}
+
+/** `NAME [--plan P]`: what follows a command's name in its usage line; empty without parameters. */
+export function synopsis({ parameters = [] }: Command): string {
+  return parameters.map((one) => (one.isRequired ? written(one) : `[${written(one)}]`)).join(' ');
+}
+
+/** One call of a command. */
 export class Call {
-  readonly words: readonly string[];
   readonly isJson: boolean;
   readonly output: Output;
-  readonly #flags: Readonly<Record<string, string | boolean | undefined>>;
+  readonly #given: ReadonlyMap<Parameter<unknown>, unknown>;
 
-  constructor(command: Command, args: string[], output: Output) {
-    const { words, flags } = parse(command, args);
-    const [min, max] = command.words ?? [0, 0];
-    if (words.length < min) throw new UsageError('a word is missing');
-    if (words.length > max) throw new UsageError(`${words[max] ?? ''} is one word too many`);
-    this.words = words;
-    this.#flags = flags;
-    this.isJson = flags['json'] === true;
+  /** `given`: what was written, for each parameter of the command and each common one. Throws `UsageError`. */
+  constructor(given: ReadonlyMap<Parameter<unknown>, unknown>, output: Output) {
+    for (const [parameter, value] of given) parameter.read(value);
+    this.#given = given;
     this.output = output;
+    this.isJson = this.get(JSON_OPTION);
   }
 
-  /** A word; `at` must be below the fewest the command takes. */
-  word(at: number): string {
-    return this.words[at] ?? '';
-  }
-
-  /** The value of a flag, or null. */
-  flag(name: string): string | null {
-    const value = this.#flags[name];
-    return typeof value === 'string' ? value : null;
-  }
-
-  required(name: string): string {
-    const value = this.flag(name);
-    if (value === null || value === '') throw new UsageError(`--${name} is missing`);
-    return value;
-  }
-
-  has(name: string): boolean {
-    return this.#flags[name] === true;
+  /** The value of one of the command's parameters. */
+  get<T>(parameter: Parameter<T>): T {
+    if (this.#given.has(parameter)) return parameter.read(this.#given.get(parameter));
+    throw new Error(`the command does not list its parameter ${written(parameter)}`);
   }
 
   configFile(): string {
-    return this.flag('config') ?? (process.env['POSTRIDER_CONFIG'] || DEFAULT_CONFIG_FILE);
+    return this.get(CONFIG_OPTION) ?? (process.env['POSTRIDER_CONFIG'] || DEFAULT_CONFIG_FILE);
   }
 
   /** Throws `OperatorError` with exit code 78. */
@@ -86,31 +84,5 @@ export class Call {
   /** `value` as one JSON value under --json, else `text` for people. */
   print(value: unknown, text: string): void {
     this.output.print(this.isJson ? JSON.stringify(value) : text);
-  }
-}
-
-function parse(
-  command: Command,
-  args: string[],
-): { words: string[]; flags: Record<string, string | boolean | undefined> } {
-  const options: Record<string, { type: 'string' | 'boolean' }> = {
-    config: { type: 'string' },
-    json: { type: 'boolean' },
-    help: { type: 'boolean' },
-  };
-  for (const [name, kind] of Object.entries(command.flags ?? {})) {
-    options[name] = { type: kind === 'text' ? 'string' : 'boolean' };
-  }
-  try {
-    const { positionals, values } = parseArgs({
-      args,
-      options,
-      allowPositionals: true,
-      strict: true,
-    });
-    return { words: positionals, flags: values };
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    throw new UsageError(message.replace(/\. To specify.*$/s, ''));
   }
 }

@@ -1,24 +1,22 @@
 /** `domain`: sending domains and the DNS records that their owners publish. */
-import { domainCheck, domainDetail, domainSummary } from '../api/shapes/domain-answers.ts';
-import type { Owned } from '../control/accounts.ts';
-import type { PublicDomain } from '../control/domains.ts';
-import type { DnsRecord } from '../flow/domain-records.ts';
-import type { DomainVerification } from '../flow/domains.ts';
+import { domainCheck, domainDetail, domainSummary } from '../api/shapes/domain-response.ts';
+import type { ResultOf } from '../control/operations.ts';
+import { ACCOUNT, OF_ACCOUNT, ONLY_ACCOUNT } from './account-option.ts';
 import type { Call, Group } from './command.ts';
 import { paragraph, table, when } from './layout.ts';
 import { operate } from './operate.ts';
+import { argument, flag } from './parameter.ts';
 
-interface WithRecords {
-  domain: PublicDomain;
-  records: DnsRecord[];
-}
+type DnsRecord = ResultOf<'domain.records'>['records'][number];
 
-const chosen = (call: Call): Record<string, unknown> => ({
-  name: call.word(0),
-  account: call.flag('account'),
-});
+const NEW_NAME = argument('NAME', 'Domain to send from, for example example.com');
+const NAME = argument('NAME', 'Name or id of the domain');
 
-/** One record a block; name and value stand whole, to be copied: a DKIM value is far longer than a line. */
+const ACTIVATE = flag('activate', 'Sign with the new key, once DNS shows its record');
+
+const chosen = (call: Call) => ({ name: call.get(NAME), account: call.get(OF_ACCOUNT) });
+
+/** One block per record. Name and value are never wrapped, so that they can be copied: a DKIM value is long. */
 function showRecords(records: (DnsRecord & { found?: boolean; reason?: string | null })[]): string {
   const blocks = records.map((record) => {
     const need = record.required ? 'required' : 'recommended';
@@ -30,77 +28,93 @@ function showRecords(records: (DnsRecord & { found?: boolean; reason?: string | 
   return blocks.join('\n\n');
 }
 
+async function list(call: Call): Promise<void> {
+  const all = await operate(call, 'domain.list', { account: call.get(ONLY_ACCOUNT) });
+  const rows = all.map((one) => [
+    [one.name, one.account, one.status],
+    [one.id, when(one.lastCheckedAt)],
+  ]);
+  const headings = [
+    ['NAME', 'ACCOUNT', 'STATUS'],
+    ['ID', 'LAST CHECKED (UTC)'],
+  ];
+  const { region } = call.config().live.api;
+  const listed = all.map((one) => ({ ...domainSummary(one, region), account: one.account }));
+  call.print(listed, table(headings, rows, 'There are no domains.'));
+}
+
+async function rotateKey(call: Call): Promise<void> {
+  const done = await operate(call, 'domain.rotate_key', {
+    ...chosen(call),
+    activate: call.get(ACTIVATE),
+  });
+  const { domain: named, record, old_record: old } = done;
+  const next =
+    !done.activated || old === null
+      ? `Publish this record and leave the present one, then run: postrider domain rotate-key ${named.name} --activate`
+      : `${named.name} signs with this key from now on. Leave the record ${old.name} in DNS until ${old.removable_at}: mail on its way was signed with its key.`;
+  call.print(
+    { domain: named.name, record, activated: done.activated, old_record: old },
+    `${showRecords([record])}\n\n${next}`,
+  );
+}
+
 export const domain: Group = {
-  add: {
-    synopsis: 'add NAME [--account A]',
-    does: 'Adds a sending domain and shows the DNS records to publish.',
-    words: [1, 1],
-    flags: { account: 'text' },
-    async run(call) {
-      const args = { name: call.word(0), account: call.flag('account') };
-      const made = (await operate(call, 'domain.add', args)) as WithRecords;
-      const next = `\n\nThen: postrider domain verify ${made.domain.name}`;
-      call.print(
-        domainDetail(made.domain, made.records.slice(0, 2), call.config()),
-        showRecords(made.records) + next,
-      );
+  summary: 'Add, verify and remove sending domains',
+  actions: {
+    add: {
+      summary: 'Add a sending domain',
+      details:
+        'Shows the DNS records to publish. The domain can send once they are published and verified.',
+      parameters: [NEW_NAME, ACCOUNT],
+      async run(call) {
+        const args = { name: call.get(NEW_NAME), account: call.get(ACCOUNT) };
+        const made = await operate(call, 'domain.add', args);
+        const next = `Publish these records, then run: postrider domain verify ${made.domain.name}`;
+        call.print(
+          domainDetail(made.domain, made.records.slice(0, 2), call.config().live.api.region),
+          `${showRecords(made.records)}\n\n${next}`,
+        );
+      },
     },
-  },
-  list: {
-    synopsis: 'list [--account A]',
-    does: 'Sending domains.',
-    flags: { account: 'text' },
-    async run(call) {
-      const args = { account: call.flag('account') };
-      const all = (await operate(call, 'domain.list', args)) as Owned<PublicDomain>[];
-      const rows = all.map((one) => [
-        [one.name, one.account, one.status],
-        [one.id, when(one.lastCheckedAt)],
-      ]);
-      const headings = [
-        ['NAME', 'ACCOUNT', 'STATUS'],
-        ['ID', 'LAST CHECKED (UTC)'],
-      ];
-      const config = call.config();
-      const listed = all.map((one) => ({ ...domainSummary(one, config), account: one.account }));
-      call.print(listed, table(headings, rows, 'There is no domain.'));
+    list: {
+      summary: 'List the sending domains',
+      parameters: [ONLY_ACCOUNT],
+      run: list,
     },
-  },
-  records: {
-    synopsis: 'records NAME [--account A]',
-    does: 'The DNS records to publish, and how each was last seen.',
-    words: [1, 1],
-    flags: { account: 'text' },
-    async run(call) {
-      const found = (await operate(call, 'domain.records', chosen(call))) as WithRecords;
-      call.print(found.records, showRecords(found.records));
+    records: {
+      summary: 'Show the DNS records of a domain',
+      details: 'With the state in which the last check found each.',
+      parameters: [NAME, OF_ACCOUNT],
+      async run(call) {
+        const found = await operate(call, 'domain.records', chosen(call));
+        call.print(found.records, showRecords(found.records));
+      },
     },
-  },
-  verify: {
-    synopsis: 'verify NAME [--account A]',
-    does: 'Looks at the DNS now.',
-    words: [1, 1],
-    flags: { account: 'text' },
-    async run(call) {
-      const seen = (await operate(call, 'domain.verify', chosen(call))) as Omit<
-        DomainVerification,
-        'domain'
-      > & { domain: PublicDomain };
-      const { name, status } = seen.domain;
-      call.print(domainCheck(seen), `${showRecords(seen.records)}\n\n${name} is ${status}.`);
+    verify: {
+      summary: 'Check the DNS records of a domain now',
+      parameters: [NAME, OF_ACCOUNT],
+      async run(call) {
+        const seen = await operate(call, 'domain.verify', chosen(call));
+        const { name, status } = seen.domain;
+        call.print(domainCheck(seen), `${showRecords(seen.records)}\n\n${name} is ${status}.`);
+      },
     },
-  },
-  remove: {
-    synopsis: 'remove NAME [--account A]',
-    does: 'Ends sending from it at once; what was accepted is still delivered.',
-    words: [1, 1],
-    flags: { account: 'text' },
-    async run(call) {
-      const removed = (await operate(call, 'domain.remove', chosen(call))) as {
-        id: string;
-        name: string;
-      };
-      call.print({ ...removed, status: 'revoked' }, `${removed.name} is removed.`);
+    'rotate-key': {
+      summary: 'Change the DKIM key of a domain, in two steps',
+      details:
+        'First without --activate: makes a second key and shows its DNS record, while the present key goes on signing. Publish the record beside the present one, then run it again with --activate.',
+      parameters: [NAME, ACTIVATE, OF_ACCOUNT],
+      run: rotateKey,
+    },
+    remove: {
+      summary: 'Stop sending from a domain at once',
+      details: 'Mail that was accepted before is still delivered.',
+      parameters: [NAME, OF_ACCOUNT],
+      async run(call) {
+        const removed = await operate(call, 'domain.remove', chosen(call));
+        call.print({ ...removed, status: 'revoked' }, `Removed domain ${removed.name}.`);
+      },
     },
   },
 };

@@ -1,8 +1,8 @@
 /**
- * What `init` has begun, so that it can be taken away when the disk turns out to be full.
+ * Undoes what `init` has begun when the disk turns out to be full.
  *
- * Promises to remove nothing that was there before, and in a directory that was there nothing but files of the
- * appliance's own names. Throws what removing throws.
+ * Promises to remove nothing that existed before, and in a directory that existed nothing but files with names of the
+ * appliance. Throws what removing throws.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 /** Everything that a data directory holds after `init`, with what SQLite puts beside it. */
 const OWN_NAME = /^(?:(?:mail|log|search|lock)\.db|secret\.key|postrider\.pid)(?:$|[-.])/;
 
-/** Call it before anything is made; the function it returns takes away what was made since. */
+/** Call it before anything is made; the function it returns removes what was made since. */
 export function rememberDirectory(directory: string): () => void {
   const missing = firstMissing(directory);
   const before = new Set(missing === null ? readdirSync(directory) : []);

@@ -2,39 +2,50 @@
  * `init`: from nothing to a config file, a data directory, the first account and its first key.
  *
  * Promises never to overwrite: a config file or a database that is there already ends it before anything is written.
- * The dashboard's password and the key are shown this once.
+ * Shows the dashboard password and the key once.
  */
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-import { closeContext, openContext } from '../appliance-context.ts';
+import { closeContext, openContext } from '../appliance/context.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { parseConfig } from '../base/config-file.ts';
 import { defaultConfigText } from '../base/config-text.ts';
 import { OperatorError } from '../base/errors.ts';
 import { createLog } from '../base/log.ts';
-import { createAccount } from '../flow/accounts.ts';
-import { resetAdminPassword } from '../flow/admin.ts';
-import { createKey } from '../flow/keys.ts';
+import { createAccount } from '../flow/accounts/accounts.ts';
+import { resetAdminPassword } from '../flow/accounts/admin.ts';
+import { createKey } from '../flow/accounts/keys.ts';
 import { isDiskFull } from '../store/full-disk.ts';
-import { type Call, type Command, UsageError } from './command.ts';
+import type { Call, Command } from './command.ts';
 import { rememberDirectory } from './half-done.ts';
 import { fields } from './layout.ts';
+import { UsageError, option, requiredOption } from './parameter.ts';
 
 const DEFAULT_DATA_DIR = '/var/lib/postrider';
 
+const HOSTNAME = requiredOption(
+  'hostname',
+  'H',
+  'Public name of this machine, for example mail.example.com',
+);
+const DATA_DIR = option('data-dir', 'D', `Data directory (default: ${DEFAULT_DATA_DIR})`, {
+  completion: 'file',
+});
+
 export const init: Command = {
-  synopsis: '--hostname H [--config F] [--data-dir D]',
-  does: 'Writes a commented config, the data directory and the account "default"; shows password and key once.',
-  flags: { hostname: 'text', 'data-dir': 'text' },
+  summary: 'Create the config file, the data directory and a first account',
+  details:
+    'Never overwrites. Shows the dashboard password and a full-access API key of the account "default" once.',
+  parameters: [HOSTNAME, DATA_DIR],
   run: runInit,
 };
 
 async function runInit(call: Call): Promise<void> {
-  const hostname = call.required('hostname').toLowerCase();
+  const hostname = call.get(HOSTNAME).toLowerCase();
   const file = resolve(call.configFile());
-  const dataDir = resolve(call.flag('data-dir') ?? DEFAULT_DATA_DIR);
+  const dataDir = resolve(call.get(DATA_DIR) ?? DEFAULT_DATA_DIR);
   const text = defaultConfigText(hostname, dataDir);
   const config = parseOrRefuse(text, file);
   refuseExisting(file, join(dataDir, 'mail.db'));
@@ -49,14 +60,14 @@ async function runInit(call: Call): Promise<void> {
     writeFileSync(file, text);
     await fill(call, config, { config: file, data_dir: dataDir });
   } catch (error) {
-    // So that init can run again once its cause is mended.
+    // So that init can run again once its cause is fixed.
     if (isWritten) rmSync(file);
     if (!isDiskFull(error)) throw error;
     undoData();
     undoConfig();
     throw new OperatorError(
-      `there is no room for ${file} or ${dataDir}: the disk is full`,
-      'Free some space, 300 MiB or more to send, and run init again; nothing was left behind.',
+      `Cannot write ${file} or ${dataDir}: the disk is full.`,
+      'Free some space and run init again; sending needs 300 MiB. Nothing was left behind.',
     );
   }
 }
@@ -65,7 +76,7 @@ async function runInit(call: Call): Promise<void> {
 async function fill(
   call: Call,
   config: Config,
-  places: Pick<Made, 'config' | 'data_dir'>,
+  paths: Pick<Made, 'config' | 'data_dir'>,
 ): Promise<void> {
   const log = createLog(
     (line) => call.output.say(line),
@@ -80,14 +91,14 @@ async function fill(
       name: 'first key',
       permission: 'full_access',
     });
-    made = { ...places, account_id: account.id, admin_password: password, key: token };
+    made = { ...paths, account_id: account.id, admin_password: password, key: token };
   } finally {
     await closeContext(ctx);
   }
   report(call, made);
 }
 
-/** A host name that no config may have is wrong usage here: there is no file yet that could be wrong. */
+/** A host name that no config may have is wrong usage here: no file exists yet that could be wrong. */
 function parseOrRefuse(text: string, file: string): ReturnType<typeof parseConfig> {
   try {
     return parseConfig(text, file);
@@ -101,8 +112,8 @@ function refuseExisting(...paths: string[]): void {
   for (const path of paths) {
     if (existsSync(path)) {
       throw new OperatorError(
-        `${path} is there already, and init never overwrites`,
-        'Start it with `postrider serve`, or choose other places with --config and --data-dir.',
+        `${path} exists already, and init never overwrites.`,
+        'Start the server with `postrider serve`, or choose other paths with --config and --data-dir.',
       );
     }
   }
@@ -126,6 +137,6 @@ function report(call: Call, made: Made): void {
   ]);
   call.print(
     made,
-    `${shown}\n\nPassword and key are not shown again.\nNext: postrider serve --config ${made.config}`,
+    `${shown}\n\nStore the password and the key now: they are not shown again.\nNext: postrider serve --config ${made.config}`,
   );
 }

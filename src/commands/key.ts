@@ -1,59 +1,70 @@
 /** `key`: API keys. The text of a key is shown once, by `create`. */
-import { apiKey, createdApiKey } from '../api/shapes/key-answers.ts';
-import type { Owned } from '../control/accounts.ts';
-import type { Key } from '../store/rows.ts';
-import { type Group, UsageError } from './command.ts';
+import { apiKey, createdApiKey } from '../api/shapes/key-response.ts';
+import { PERMISSIONS } from '../control/shapes.ts';
+import { ACCOUNT, ONLY_ACCOUNT } from './account-option.ts';
+import type { Call, Group } from './command.ts';
 import { table, when } from './layout.ts';
 import { operate } from './operate.ts';
+import { argument, choice, flag, requiredOption } from './parameter.ts';
+
+const NAME = requiredOption('name', 'N', 'Name of the key, 1 to 60 characters');
+const PERMISSION = choice(
+  'permission',
+  'P',
+  'full_access or sending_access (default: sending_access)',
+  PERMISSIONS,
+);
+const TEST = flag('test', 'Create a sandbox key: its sends are checked, but no mail leaves');
+const ID = argument('ID', 'Id of the key');
+
+async function create(call: Call): Promise<void> {
+  const made = await operate(call, 'key.create', {
+    account: call.get(ACCOUNT),
+    name: call.get(NAME),
+    permission: call.get(PERMISSION) ?? 'sending_access',
+    isTest: call.get(TEST),
+  });
+  const text = `Created key ${made.key.name}:\n${made.token}\nStore it now: it is not shown again.`;
+  call.print(createdApiKey(made.key, made.token), text);
+}
+
+async function list(call: Call): Promise<void> {
+  const keys = await operate(call, 'key.list', { account: call.get(ONLY_ACCOUNT) });
+  const rows = keys.map((one) => [
+    [`${one.prefix}…${one.last4}`, one.name, one.account, one.permission],
+    [one.id, when(one.lastUsedAt), when(one.revokedAt)],
+  ]);
+  const headings = [
+    ['KEY', 'NAME', 'ACCOUNT', 'PERMISSION'],
+    ['ID', 'LAST USED (UTC)', 'REVOKED (UTC)'],
+  ];
+  call.print(
+    keys.map((one) => ({ ...apiKey(one), account: one.account })),
+    table(headings, rows, 'There are no keys.'),
+  );
+}
 
 export const key: Group = {
-  create: {
-    synopsis: 'create [--account A] --name N [--permission full_access|sending_access] [--test]',
-    does: 'Makes a key and shows it once; sending_access unless named; --test sends nothing for real.',
-    flags: { account: 'text', name: 'text', permission: 'text', test: 'flag' },
-    async run(call) {
-      const permission = call.flag('permission') ?? 'sending_access';
-      if (permission !== 'full_access' && permission !== 'sending_access') {
-        throw new UsageError('--permission is full_access or sending_access');
-      }
-      const made = (await operate(call, 'key.create', {
-        account: call.flag('account'),
-        name: call.required('name'),
-        permission,
-        isTest: call.has('test'),
-      })) as { key: Key; token: string };
-      call.print(createdApiKey(made.key, made.token), `${made.token}\nIt is not shown again.`);
+  summary: 'Create, list and revoke API keys',
+  actions: {
+    create: {
+      summary: 'Create an API key and show it once',
+      parameters: [NAME, ACCOUNT, PERMISSION, TEST],
+      run: create,
     },
-  },
-  list: {
-    synopsis: 'list [--account A]',
-    does: 'Keys, revoked ones too; never their text.',
-    flags: { account: 'text' },
-    async run(call) {
-      const args = { account: call.flag('account') };
-      const keys = (await operate(call, 'key.list', args)) as Owned<Key>[];
-      const rows = keys.map((one) => [
-        [`${one.prefix}…${one.last4}`, one.name, one.account, one.permission],
-        [one.id, when(one.lastUsedAt), when(one.revokedAt)],
-      ]);
-      const headings = [
-        ['KEY', 'NAME', 'ACCOUNT', 'PERMISSION'],
-        ['ID', 'LAST USED (UTC)', 'REVOKED (UTC)'],
-      ];
-      call.print(
-        keys.map((one) => ({ ...apiKey(one), account: one.account })),
-        table(headings, rows, 'There is no key.'),
-      );
+    list: {
+      summary: 'List the API keys, revoked ones too',
+      details: 'Shows the beginning and the end of each key, never its whole text.',
+      parameters: [ONLY_ACCOUNT],
+      run: list,
     },
-  },
-  revoke: {
-    synopsis: 'revoke ID',
-    does: 'Ends a key at once.',
-    words: [1, 1],
-    async run(call) {
-      const id = call.word(0);
-      await operate(call, 'key.revoke', { id });
-      call.print({ id, status: 'revoked' }, `${id} is revoked.`);
+    revoke: {
+      summary: 'Revoke an API key at once',
+      parameters: [ID],
+      async run(call) {
+        const { id } = await operate(call, 'key.revoke', { id: call.get(ID) });
+        call.print({ id, status: 'revoked' }, `Revoked key ${id}.`);
+      },
     },
   },
 };

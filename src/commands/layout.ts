@@ -1,20 +1,22 @@
 /**
  * How results look in a terminal of 80 columns, which is also how they look in a pipe.
  *
- * Promises that nothing is left out, and that what a command takes again (an id, a name, an address: the first cell of
- * each line of a table) is never broken, so that it can be copied whole; one that is longer than a line is left to the
- * terminal to wrap. Control characters from elsewhere never reach the terminal.
+ * Promises that nothing is left out, and that what another command takes (an id, a name, an address: the first cell of
+ * each line of a table) is never broken, so that it can be copied whole; the terminal wraps one that is longer than a
+ * line. Control characters from elsewhere never reach the terminal.
  */
-const COLUMNS = 80;
+
+/** Terminals have at least this width. */
+export const COLUMNS = 80;
 const GAP = '  ';
 const INDENT = '  ';
-/** A first column gives way to the others down to this; a longer first cell gets a line of its own. */
+/** The first column is narrowed to this for the others; a longer first cell gets a line of its own. */
 const FIRST_COLUMN = 20;
 
-// C0, DEL, C1, the line separators, and what turns the direction of writing around.
+// C0, DEL, C1, the line separators, and what reverses the direction of writing.
 // oxlint-disable-next-line no-control-regex
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g;
-/** After these an address, a host name or a URL may be broken. */
+/** An address, a host name or a URL may be broken after these. */
 const JOINTS = /[@./:_-]/;
 
 const graphemes = new Intl.Segmenter();
@@ -27,15 +29,15 @@ export function table(headings: string[][], rows: string[][][], empty: string): 
   if (rows.length === 0) return empty;
   const clean = rows.map((row) => row.map((cells) => cells.map(printable)));
   const shown: string[][] = [headings, ...clean].map(() => []);
-  for (const [place, heading] of headings.entries()) {
-    const below = clean.map((row) => row[place] ?? []);
+  for (const [level, heading] of headings.entries()) {
+    const below = clean.map((row) => row[level] ?? []);
     if (below.every(isEmpty)) continue;
-    const indent = place === 0 ? '' : INDENT;
-    const room = COLUMNS - indent.length;
-    const widths = widthsOf([heading, ...below], room);
+    const indent = level === 0 ? '' : INDENT;
+    const width = COLUMNS - indent.length;
+    const widths = widthsOf([heading, ...below], width);
     for (const [index, cells] of [heading, ...below].entries()) {
       if (isEmpty(cells)) continue;
-      const lines = showLine(cells, widths, room);
+      const lines = showLine(cells, widths, width);
       shown[index]?.push(...lines.map((line) => indent + line));
     }
   }
@@ -45,23 +47,23 @@ export function table(headings: string[][], rows: string[][][], empty: string): 
 const isEmpty = (cells: string[]): boolean => cells.every((cell) => cell === '');
 
 /** Of the columns of one line: as wide as their widest cell, the widest narrowed until all fit. */
-function widthsOf(lines: string[][], room: number): number[] {
+function widthsOf(lines: string[][], width: number): number[] {
   const columns = Math.max(...lines.map((cells) => cells.length));
   const widths = Array.from({ length: columns }, (_, column) =>
     Math.max(...lines.map((cells) => Bun.stringWidth(cells[column] ?? ''))),
   );
   const [first = 0, ...others] = widths;
-  const used = (): number => others.reduce((sum, width) => sum + GAP.length + width, 0);
-  while (used() > room - Math.min(first, FIRST_COLUMN)) {
+  const used = (): number => others.reduce((sum, other) => sum + GAP.length + other, 0);
+  while (used() > width - Math.min(first, FIRST_COLUMN)) {
     others[others.indexOf(Math.max(...others))]! -= 1;
   }
-  return [Math.min(first, room - used()), ...others];
+  return [Math.min(first, width - used()), ...others];
 }
 
-function showLine(cells: string[], widths: number[], room: number): string[] {
+function showLine(cells: string[], widths: number[], width: number): string[] {
   const [first = '', ...others] = cells;
   const isAlone = Bun.stringWidth(first) > (widths[0] ?? 0);
-  const above = isAlone ? wrap(first, room) : [];
+  const above = isAlone ? wrap(first, width) : [];
   const blocks = [
     isAlone ? [''] : [first],
     ...others.map((cell, index) => wrapNarrow(cell, widths[index + 1] ?? 0)),

@@ -1,35 +1,55 @@
-/** Every command by its name, in the order of the help. */
+/**
+ * The commands: every one by its name, in the order of the help.
+ *
+ * `program` finds the command of the words that an operator typed, checks them against its parameters and runs it. Most
+ * commands hand their work to `operate`: a running server does it over the control socket; without one the command locks
+ * the data directory and does the same itself. `serve` is the exception: it builds the appliance and runs until a signal.
+ * Results go to standard output, as tables that fit 80 columns or as one JSON value; messages go to standard error.
+ *
+ * Promises exit codes 0, 1, 64 and 78, and that wrong usage is refused before anything is read or written. A command
+ * that ends early, at whatever moment, leaves data that the next command or server can open.
+ */
 import { account } from './account.ts';
 import { backup, restore } from './backup.ts';
 import { check } from './check.ts';
-import type { Group } from './command.ts';
+import type { CommandTable } from './command.ts';
+import { completionOf } from './completion.ts';
+import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { domain } from './domain.ts';
+import { erase } from './erase.ts';
 import { halt, resume } from './halt.ts';
 import { init } from './init.ts';
 import { key } from './key.ts';
+import { password } from './password.ts';
 import { queue } from './queue.ts';
+import { rekey } from './rekey.ts';
 import { reload } from './reload.ts';
 import { serve } from './serve.ts';
 import { suppression } from './suppression.ts';
 import { version } from './version.ts';
 import { webhook } from './webhook.ts';
 
-export const COMMANDS: Readonly<Record<string, Group>> = {
-  init: { '': init },
-  serve: { '': serve },
-  reload: { '': reload },
-  check: { '': check },
-  doctor: { '': doctor },
+export const COMMANDS: CommandTable = {
+  init,
+  serve,
+  dev,
+  reload,
+  check,
+  doctor,
   account,
   key,
   domain,
   queue,
   suppression,
   webhook,
-  halt: { '': halt },
-  resume: { '': resume },
-  backup: { '': backup },
-  restore: { '': restore },
-  version: { '': version },
+  erase,
+  password,
+  halt,
+  resume,
+  backup,
+  restore,
+  rekey,
+  version,
+  completion: completionOf(() => COMMANDS),
 };

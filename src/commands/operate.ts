@@ -2,25 +2,32 @@
  * Carries out an operation for a command: by the running server where there is one, else on the store itself.
  *
  * Promises the same outcome either way, and never two processes on one data directory: without a server the command
- * holds the directory's lock while it works.
+ * holds the directory's lock while it works, and what the operation logged waits there for the next server's log.
  */
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { createLog } from '../base/log.ts';
-import { closeContext, openContext } from '../appliance-context.ts';
+import { closeContext, openContext } from '../appliance/context.ts';
 import { askServer } from '../control/client.ts';
-import { runOperation } from '../control/operations.ts';
-import type { Arguments, Sink } from '../control/protocol.ts';
-import { DirectoryInUseError } from '../store/lock.ts';
+import { OPERATIONS, perform } from '../control/operations.ts';
+import type { ArgumentsOf, OperationName, ResultOf } from '../control/operations.ts';
+import type { Sink } from '../control/protocol.ts';
+import type { Context } from '../flow/context.ts';
+import { DirectoryInUseError } from '../store/directory-lock.ts';
 import type { Call } from './command.ts';
+import { keepLines } from './kept-log.ts';
 import { becomeOwner, requireDataDir } from './owner.ts';
 
-/** How long to wait for whoever has the directory without a socket. */
+/** How long to wait for a process that holds the directory without a socket. */
 const PATIENCE_MS = 5_000;
 const ASK_AGAIN_MS = 100;
 
-/** The operation's result. Throws `OperatorError` or `ApiError`. */
-export async function operate(call: Call, operation: string, args: Arguments): Promise<unknown> {
+/** Carries out the operation `name` and returns its result. Throws `OperatorError` or `ApiError`. */
+export async function operate<Name extends OperationName>(
+  call: Call,
+  name: Name,
+  args: ArgumentsOf<Name>,
+): Promise<ResultOf<Name>> {
   const config = call.config();
   const sink: Sink = {
     progress: (text) => call.output.say(text),
@@ -28,38 +35,58 @@ export async function operate(call: Call, operation: string, args: Arguments): P
   };
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
-    const answer = await askServer(config.dataDir, operation, args, sink);
-    if (answer !== null) return answer.value;
+    const response = await askServer(config.startup.dataDir, { operation: name, args }, sink);
+    if (response !== null) return OPERATIONS[name].readResult(response.value);
     try {
-      return await operateAlone(config, operation, args, sink);
+      return await operateAlone(call, config, name, args, sink);
     } catch (error) {
-      // A server that starts or ends has the directory, but no socket; so has another command.
+      // A server that starts or ends holds the directory, but has no socket; so does another command.
       if (!(error instanceof DirectoryInUseError) || Date.now() > until) throw error;
       await Bun.sleep(ASK_AGAIN_MS);
     }
   }
 }
 
-async function operateAlone(
+async function operateAlone<Name extends OperationName>(
+  call: Call,
   config: Config,
-  operation: string,
-  args: Arguments,
+  name: Name,
+  args: ArgumentsOf<Name>,
   sink: Sink,
-): Promise<unknown> {
-  requireDataDir(config);
-  becomeOwner(config.dataDir);
-  // What the flow logs for a server's operator would only stand between a command's own lines.
+): Promise<ResultOf<Name>> {
+  return await alone(call, config, (ctx) =>
+    perform({ ctx, queue: null, dispatcher: null, sink, reload: null }, name, args),
+  );
+}
+
+/** Opens the store for `work`, while no server runs. Throws `OperatorError`, or what `work` throws. */
+export async function alone<T>(
+  call: Call,
+  config: Config,
+  work: (ctx: Context) => Promise<T>,
+): Promise<T> {
+  requireDataDir(config.startup.dataDir);
+  becomeOwner(config.startup.dataDir);
+  const lines: string[] = [];
   const log = createLog(
-    () => undefined,
+    (line) => lines.push(line),
     () => systemClock.now(),
   );
   const ctx = await openContext(config, { clock: systemClock, log });
   try {
-    const scope = { ctx, queue: null, dispatcher: null, sink, reload: null };
-    const value = await runOperation(scope, operation, args);
-    // As it would come over the socket: a date or a byte array must not look different here.
-    return JSON.parse(JSON.stringify(value ?? null));
+    return await work(ctx);
   } finally {
+    keepLog(call, config.startup.dataDir, lines);
     await closeContext(ctx);
+  }
+}
+
+/** A full disk costs the log its lines, not the command its result: then they are shown. */
+function keepLog(call: Call, dataDir: string, lines: readonly string[]): void {
+  try {
+    keepLines(dataDir, lines);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    call.output.say(`Cannot keep these lines for the log (${reason}):\n${lines.join('\n')}`);
   }
 }

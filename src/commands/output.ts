@@ -1,15 +1,17 @@
 /**
- * Where a command's words go: results to standard output, everything else to standard error.
+ * Where a command writes: results to standard output, everything else to standard error.
  *
- * Promises whole lines that have been written when a call returns, so that the process may end at once. A reader that
- * closes its pipe early ends the output, not the command.
+ * Promises that a text has been written when the call returns, so that the process may end at once. A reader that closes
+ * its pipe early ends the output, not the command. Throws what writing throws otherwise, such as a full disk.
  */
 import { writeSync } from 'node:fs';
 
 export interface Output {
+  /** A line of the result. */
   print(text: string): void;
-  /** As it is, without a line end. */
+  /** A part of the result, without a line end. */
   write(text: string): void;
+  /** A line for people. */
   say(text: string): void;
   /** Like `say`, without a line end. */
   note(text: string): void;
@@ -22,7 +24,7 @@ export const terminal: Output = {
   note: (text) => put(2, text),
 };
 
-/** How long to wait for a reader that is slower than we are. */
+/** How long to wait for a reader that is slower than this process. */
 const FULL_PIPE_MS = 5;
 
 function put(descriptor: number, text: string): void {
@@ -31,9 +33,9 @@ function put(descriptor: number, text: string): void {
     try {
       at += writeSync(descriptor, bytes, at);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
+      const code = error instanceof Error && 'code' in error ? error.code : null;
       if (code === 'EPIPE') return;
-      // A pipe that somebody made non-blocking is full.
+      // EAGAIN: the pipe is non-blocking, and full.
       if (code !== 'EAGAIN') throw error;
       Bun.sleepSync(FULL_PIPE_MS);
     }

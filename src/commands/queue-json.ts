@@ -1,27 +1,9 @@
 /**
  * What `queue list` and `queue show` print under --json: the names of the API (snake_case), times in ISO 8601.
  *
- * Promises every fact that the tables show, and the ids by which `queue retry` and `queue fail` take it again.
+ * Promises every fact that the tables show, and the ids that `queue retry` and `queue fail` take.
  */
-import type { QueueDetail, QueueEntry } from '../control/queue.ts';
-import type { Halt } from '../flow/halt.ts';
-import type { TlsFacts } from '../flow/outcome-kinds.ts';
-import type { Hold } from '../flow/shaping.ts';
-import type { Attempt, Message } from '../store/rows.ts';
-
-/** The result of the operation `queue.list`. */
-export interface Listing {
-  halt: Halt | null;
-  /** `until`: ISO 8601. */
-  holds: (Omit<Hold, 'untilMs'> & { place: string; until: string })[];
-  destinations: {
-    domain: string;
-    waiting: number;
-    oldestCreatedAt: number;
-    reason: string | null;
-  }[];
-  recipients: QueueEntry[];
-}
+import type { Detail, Listing } from '../control/queue.ts';
 
 const iso = (atMs: number): string => new Date(atMs).toISOString();
 const isoOrNull = (atMs: number | null): string | null => (atMs === null ? null : iso(atMs));
@@ -29,7 +11,7 @@ const isoOrNull = (atMs: number | null): string | null => (atMs === null ? null 
 export function listingJson(listing: Listing): Record<string, unknown> {
   return {
     halt: listing.halt === null ? null : { ...listing.halt, since: iso(listing.halt.since) },
-    holds: listing.holds,
+    throttles: listing.throttles,
     destinations: listing.destinations.map(({ oldestCreatedAt, reason, ...rest }) => ({
       ...rest,
       oldest_created_at: iso(oldestCreatedAt),
@@ -39,7 +21,7 @@ export function listingJson(listing: Listing): Record<string, unknown> {
   };
 }
 
-export function detailJson(detail: QueueDetail): Record<string, unknown> {
+export function detailJson(detail: Detail): Record<string, unknown> {
   return {
     message: messageJson(detail.message),
     recipients: detail.recipients.map(recipientJson),
@@ -47,12 +29,7 @@ export function detailJson(detail: QueueDetail): Record<string, unknown> {
   };
 }
 
-/** The TLS of an attempt; null for a session in the clear. */
-export function tlsOf({ tls }: Attempt): TlsFacts | null {
-  return tls === null ? null : (JSON.parse(tls) as TlsFacts);
-}
-
-function recipientJson(one: QueueEntry): Record<string, unknown> {
+function recipientJson(one: Detail['recipients'][number]): Record<string, unknown> {
   return {
     id: one.id,
     message_id: one.messageId,
@@ -72,7 +49,7 @@ function recipientJson(one: QueueEntry): Record<string, unknown> {
 }
 
 /** `message_id` is the header's value here, as in the API. */
-function messageJson(one: Message): Record<string, unknown> {
+function messageJson(one: Detail['message']): Record<string, unknown> {
   return {
     id: one.id,
     account_id: one.accountId,
@@ -95,7 +72,7 @@ function messageJson(one: Message): Record<string, unknown> {
   };
 }
 
-function attemptJson(one: Attempt): Record<string, unknown> {
+function attemptJson(one: Detail['attempts'][number]): Record<string, unknown> {
   return {
     id: one.id,
     message_id: one.messageId,
@@ -108,7 +85,7 @@ function attemptJson(one: Attempt): Record<string, unknown> {
     stage: one.stage,
     host: one.host,
     address: one.address,
-    tls: tlsOf(one),
+    tls: one.tls,
     reply: one.reply,
     may_be_duplicate: one.mayBeDuplicate,
   };

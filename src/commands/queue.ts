@@ -1,30 +1,39 @@
-/** `queue`: what waits, why, and until when. */
-import type { QueueDetail } from '../control/queue.ts';
-import type { Attempt } from '../store/rows.ts';
-import { type Call, type Group, UsageError } from './command.ts';
+/** `queue`: what waits, why, and until when; trying again and giving up. */
+import type { Detail, Listing } from '../control/queue.ts';
+import type { PublicAttempt } from '../control/shapes.ts';
+import type { Call, Group } from './command.ts';
 import { fields, paragraph, printable, table, when } from './layout.ts';
 import { operate } from './operate.ts';
-import { detailJson, listingJson, tlsOf } from './queue-json.ts';
-import type { Listing } from './queue-json.ts';
+import { UsageError, argument, option, optionalArgument } from './parameter.ts';
+import { detailJson, listingJson } from './queue-json.ts';
 
-function showListing({ halt, holds, destinations, recipients }: Listing): string {
+const ID = argument('ID', 'Id of a message or a recipient');
+const OPTIONAL_ID = optionalArgument('ID', 'Id of a message or a recipient');
+const DOMAIN = option('domain', 'D', 'Show only recipients at this domain');
+const RETRIED_DOMAIN = option('domain', 'D', 'Retry every recipient at this domain');
+
+function showListing({ halt, throttles, destinations, recipients }: Listing): string {
   const parts = [
-    halt === null ? '' : paragraph(`Halted: ${halt.reason}`),
+    halt === null ? '' : paragraph(`Sending is halted: ${halt.reason}`),
     table(
       [['DESTINATION', 'WAITING', 'OLDEST (UTC)'], ['LAST REASON']],
       destinations.map((one) => [
         [one.domain, String(one.waiting), when(one.oldestCreatedAt)],
         [one.reason ?? ''],
       ]),
-      'Nothing waits.',
+      'The queue is empty.',
     ),
     table(
-      [['GIVEN LESS', 'UNTIL (UTC)'], ['WHY'], ['WHAT TO DO']],
-      holds.map((one) => [[one.place, when(Date.parse(one.until))], [one.cause], [one.hint ?? '']]),
+      [['SLOWED DOWN', 'UNTIL (UTC)'], ['WHY'], ['WHAT TO DO']],
+      throttles.map((one) => [
+        [one.site, when(Date.parse(one.until))],
+        [one.cause],
+        [one.hint ?? ''],
+      ]),
       '',
     ),
     table(
-      [['RECIPIENT', 'TRIES', 'NEXT (UTC)'], ['ID', 'UNTIL (UTC)'], ['LAST REASON']],
+      [['RECIPIENT', 'ATTEMPTS', 'NEXT (UTC)'], ['ID', 'UNTIL (UTC)'], ['LAST REASON']],
       recipients.map((one) => [
         [one.address, String(one.attempts), when(one.nextAttemptAt)],
         [one.id, when(one.expiresAt)],
@@ -36,7 +45,7 @@ function showListing({ halt, holds, destinations, recipients }: Listing): string
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-function showDetail({ message, recipients, attempts }: QueueDetail): string {
+function showDetail({ message, recipients, attempts }: Detail): string {
   const head = fields([
     ['message', message.id],
     ['from', message.from],
@@ -50,59 +59,67 @@ function showDetail({ message, recipients, attempts }: QueueDetail): string {
     [one.host ?? ''],
     [one.reply ?? one.stage],
   ]);
-  const headings = [['TRY', 'BEGAN (UTC)', 'OUTCOME', 'TLS'], ['HOST'], ['REPLY']];
-  const said = recipients.map((one) => paragraph(printable(one.explanation))).join('\n');
-  return `${head}\n\n${said}\n\n${table(headings, rows, 'No attempt yet.')}`;
+  const headings = [['ATTEMPT', 'BEGAN (UTC)', 'OUTCOME', 'TLS'], ['HOST'], ['REPLY']];
+  const explanations = recipients.map((one) => paragraph(printable(one.explanation))).join('\n');
+  return `${head}\n\n${explanations}\n\n${table(headings, rows, 'There was no attempt yet.')}`;
 }
 
-function showTls(attempt: Attempt): string {
-  const tls = tlsOf(attempt);
+function showTls({ tls }: PublicAttempt): string {
   if (tls === null) return 'none';
   return `${tls.version}, ${tls.verified ? '' : 'not '}verified (${tls.policy})`;
 }
 
+async function list(call: Call): Promise<void> {
+  const listing = await operate(call, 'queue.list', { domain: call.get(DOMAIN) });
+  call.print(listingJson(listing), showListing(listing));
+}
+
 async function retry(call: Call): Promise<void> {
-  const [id, domain] = [call.words[0] ?? null, call.flag('domain')];
-  if (id !== null && domain !== null) throw new UsageError('give an ID or --domain, not both');
-  const done = (await operate(call, 'queue.retry', { id, domain })) as { retried: number };
-  call.print(done, `${done.retried} due now.`);
+  const [id, domain] = [call.get(OPTIONAL_ID), call.get(RETRIED_DOMAIN)];
+  if (id !== null && domain !== null)
+    throw new UsageError('Use either ID or --domain D, not both.');
+  const done = await operate(call, 'queue.retry', { id, domain });
+  call.print(done, `Recipients due now: ${done.retried}.`);
 }
 
 export const queue: Group = {
-  list: {
-    synopsis: 'list [--domain D]',
-    does: 'Destinations and the first thousand recipients that wait.',
-    flags: { domain: 'text' },
-    async run(call) {
-      const listing = (await operate(call, 'queue.list', {
-        domain: call.flag('domain'),
-      })) as Listing;
-      call.print(listingJson(listing), showListing(listing));
+  summary: 'Show what waits and why, retry it or give it up',
+  actions: {
+    list: {
+      summary: 'List what waits: destinations, and the first 1,000 recipients',
+      parameters: [DOMAIN],
+      run: list,
     },
-  },
-  show: {
-    synopsis: 'show ID',
-    does: 'A message or recipient with every attempt.',
-    words: [1, 1],
-    async run(call) {
-      const found = (await operate(call, 'queue.show', { id: call.word(0) })) as QueueDetail;
-      call.print(detailJson(found), showDetail(found));
+    show: {
+      summary: 'Show a message or a recipient with every attempt',
+      parameters: [ID],
+      async run(call) {
+        const found = await operate(call, 'queue.show', { id: call.get(ID) });
+        call.print(detailJson(found), showDetail(found));
+      },
     },
-  },
-  retry: {
-    synopsis: 'retry [ID | --domain D]',
-    does: 'Makes one, those of a domain, or all that wait due now; counts them, those due already too.',
-    words: [0, 1],
-    flags: { domain: 'text' },
-    run: retry,
-  },
-  fail: {
-    synopsis: 'fail ID',
-    does: 'Gives up a message or recipient that waits; its event is email.failed.',
-    words: [1, 1],
-    async run(call) {
-      const done = (await operate(call, 'queue.fail', { id: call.word(0) })) as { failed: number };
-      call.print(done, `${done.failed} given up.`);
+    retry: {
+      summary: 'Retry waiting recipients now',
+      details:
+        'Without ID and --domain: all of them. The count includes those that were due already.',
+      parameters: [OPTIONAL_ID, RETRIED_DOMAIN],
+      run: retry,
+    },
+    fail: {
+      summary: 'Give up a waiting message or recipient',
+      details:
+        'Its event is email.failed. A recipient with an attempt under way is left alone, since its mail may be arriving: the command says so and ends with 1.',
+      parameters: [ID],
+      async run(call) {
+        const done = await operate(call, 'queue.fail', { id: call.get(ID) });
+        const { failed, under_way: underWay } = done;
+        const left =
+          underWay === 0
+            ? ''
+            : `\nLeft alone, because an attempt is under way: ${underWay}. Its mail may be arriving; see postrider queue show ID, and run this again when the attempt has ended.`;
+        call.print(done, `Recipients given up: ${failed}.${left}`);
+        return underWay === 0 ? 0 : 1;
+      },
     },
   },
 };

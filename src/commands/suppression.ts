@@ -1,17 +1,31 @@
 /**
  * `suppression`: addresses that an account must not mail, as the operator handles them.
  *
- * CSV has the columns email, reason, source, note, created_at (RFC 4180); only email is needed to import.
+ * CSV has the columns email, reason, source, note, created_at (RFC 4180); an import needs only email.
  */
 import { readFileSync } from 'node:fs';
 
 import { OperatorError } from '../base/errors.ts';
-import type { ImportResult } from '../flow/suppressions-csv.ts';
-import type { Suppression } from '../store/rows.ts';
+import type { ResultOf } from '../control/operations.ts';
+import { SUPPRESSION_REASONS } from '../control/shapes.ts';
+import { ACCOUNT } from './account-option.ts';
 import type { Call, Group } from './command.ts';
 import { table, when } from './layout.ts';
 import { operate } from './operate.ts';
+import { argument, choice, sentence } from './parameter.ts';
 
+const EMAIL = argument('EMAIL', 'Address, in upper or lower case');
+const REASON = choice(
+  'reason',
+  'R',
+  'hard_bounce, complaint, unsubscribe or manual (default: manual)',
+  SUPPRESSION_REASONS,
+);
+const NOTE = sentence('note', 'N', 'One sentence on why, shown in the list');
+const LOGGED_NOTE = sentence('note', 'N', 'One sentence on why, written to the log');
+const FILE = argument('FILE', 'CSV file, or - for standard input', { completion: 'file' });
+
+type Suppression = ResultOf<'suppression.add'>;
 type Row = Record<'id' | 'email' | 'reason', string> &
   Record<'source' | 'note', string | null> & { created_at: string };
 
@@ -20,85 +34,91 @@ function shape(one: Suppression): Row {
   return { id, email, reason, source, note, created_at: new Date(one.createdAt).toISOString() };
 }
 
-const list = async (call: Call): Promise<Suppression[]> =>
-  (await operate(call, 'suppression.list', { account: call.flag('account') })) as Suppression[];
+const readAll = (call: Call): Promise<Suppression[]> =>
+  operate(call, 'suppression.list', { account: call.get(ACCOUNT) });
 
 function readText(file: string): string {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new OperatorError(`cannot read ${file}: ${reason}`, 'Name a CSV file, or - for stdin.');
+    throw new OperatorError(
+      `Cannot read ${file}: ${reason}`,
+      'Name a CSV file, or use - for standard input.',
+    );
   }
 }
 
+async function list(call: Call): Promise<void> {
+  const all = await readAll(call);
+  const rows = all.map((one) => [
+    [one.email, one.reason, when(one.createdAt)],
+    [one.source ?? '-', one.note ?? ''],
+  ]);
+  const headings = [
+    ['ADDRESS', 'REASON', 'SINCE (UTC)'],
+    ['SOURCE', 'NOTE'],
+  ];
+  call.print(all.map(shape), table(headings, rows, 'No addresses are suppressed.'));
+}
+
+async function add(call: Call): Promise<void> {
+  const added = await operate(call, 'suppression.add', {
+    account: call.get(ACCOUNT),
+    email: call.get(EMAIL),
+    reason: call.get(REASON),
+    note: call.get(NOTE),
+  });
+  call.print(shape(added), `${added.email} is suppressed (${added.reason}).`);
+}
+
+async function remove(call: Call): Promise<void> {
+  const removed = await operate(call, 'suppression.remove', {
+    account: call.get(ACCOUNT),
+    email: call.get(EMAIL),
+    note: call.get(LOGGED_NOTE),
+  });
+  call.print(removed, `${removed.email} is no longer suppressed.`);
+}
+
+async function importFile(call: Call): Promise<number> {
+  const args = { account: call.get(ACCOUNT), csv: readText(call.get(FILE)) };
+  const done = await operate(call, 'suppression.import', args);
+  for (const { line, message } of done.named) call.output.say(`line ${line}: ${message}`);
+  call.print(done, `Added: ${done.added}. Already suppressed: ${done.known}. Wrong: ${done.bad}.`);
+  return done.bad === 0 ? 0 : 1;
+}
+
 export const suppression: Group = {
-  list: {
-    synopsis: 'list [--account A]',
-    does: 'Suppressed addresses, newest first.',
-    flags: { account: 'text' },
-    async run(call) {
-      const all = await list(call);
-      const rows = all.map((one) => [
-        [one.email, one.reason, when(one.createdAt)],
-        [one.source ?? '-', one.note ?? ''],
-      ]);
-      const headings = [
-        ['ADDRESS', 'REASON', 'SINCE (UTC)'],
-        ['SOURCE', 'NOTE'],
-      ];
-      call.print(all.map(shape), table(headings, rows, 'No address is suppressed.'));
+  summary: 'List and change the addresses that an account must not mail',
+  actions: {
+    list: {
+      summary: 'List the suppressed addresses, newest first',
+      parameters: [ACCOUNT],
+      run: list,
     },
-  },
-  add: {
-    synopsis: 'add EMAIL [--account A] [--reason R] [--note N]',
-    does: 'Suppresses an address; the reason is manual unless named.',
-    words: [1, 1],
-    flags: { account: 'text', reason: 'text', note: 'text' },
-    async run(call) {
-      const added = (await operate(call, 'suppression.add', {
-        account: call.flag('account'),
-        email: call.word(0),
-        reason: call.flag('reason'),
-        note: call.flag('note'),
-      })) as Suppression;
-      call.print(shape(added), `${added.email} is suppressed (${added.reason}).`);
+    add: { summary: 'Suppress an address', parameters: [EMAIL, REASON, NOTE, ACCOUNT], run: add },
+    remove: {
+      summary: 'Let an address be mailed again',
+      details: 'Whatever the reason was. Over the API only manual suppressions can be removed.',
+      parameters: [EMAIL, LOGGED_NOTE, ACCOUNT],
+      run: remove,
     },
-  },
-  remove: {
-    synopsis: 'remove EMAIL [--account A] [--note N]',
-    does: 'Lets an address be mailed again, whatever the reason was.',
-    words: [1, 1],
-    flags: { account: 'text', note: 'text' },
-    async run(call) {
-      const removed = (await operate(call, 'suppression.remove', {
-        account: call.flag('account'),
-        email: call.word(0),
-        note: call.flag('note'),
-      })) as { email: string };
-      call.print(removed, `${removed.email} is no longer suppressed.`);
+    import: {
+      summary: 'Suppress the addresses of a CSV file',
+      details:
+        'Columns: email, reason, source, note, created_at; only email is needed. Names the wrong rows, adds the others, and ends with 1 when a row was wrong.',
+      parameters: [FILE, ACCOUNT],
+      run: importFile,
     },
-  },
-  import: {
-    synopsis: 'import FILE [--account A]',
-    does: 'Adds the addresses of a CSV file (- for standard input); rows that are wrong are named.',
-    words: [1, 1],
-    flags: { account: 'text' },
-    async run(call) {
-      const args = { account: call.flag('account'), csv: readText(call.word(0)) };
-      const done = (await operate(call, 'suppression.import', args)) as ImportResult;
-      for (const { line, message } of done.named) call.output.say(`line ${line}: ${message}`);
-      call.print(done, `${done.added} added, ${done.known} known already, ${done.bad} wrong.`);
-      return done.bad === 0 ? 0 : 1;
-    },
-  },
-  export: {
-    synopsis: 'export [--account A]',
-    does: 'Writes CSV to standard output (JSON with --json).',
-    flags: { account: 'text' },
-    async run(call) {
-      if (call.isJson) call.print((await list(call)).map(shape), '');
-      else await operate(call, 'suppression.export', { account: call.flag('account') });
+    export: {
+      summary: 'Write the suppressed addresses as CSV to standard output',
+      details: 'With --json as one JSON array.',
+      parameters: [ACCOUNT],
+      async run(call) {
+        if (call.isJson) call.print((await readAll(call)).map(shape), '');
+        else await operate(call, 'suppression.export', { account: call.get(ACCOUNT) });
+      },
     },
   },
 };

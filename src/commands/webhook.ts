@@ -1,47 +1,57 @@
-/** `webhook`: endpoints of an account, and calls opened again. */
-import type { PublicEndpoint } from '../control/webhooks.ts';
-import { type Group, UsageError } from './command.ts';
+/** `webhook`: the endpoints of an account, and calls sent again after an endpoint was down. */
+import { ACCOUNT } from './account-option.ts';
+import type { Call, Group } from './command.ts';
 import { table, when } from './layout.ts';
 import { operate } from './operate.ts';
+import { UsageError, argument, option } from './parameter.ts';
+
+const ID = argument('ID', 'Id of the endpoint');
+const EVENT = option('event', 'E', 'Id of the one event to send again');
+const SINCE = option('since', 'T', 'Send every failed and missed event since this time (ISO 8601)');
+
+async function list(call: Call): Promise<void> {
+  const all = await operate(call, 'webhook.list', { account: call.get(ACCOUNT) });
+  const rows = all.map((one) => [
+    [one.url, one.status, String(one.failureCount)],
+    [one.id, when(one.lastFailureAt)],
+    [one.events.join(' ') || 'all events'],
+  ]);
+  const headings = [['URL', 'STATUS', 'FAILURES'], ['ID', 'LAST FAILURE (UTC)'], ['EVENTS']];
+  const shown = all.map(({ id, url, events, status, failureCount, lastFailureAt }) => ({
+    id,
+    url,
+    events,
+    status,
+    failure_count: failureCount,
+    last_failure_at: lastFailureAt === null ? null : new Date(lastFailureAt).toISOString(),
+  }));
+  call.print(shown, table(headings, rows, 'There are no endpoints.'));
+}
+
+async function replay(call: Call): Promise<void> {
+  const [event, since] = [call.get(EVENT), call.get(SINCE)];
+  if ((event === null) === (since === null)) {
+    throw new UsageError('Use one of --event E and --since T.');
+  }
+  const args = { id: call.get(ID), account: call.get(ACCOUNT), event, since };
+  const done = await operate(call, 'webhook.replay', args);
+  call.print(done, `Webhook calls to send again: ${done.replayed}.`);
+}
 
 export const webhook: Group = {
-  list: {
-    synopsis: 'list [--account A]',
-    does: 'Webhook endpoints and how they fare.',
-    flags: { account: 'text' },
-    async run(call) {
-      const args = { account: call.flag('account') };
-      const all = (await operate(call, 'webhook.list', args)) as PublicEndpoint[];
-      const rows = all.map((one) => [
-        [one.url, one.status, String(one.failureCount)],
-        [one.id, when(one.lastFailureAt)],
-        [one.events.join(' ') || 'all events'],
-      ]);
-      const headings = [['URL', 'STATUS', 'FAILURES'], ['ID', 'LAST FAILURE (UTC)'], ['EVENTS']];
-      const shown = all.map(({ id, url, events, status, failureCount, lastFailureAt }) => ({
-        id,
-        url,
-        events,
-        status,
-        failure_count: failureCount,
-        last_failure_at: lastFailureAt === null ? null : new Date(lastFailureAt).toISOString(),
-      }));
-      call.print(shown, table(headings, rows, 'There is no endpoint.'));
+  summary: 'List webhook endpoints and send events again',
+  actions: {
+    list: {
+      summary: 'List the webhook endpoints of an account, with their failures',
+      parameters: [ACCOUNT],
+      run: list,
     },
-  },
-  replay: {
-    synopsis: 'replay ID [--account A] [--event E | --since T]',
-    does: 'Sends one event again, or every failed and missed one since a time; the webhook-id stays.',
-    words: [1, 1],
-    flags: { account: 'text', event: 'text', since: 'text' },
-    async run(call) {
-      const [event, since] = [call.flag('event'), call.flag('since')];
-      if ((event === null) === (since === null)) {
-        throw new UsageError('give one of --event and --since');
-      }
-      const args = { id: call.word(0), account: call.flag('account'), event, since };
-      const done = (await operate(call, 'webhook.replay', args)) as { replayed: number };
-      call.print(done, `${done.replayed} calls are open again.`);
+    replay: {
+      summary: 'Send events to an endpoint again',
+      details:
+        'Either one event, or every failed and missed one since a time. Each keeps its webhook-id, so the receiver can tell repeats.',
+      parameters: [ID, EVENT, SINCE, ACCOUNT],
+      run: replay,
     },
   },
 };

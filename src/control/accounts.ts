@@ -1,67 +1,72 @@
-/** Accounts and their API keys, as the operator handles them: across accounts, unlike the API. */
+/**
+ * Accounts as the operator handles them, and how the other operations find the account that is meant.
+ *
+ * Promises that a command without `--account` acts on the only account there is, and never chooses among several.
+ */
+import { Type } from '@sinclair/typebox';
+
 import { ApiError } from '../base/errors.ts';
-import type { AccountStatus, Permission } from '../base/status.ts';
-import { accountNamed, createAccount, setAccountStatus } from '../flow/accounts.ts';
-import { createKey, revokeKey } from '../flow/keys.ts';
-import type { Account, Key } from '../store/rows.ts';
-import { textOf, textOrNull } from './operation.ts';
-import type { Operation, Scope } from './operation.ts';
-import type { Arguments } from './protocol.ts';
+import type { AccountStatus } from '../base/status.ts';
+import { accountNamed, createAccount, setAccountStatus } from '../flow/accounts/accounts.ts';
+import type { Account } from '../store/rows.ts';
+import { operation } from './operation.ts';
+import type { Scope } from './operation.ts';
+import { AccountShape, Text, orNull } from './shapes.ts';
 
-/** A row together with the name of its account. */
-export type Owned<T> = T & { account: string };
-
-/** The account named in the arguments, or all of them. */
-export async function chosenAccounts(scope: Scope, name: string | null): Promise<Account[]> {
-  return name === null ? await scope.ctx.store.accounts() : [await accountNamed(scope.ctx, name)];
+/** Every account, or the one with this name or id. Throws `ApiError` `not_found`. */
+async function chosenAccounts({ ctx }: Scope, name: string | null): Promise<Account[]> {
+  return name === null ? await ctx.store.accounts() : [await accountNamed(ctx, name)];
 }
 
-/** The account named in the arguments; without a name the only one there is. Throws `ApiError`. */
-export async function oneAccount({ ctx }: Scope, args: Arguments): Promise<Account> {
-  const name = textOrNull(args, 'account');
+/** What `read` finds in each chosen account, with the account's name added to each row. Throws `not_found`. */
+export async function acrossAccounts<Row>(
+  scope: Scope,
+  name: string | null,
+  read: (accountId: string) => Promise<Row[]>,
+): Promise<(Row & { account: string })[]> {
+  const accounts = await chosenAccounts(scope, name);
+  const lists = await Promise.all(
+    accounts.map(async (account) =>
+      (await read(account.id)).map((row) => ({ ...row, account: account.name })),
+    ),
+  );
+  return lists.flat();
+}
+
+/** The account with this name or id; without a name the only one there is. Throws `ApiError` `not_found`. */
+export async function oneAccount({ ctx }: Scope, name: string | null): Promise<Account> {
   if (name !== null) return await accountNamed(ctx, name);
   const [only, ...others] = await ctx.store.accounts();
   if (only !== undefined && others.length === 0) return only;
   throw new ApiError('not_found', 'There are several accounts: name one with --account.');
 }
 
-function setStatus(status: AccountStatus): Operation {
-  return ({ ctx }, args) =>
-    setAccountStatus(ctx, textOf(args, 'account'), status, textOrNull(args, 'reason'));
-}
-
-async function listKeys(scope: Scope, account: string | null): Promise<Owned<Key>[]> {
-  const accounts = await chosenAccounts(scope, account);
-  const lists = await Promise.all(
-    accounts.map(async ({ id, name }) =>
-      (await scope.ctx.store.keys(id)).map((key) => ({ ...key, account: name })),
-    ),
+function setStatus(status: AccountStatus) {
+  return operation(
+    { account: Text, reason: orNull(Type.String()) },
+    AccountShape,
+    async ({ ctx }, { account, reason }) => setAccountStatus(ctx, account, status, reason),
   );
-  return lists.flat();
 }
 
-export const ACCOUNT_OPERATIONS: Record<string, Operation> = {
-  'account.create': ({ ctx }, args) => {
-    const plan = textOrNull(args, 'plan');
-    return createAccount(ctx, { name: textOf(args, 'name'), ...(plan === null ? {} : { plan }) });
-  },
-  'account.list': ({ ctx }) => ctx.store.accounts(),
+export const ACCOUNT_OPERATIONS = {
+  'account.create': operation(
+    { name: Text, plan: orNull(Text) },
+    AccountShape,
+    ({ ctx }, { name, plan }) => createAccount(ctx, { name, ...(plan === null ? {} : { plan }) }),
+  ),
+  'account.list': operation(
+    {},
+    Type.Array(Type.Composite([AccountShape, Type.Object({ storedBytes: Type.Integer() })])),
+    async ({ ctx }) =>
+      await Promise.all(
+        (await ctx.store.accounts()).map(async (account) => ({
+          ...account,
+          storedBytes: await ctx.store.storedBytes(account.id),
+        })),
+      ),
+  ),
   'account.pause': setStatus('paused'),
   'account.resume': setStatus('active'),
   'account.payment_required': setStatus('payment_required'),
-  'key.create': async (scope, args) => {
-    const { ctx } = scope;
-    const account = await oneAccount(scope, args);
-    const permission = textOf(args, 'permission') as Permission;
-    const isTest = args['isTest'] === true;
-    return await createKey(ctx, account.id, { name: textOf(args, 'name'), permission, isTest });
-  },
-  'key.list': (scope, args) => listKeys(scope, textOrNull(args, 'account')),
-  'key.revoke': async (scope, args) => {
-    const id = textOf(args, 'id');
-    const key = (await listKeys(scope, null)).find((candidate) => candidate.id === id);
-    if (key === undefined) throw new ApiError('not_found', `There is no API key ${id}.`);
-    await revokeKey(scope.ctx, key.accountId, id);
-    return { id };
-  },
 };

@@ -1,10 +1,20 @@
-/** Online backups. */
-import { textOf } from './operation.ts';
-import type { Operation } from './operation.ts';
+/** Online backups: one file with all data and the key. Sending goes on while it is written. */
+import { Type } from '@sinclair/typebox';
 
-export const BACKUP_OPERATIONS: Record<string, Operation> = {
-  backup: (scope, args) => {
-    scope.sink.progress('Copying and verifying; sending goes on meanwhile.');
-    return scope.ctx.store.backUpTo(textOf(args, 'file'));
-  },
+import { operation } from './operation.ts';
+import { Text } from './shapes.ts';
+
+export const BACKUP_OPERATIONS = {
+  backup: operation(
+    { file: Text },
+    Type.Object({
+      file: Type.String(),
+      bytes: Type.Integer(),
+      rows: Type.Record(Type.String(), Type.Integer()),
+    }),
+    (scope, { file }) => {
+      scope.sink.progress('Copying and verifying. Sending goes on meanwhile.');
+      return scope.ctx.store.backUpTo(file);
+    },
+  ),
 };

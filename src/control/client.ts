@@ -1,23 +1,24 @@
 /**
  * The command's side of the control socket.
  *
- * Promises to tell "no server runs" (null) from every other ending, and that a refusal arrives as the same
+ * Promises to tell "no server is running" (null) from every other ending, and that a refusal arrives as the same
  * `OperatorError` that it would be without a server. Waits as long as the operation takes.
  */
 import { createConnection } from 'node:net';
 
+import { Value } from '@sinclair/typebox/value';
+
 import { OperatorError } from '../base/errors.ts';
-import { socketPath } from './protocol.ts';
-import type { Arguments, Reply, Sink } from './protocol.ts';
+import { ResponseLine, socketPath } from './protocol.ts';
+import type { Request, Sink } from './protocol.ts';
 
 /**
- * Asks the server of `dataDir`. Null when none runs. Throws `OperatorError` for a refusal and for a server that ends in
- * the middle.
+ * Sends one request to the server of `dataDir`. Null when none is running. The caller checks the value. Throws
+ * `OperatorError` for a refusal and for a server that ends before its result.
  */
 export async function askServer(
   dataDir: string,
-  operation: string,
-  args: Arguments,
+  request: Request,
   sink: Sink,
 ): Promise<{ value: unknown } | null> {
   return await new Promise((resolve, reject) => {
@@ -25,7 +26,7 @@ export async function askServer(
     try {
       path = socketPath(dataDir);
     } catch {
-      // No data directory: nothing can run in it.
+      // No data directory: no server can be running in it.
       resolve(null);
       return;
     }
@@ -33,7 +34,7 @@ export async function askServer(
     let pending = '';
     socket.setEncoding('utf8');
     socket.on('connect', () => {
-      socket.write(`${JSON.stringify({ operation, args })}\n`);
+      socket.write(`${JSON.stringify(request)}\n`);
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
       const isAbsent = error.code === 'ENOENT' || error.code === 'ECONNREFUSED';
@@ -44,20 +45,30 @@ export async function askServer(
       const lines = (pending + text).split('\n');
       pending = lines.pop() ?? '';
       for (const line of lines) {
-        const reply = JSON.parse(line) as Reply;
-        if (reply.kind === 'progress') sink.progress(reply.text);
-        else if (reply.kind === 'chunk') void sink.chunk(reply.text);
-        else if (reply.kind === 'result') resolve({ value: reply.value });
-        else reject(new OperatorError(reply.message, reply.hint, reply.exitCode));
+        const response = parseLine(line);
+        if (response === null) reject(unreachable(path, 'its response cannot be read'));
+        else if (response.kind === 'progress') sink.progress(response.text);
+        else if (response.kind === 'chunk') void sink.chunk(response.text);
+        else if (response.kind === 'result') resolve({ value: response.value });
+        else reject(new OperatorError(response.message, response.hint, response.exitCode));
       }
     });
-    socket.on('close', () => reject(unreachable(path, 'the server ended before it answered')));
+    socket.on('close', () => reject(unreachable(path, 'the server ended before its result')));
   });
+}
+
+function parseLine(line: string): ResponseLine | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return Value.Check(ResponseLine, value) ? value : null;
+  } catch {
+    return null;
+  }
 }
 
 function unreachable(path: string, reason: string): OperatorError {
   return new OperatorError(
-    `cannot talk to the server over ${path}: ${reason}`,
-    'Run the command as the user of the server (or root), and see the log of the server.',
+    `Cannot talk to the server over ${path}: ${reason}.`,
+    "Run the command as the server's user or as root, and look at the log of the server.",
   );
 }

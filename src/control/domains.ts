@@ -1,71 +1,123 @@
-/** Sending domains, as the operator handles them: by name, and by account where two have the same. */
+/**
+ * Sending domains as the operator handles them: by name, and by account where two accounts have the same one.
+ *
+ * Promises that a domain's private key never leaves the process, sealed or not.
+ */
+import { Type } from '@sinclair/typebox';
+
 import { ApiError } from '../base/errors.ts';
-import { allRecords } from '../flow/domain-records.ts';
-import { addDomain, removeDomain, verifyDomain } from '../flow/domains.ts';
+import { addDomain, removeDomain, verifyDomain } from '../flow/domains/domains.ts';
+import { allRecords, dkimName } from '../flow/domains/records.ts';
+import { activateKey, prepareKey } from '../flow/domains/rotation.ts';
 import type { Domain } from '../store/rows.ts';
-import { chosenAccounts, oneAccount } from './accounts.ts';
-import type { Owned } from './accounts.ts';
-import { textOf, textOrNull } from './operation.ts';
-import type { Operation, Scope } from './operation.ts';
-import type { Arguments } from './protocol.ts';
+import { acrossAccounts, oneAccount } from './accounts.ts';
+import { operation } from './operation.ts';
+import type { Scope } from './operation.ts';
+import { DomainShape, RecordShape, Text, orNull } from './shapes.ts';
+import type { PublicDomain } from './shapes.ts';
 
-/** A domain without its private key, which does not leave the process. */
-export type PublicDomain = Omit<Domain, 'sealedDkimKey'>;
-
-function withoutKey(domain: Domain): PublicDomain {
-  const { sealedDkimKey: _, ...rest } = domain;
-  return rest;
+function publicDomain(domain: Domain): PublicDomain {
+  const { id, name, status, createdAt, verifiedAt, lastCheckedAt } = domain;
+  return { id, name, status, createdAt, verifiedAt, lastCheckedAt };
 }
 
-async function listDomains(scope: Scope, account: string | null): Promise<Owned<Domain>[]> {
-  const accounts = await chosenAccounts(scope, account);
-  const lists = await Promise.all(
-    accounts.map(async ({ id, name }) =>
-      (await scope.ctx.store.domains(id)).map((domain) => ({ ...domain, account: name })),
-    ),
-  );
-  return lists.flat();
+interface Choice {
+  name: string;
+  account: string | null;
 }
 
-/** The one domain of this name, in the named account or in any. */
-async function chosenDomain(scope: Scope, args: Arguments): Promise<Domain> {
-  const name = textOf(args, 'name').toLowerCase();
-  const all = await listDomains(scope, textOrNull(args, 'account'));
-  const [domain, second] = all.filter((one) => one.name === name || one.id === name);
-  if (domain === undefined) throw new ApiError('not_found', `There is no domain ${name}.`);
+/** The one domain of this name or id, in the named account or in any. Throws `ApiError`. */
+async function chosenDomain(scope: Scope, { name, account }: Choice): Promise<Domain> {
+  const wanted = name.toLowerCase();
+  const all = await acrossAccounts(scope, account, (id) => scope.ctx.store.domains(id));
+  const [domain, second] = all.filter((one) => one.name === wanted || one.id === wanted);
+  if (domain === undefined) throw new ApiError('not_found', `There is no domain ${wanted}.`);
   if (second !== undefined) {
     throw new ApiError(
       'conflict',
-      `The accounts ${domain.account} and ${second.account} both have ${name}: name one with --account.`,
+      `The accounts ${domain.account} and ${second.account} both have ${wanted}: name one with --account.`,
     );
   }
   return domain;
 }
 
-export const DOMAIN_OPERATIONS: Record<string, Operation> = {
-  'domain.add': async (scope, args) => {
+const CHOICE = { name: Text, account: orNull(Text) };
+const WITH_RECORDS = Type.Object({ domain: DomainShape, records: Type.Array(RecordShape) });
+
+export const DOMAIN_OPERATIONS = {
+  'domain.add': operation(CHOICE, WITH_RECORDS, async (scope, { name, account }) => {
     const { ctx } = scope;
-    const account = await oneAccount(scope, args);
-    const domain = await addDomain(ctx, account, textOf(args, 'name'));
-    return { domain: withoutKey(domain), records: allRecords(ctx, domain) };
-  },
-  'domain.list': async (scope, args) =>
-    (await listDomains(scope, textOrNull(args, 'account'))).map(({ account, ...domain }) => ({
-      ...withoutKey(domain),
-      account,
-    })),
-  'domain.records': async (scope, args) => {
-    const domain = await chosenDomain(scope, args);
-    return { domain: withoutKey(domain), records: allRecords(scope.ctx, domain) };
-  },
-  'domain.verify': async (scope, args) => {
-    const { id, accountId } = await chosenDomain(scope, args);
-    const verification = await verifyDomain(scope.ctx, accountId, id);
-    return { ...verification, domain: withoutKey(verification.domain) };
-  },
-  'domain.remove': async (scope, args) => {
-    const { id, accountId, name } = await chosenDomain(scope, args);
-    await removeDomain(scope.ctx, accountId, id);
-    return { id, name };
-  },
+    const domain = await addDomain(ctx, await oneAccount(scope, account), name);
+    return {
+      domain: publicDomain(domain),
+      records: allRecords(ctx.config.startup.hostname, domain),
+    };
+  }),
+  'domain.list': operation(
+    { account: orNull(Text) },
+    Type.Array(Type.Composite([DomainShape, Type.Object({ account: Type.String() })])),
+    async (scope, { account }) => {
+      const all = await acrossAccounts(scope, account, (id) => scope.ctx.store.domains(id));
+      return all.map((one) => ({ ...publicDomain(one), account: one.account }));
+    },
+  ),
+  'domain.records': operation(CHOICE, WITH_RECORDS, async (scope, choice) => {
+    const domain = await chosenDomain(scope, choice);
+    return {
+      domain: publicDomain(domain),
+      records: allRecords(scope.ctx.config.startup.hostname, domain),
+    };
+  }),
+  'domain.verify': operation(
+    CHOICE,
+    Type.Object({
+      domain: DomainShape,
+      isDnsReady: Type.Boolean(),
+      isProven: Type.Boolean(),
+      records: Type.Array(
+        Type.Composite([
+          RecordShape,
+          Type.Object({ found: Type.Boolean(), reason: orNull(Type.String()) }),
+        ]),
+      ),
+    }),
+    async (scope, choice) => {
+      const { id, accountId } = await chosenDomain(scope, choice);
+      const verification = await verifyDomain(scope.ctx, accountId, id);
+      return { ...verification, domain: publicDomain(verification.domain) };
+    },
+  ),
+  'domain.rotate_key': operation(
+    { ...CHOICE, activate: Type.Boolean() },
+    Type.Object({
+      domain: DomainShape,
+      record: RecordShape,
+      activated: Type.Boolean(),
+      old_record: orNull(Type.Object({ name: Type.String(), removable_at: Type.String() })),
+    }),
+    async (scope, choice) => {
+      const domain = await chosenDomain(scope, choice);
+      const { record, isActive, old } = choice.activate
+        ? await activateKey(scope.ctx, domain)
+        : await prepareKey(scope.ctx, domain);
+      return {
+        domain: publicDomain(domain),
+        record,
+        activated: isActive,
+        old_record: old && {
+          name: dkimName({ name: domain.name, selector: old.selector }),
+          removable_at: new Date(old.removableAt).toISOString(),
+        },
+      };
+    },
+  ),
+  'domain.remove': operation(
+    CHOICE,
+    Type.Object({ id: Type.String(), name: Type.String() }),
+    async (scope, choice) => {
+      const { id, accountId, name } = await chosenDomain(scope, choice);
+      await removeDomain(scope.ctx, accountId, id);
+      return { id, name };
+    },
+  ),
 };

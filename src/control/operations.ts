@@ -1,37 +1,68 @@
 /**
- * The table of everything an operator can do to the data, by name. Commands send these names.
+ * The control socket: everything an operator can do to the data, in one table.
  *
- * Promises that a command does the same beside a running server and without one, because both run this table.
+ * A command connects to `control.sock` in the data directory and sends one line of JSON: an operation's name and its
+ * arguments (protocol). The server looks the name up here, checks the arguments against the operation's schema and runs
+ * its handler; lines of progress and chunks of a long result come back first, then one result or one error, and the
+ * server closes. Where no server is running, the command opens the store itself and runs the same table, so an operation
+ * does the same either way. Both sides take their types from the two schemas of each entry.
+ *
+ * Promises that a result is sent only after its change is committed: a crash before that leaves the data as it was, and
+ * the command reports that the server ended. Running an operation again after that is safe.
  */
 import { OperatorError } from '../base/errors.ts';
 import { ACCOUNT_OPERATIONS } from './accounts.ts';
 import { BACKUP_OPERATIONS } from './backup.ts';
 import { DOMAIN_OPERATIONS } from './domains.ts';
+import { ERASURE_OPERATIONS } from './erasure.ts';
+import { KEY_OPERATIONS } from './keys.ts';
 import type { Operation, Scope } from './operation.ts';
-import type { Arguments } from './protocol.ts';
 import { QUEUE_OPERATIONS } from './queue.ts';
-import { RELOAD_OPERATIONS } from './reload.ts';
 import { SUPPRESSION_OPERATIONS } from './suppressions.ts';
+import { SERVER_OPERATIONS } from './switches.ts';
 import { WEBHOOK_OPERATIONS } from './webhooks.ts';
 
-const OPERATIONS: Readonly<Record<string, Operation>> = {
+const TABLE = {
   ...ACCOUNT_OPERATIONS,
+  ...KEY_OPERATIONS,
   ...DOMAIN_OPERATIONS,
   ...QUEUE_OPERATIONS,
-  ...RELOAD_OPERATIONS,
+  ...ERASURE_OPERATIONS,
+  ...SERVER_OPERATIONS,
   ...BACKUP_OPERATIONS,
   ...SUPPRESSION_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
 };
 
-/** Runs one operation. Throws `OperatorError` for a name that is not in the table, else what the operation throws. */
-export async function runOperation(scope: Scope, name: string, args: Arguments): Promise<unknown> {
-  const operation = Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined;
-  if (operation === undefined) {
-    throw new OperatorError(
-      `the server does not know the operation ${name}`,
-      'Server and command are of different versions: restart the server.',
-    );
-  }
-  return await operation(scope, args);
+export type OperationName = keyof typeof TABLE;
+export type ArgumentsOf<Name extends OperationName> = ReturnType<
+  (typeof TABLE)[Name]['readArguments']
+>;
+export type ResultOf<Name extends OperationName> = ReturnType<(typeof TABLE)[Name]['readResult']>;
+
+export const OPERATIONS: {
+  readonly [Name in OperationName]: Operation<ArgumentsOf<Name>, ResultOf<Name>>;
+} = TABLE;
+
+function isOperationName(name: string): name is OperationName {
+  return Object.hasOwn(OPERATIONS, name);
+}
+
+/** Checks the arguments and runs one operation. Throws `OperatorError`, or what the operation throws. */
+export async function perform<Name extends OperationName>(
+  scope: Scope,
+  name: Name,
+  args: unknown,
+): Promise<ResultOf<Name>> {
+  const operation = OPERATIONS[name];
+  return await operation.run(scope, operation.readArguments(args));
+}
+
+/** The same for a name that came over the socket. Throws `OperatorError` also for one that is not in the table. */
+export async function runOperation(scope: Scope, name: string, args: unknown): Promise<unknown> {
+  if (isOperationName(name)) return await perform(scope, name, args);
+  throw new OperatorError(
+    `The server does not know the operation ${name}.`,
+    'The server and this command are of different versions: restart the server.',
+  );
 }

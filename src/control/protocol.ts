@@ -1,44 +1,54 @@
 /**
- * What a command and a running server say to each other over `control.sock`: one JSON line asks, then lines answer.
+ * What a command and a running server send each other over `control.sock`: one JSON line as request, then response lines.
  *
- * Promises nothing about who may ask: the socket's mode 0600 in a directory of mode 0700 decides that. A refusal
- * crosses the socket with its words, hint and exit code, so that a command ends alike beside a server and without one.
+ * Promises nothing about who may connect: the socket's mode 0600 in a directory of mode 0700 decides that. A refusal
+ * crosses the socket with its message, hint and exit code, so that a command ends alike beside a server and without one.
  */
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+
 import { ApiError, OperatorError } from '../base/errors.ts';
 
-/** Arguments of an operation; each operation checks its own. */
-export type Arguments = Record<string, unknown>;
+const MAX_NAME_CHARACTERS = 100;
 
-export interface Request {
-  operation: string;
-  args: Arguments;
-}
+/** The request: one line. Each operation checks its own arguments. */
+export const Request = Type.Object({
+  operation: Type.String({ maxLength: MAX_NAME_CHARACTERS }),
+  args: Type.Object({}),
+});
+export type Request = Static<typeof Request>;
 
 /** Where an operation puts what comes before its result. */
 export interface Sink {
   /** A line for people. */
   progress(text: string): void;
-  /** A piece of a long result. Resolves when there is room for the next; throws when nobody reads any more. */
+  /** A piece of a long result. Resolves when the next one may follow; throws when the reader has left. */
   chunk(text: string): Promise<void>;
 }
 
-/** A line of the answer; the last one is `result` or `error`. */
-export type Reply =
-  | { kind: 'progress'; text: string }
-  /** A piece of a result too long for one value: bytes of a file, as text. */
-  | { kind: 'chunk'; text: string }
-  | { kind: 'result'; value: unknown }
-  | { kind: 'error'; message: string; hint: string; exitCode: number };
+/** A line of the response; the last one is `result` or `error`. `chunk`: a piece of a result too long for one value. */
+export const ResponseLine = Type.Union([
+  Type.Object({ kind: Type.Literal('progress'), text: Type.String() }),
+  Type.Object({ kind: Type.Literal('chunk'), text: Type.String() }),
+  Type.Object({ kind: Type.Literal('result'), value: Type.Unknown() }),
+  Type.Object({
+    kind: Type.Literal('error'),
+    message: Type.String(),
+    hint: Type.String(),
+    exitCode: Type.Integer(),
+  }),
+]);
+export type ResponseLine = Static<typeof ResponseLine>;
 
 /** sun_path has 108 bytes with its closing NUL (unix(7)). */
 const MAX_PATH_BYTES = 107;
 
 /**
- * The path to bind or connect to. One too long for the kernel is reached through an open descriptor of the directory,
- * which stays open as long as this process.
+ * The path to bind or connect to. One that is too long for the kernel is reached through an open descriptor of the
+ * directory, which stays open until this process ends.
  */
 export function socketPath(dataDir: string): string {
   const path = join(dataDir, 'control.sock');
@@ -46,17 +56,27 @@ export function socketPath(dataDir: string): string {
   return `/proc/self/fd/${openSync(dataDir, 'r')}/control.sock`;
 }
 
-/** A fault as the other side is to show it. */
-export function toReply(error: unknown): Reply {
-  if (error instanceof OperatorError) {
-    return { kind: 'error', message: error.message, hint: error.hint, exitCode: error.exitCode };
-  }
-  if (error instanceof ApiError) {
-    const issues = error.detail?.['issues'];
-    const all = Array.isArray(issues) ? (issues as { message: string }[]) : [];
-    const message = all.length > 1 ? all.map((issue) => issue.message).join('\n') : error.message;
-    return { kind: 'error', message, hint: '', exitCode: 1 };
+/** A refusal as an operator reads it: every issue in its own line. Null for a fault of ours. */
+export function refusalOf(error: unknown): OperatorError | null {
+  if (error instanceof OperatorError) return error;
+  if (!(error instanceof ApiError)) return null;
+  const issues = error.detail?.['issues'];
+  const messages = Array.isArray(issues) ? issues.map(messageOf) : [];
+  return new OperatorError(messages.length > 1 ? messages.join('\n') : error.message, '');
+}
+
+function messageOf(issue: unknown): string {
+  const hasMessage = typeof issue === 'object' && issue !== null && 'message' in issue;
+  return String(hasMessage ? issue.message : issue);
+}
+
+/** What `error` is to the other side. */
+export function toErrorLine(error: unknown): ResponseLine {
+  const refusal = refusalOf(error);
+  if (refusal !== null) {
+    const { message, hint, exitCode } = refusal;
+    return { kind: 'error', message, hint, exitCode };
   }
   const message = error instanceof Error ? error.message : String(error);
-  return { kind: 'error', message, hint: 'The log of the server has more.', exitCode: 1 };
+  return { kind: 'error', message, hint: 'See the log of the server for details.', exitCode: 1 };
 }

@@ -1,26 +1,81 @@
-/** What waits, why, and until when; and the kill switch. Works on the store alone where no queue runs. */
-import { ApiError } from '../base/errors.ts';
-import { halt, haltOf, resume } from '../flow/halt.ts';
-import { explain, failByOperator } from '../flow/queue-operator.ts';
-import type { Attempt, Message, Recipient } from '../store/rows.ts';
-import { textOf, textOrNull } from './operation.ts';
-import type { Operation, Scope } from './operation.ts';
+/**
+ * The queue as the operator handles it: what waits, why, and until when; trying now; giving up.
+ *
+ * Works on the store alone where no queue runs; only a running queue knows which sites it has throttled.
+ */
+import { Type } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
 
+import { ApiError } from '../base/errors.ts';
+import { isFinal } from '../base/status.ts';
+import { explain, failByOperator } from '../flow/queue/operator.ts';
+import type { Attempt } from '../store/rows.ts';
+import { operation } from './operation.ts';
+import type { Scope } from './operation.ts';
+import {
+  AttemptShape,
+  HaltShape,
+  MessageShape,
+  RecipientShape,
+  Text,
+  TlsShape,
+  oneOf,
+  orNull,
+} from './shapes.ts';
+import type { PublicAttempt } from './shapes.ts';
+
+/** Most recipients of one listing. */
 const PAGE = 1000;
 
-export interface QueueEntry extends Recipient {
-  explanation: string;
+const Listing = Type.Object({
+  halt: orNull(HaltShape),
+  /** Sites that asked for less; empty without a running queue. */
+  throttles: Type.Array(
+    Type.Object({
+      site: Type.String(),
+      /** ISO 8601. */
+      until: Type.String(),
+      cause: Type.String(),
+      class: oneOf(['rate', 'reputation']),
+      hint: orNull(Type.String()),
+    }),
+  ),
+  destinations: Type.Array(
+    Type.Object({
+      domain: Type.String(),
+      waiting: Type.Integer(),
+      oldestCreatedAt: Type.Integer(),
+      reason: orNull(Type.String()),
+    }),
+  ),
+  recipients: Type.Array(RecipientShape),
+});
+export type Listing = Static<typeof Listing>;
+
+const Detail = Type.Object({
+  message: MessageShape,
+  recipients: Type.Array(RecipientShape),
+  attempts: Type.Array(AttemptShape),
+});
+export type Detail = Static<typeof Detail>;
+
+async function list({ ctx, queue }: Scope, domain: string | null): Promise<Listing> {
+  const now = ctx.clock.now();
+  const rows = await ctx.store.queue({ domain, limit: PAGE, after: null });
+  return {
+    halt: ctx.halt.state,
+    throttles: (queue?.throttles() ?? []).map(({ untilMs, ...rest }) => ({
+      until: new Date(untilMs).toISOString(),
+      ...rest,
+    })),
+    destinations: await ctx.store.queueCounts(now),
+    recipients: rows.map((row) => ({ ...row, explanation: explain(row, now) })),
+  };
 }
 
-export interface QueueDetail {
-  message: Message;
-  recipients: QueueEntry[];
-  attempts: Attempt[];
-}
-
-/** A message or recipient by its id. Throws `not_found`. */
-async function detail(scope: Scope, id: string): Promise<QueueDetail> {
-  const { store, clock } = scope.ctx;
+/** A message with its recipients, or one recipient with its message. Throws `not_found`. */
+async function detail({ ctx: { store, clock } }: Scope, id: string): Promise<Detail> {
   const one = await store.recipientById(id);
   const message = await store.messageById(one?.messageId ?? id);
   if (message === null) throw new ApiError('not_found', `There is no message or recipient ${id}.`);
@@ -30,53 +85,46 @@ async function detail(scope: Scope, id: string): Promise<QueueDetail> {
   return {
     message,
     recipients: recipients.map((row) => ({ ...row, explanation: explain(row, now) })),
-    attempts: one === null ? attempts : attempts.filter((row) => row.recipientId === one.id),
+    attempts: attempts
+      .filter((row) => one === null || row.recipientId === one.id)
+      .map(publicAttempt),
   };
 }
 
-export const QUEUE_OPERATIONS: Record<string, Operation> = {
-  'queue.list': async ({ ctx, queue }, args) => {
-    const now = ctx.clock.now();
-    const domain = textOrNull(args, 'domain');
-    const rows = await ctx.store.queue({ domain, limit: PAGE, after: textOrNull(args, 'after') });
-    return {
-      halt: haltOf(ctx),
-      // What was asked for less; known to a running queue only.
-      holds: (queue?.holds() ?? []).map(({ untilMs, ...hold }) => ({
-        ...hold,
-        until: new Date(untilMs).toISOString(),
-      })),
-      destinations: await ctx.store.queueCounts(now),
-      recipients: rows.map((row) => ({ ...row, explanation: explain(row, now) })),
-    };
-  },
-  'queue.show': (scope, args) => detail(scope, textOf(args, 'id')),
-  'queue.retry': async ({ ctx, queue }, args) => {
-    const target = { id: textOrNull(args, 'id'), domain: textOrNull(args, 'domain') };
-    const retried =
-      queue === null
-        ? await ctx.store.retryNow(target, ctx.clock.now())
-        : await queue.retry(target);
+function publicAttempt(attempt: Attempt): PublicAttempt {
+  const tls: unknown = attempt.tls === null ? null : JSON.parse(attempt.tls);
+  return { ...attempt, tls: Value.Check(TlsShape, tls) ? tls : null };
+}
+
+export const QUEUE_OPERATIONS = {
+  'queue.list': operation({ domain: orNull(Text) }, Listing, (scope, { domain }) =>
+    list(scope, domain),
+  ),
+  'queue.show': operation({ id: Text }, Detail, (scope, { id }) => detail(scope, id)),
+  'queue.retry': operation(
+    { id: orNull(Text), domain: orNull(Text) },
     // Those that are tried now: made due by this, or due already; not those in an attempt.
-    return { retried };
-  },
-  'queue.fail': async (scope, args) => {
-    const id = textOf(args, 'id');
-    await detail(scope, id);
-    const failed =
-      scope.queue === null
-        ? (await failByOperator(scope.ctx, id, () => false)).length
-        : await scope.queue.fail(id);
-    return { failed };
-  },
-  halt: async ({ ctx, queue }, args) => {
-    const state = await halt(ctx, textOrNull(args, 'reason') ?? '');
-    queue?.setResting(true);
-    return { halted: true, reason: state.reason, since: new Date(state.since).toISOString() };
-  },
-  resume: async ({ ctx, queue }) => {
-    const wasHalted = await resume(ctx);
-    queue?.setResting(false);
-    return { halted: false, was_halted: wasHalted };
-  },
+    Type.Object({ retried: Type.Integer() }),
+    async ({ ctx, queue }, target) => ({
+      retried:
+        queue === null
+          ? await ctx.store.retryNow(target, ctx.clock.now())
+          : await queue.retry(target),
+    }),
+  ),
+  'queue.fail': operation(
+    { id: Text },
+    // `under_way`: left alone, because an attempt is being made.
+    Type.Object({ failed: Type.Integer(), under_way: Type.Integer() }),
+    async (scope, { id }) => {
+      await detail(scope, id);
+      const failed =
+        scope.queue === null
+          ? (await failByOperator(scope.ctx, id, () => false)).length
+          : await scope.queue.fail(id);
+      const { recipients } = await detail(scope, id);
+      const open = recipients.filter((one) => one.nextAttemptAt !== null && !isFinal(one.status));
+      return { failed, under_way: open.length };
+    },
+  ),
 };

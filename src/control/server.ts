@@ -1,59 +1,59 @@
 /**
- * The control socket of a running server: takes operations from commands, one a connection.
+ * The control socket of a running server: takes one operation per connection.
  *
- * Promises that only the server's own user can reach it (mode 0600), and that garbage, an unknown operation, a caller
+ * Promises that only the server's own user can connect (mode 0600), and that garbage, an unknown operation, a client
  * that leaves early or one that never reads harms nothing but its own connection; memory is bounded whatever they send.
- * A stale socket file of a dead process is replaced; the data directory's lock has shown by then that nobody else owns
- * it.
+ * Replaces the socket file of a dead process: this process holds the data directory's lock, so no other one uses it.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 
-import { ApiError, OperatorError } from '../base/errors.ts';
+import { Value } from '@sinclair/typebox/value';
+
+import { OperatorError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { socketPath, toReply } from './protocol.ts';
-import type { Arguments, Reply, Request, Sink } from './protocol.ts';
+import { Request, refusalOf, socketPath, toErrorLine } from './protocol.ts';
+import type { ResponseLine, Sink } from './protocol.ts';
 
 export interface ControlLimits {
   /** Longest request line: an imported suppression file travels inside one. */
   requestBytes: number;
-  /** Of unfinished requests of all callers together. */
-  heldBytes: number;
-  callers: number;
-  /** Longest silence before a request is whole, in milliseconds. */
-  askingMs: number;
+  /** Of the unfinished requests of all connections together. */
+  pendingBytes: number;
+  connections: number;
+  /** Longest silence before a request is whole. */
+  silenceMs: number;
 }
 
 const PRODUCTION: ControlLimits = {
   requestBytes: 64 * 1024 * 1024,
-  heldBytes: 128 * 1024 * 1024,
-  callers: 64,
-  askingMs: 30_000,
+  pendingBytes: 128 * 1024 * 1024,
+  connections: 64,
+  silenceMs: 30_000,
 };
 const FIRST_BYTES = 4_096;
-const MAX_NAME_CHARACTERS = 100;
 
 /** Carries out an operation. Throws `ApiError`, `OperatorError`, or a fault of ours. */
-export type Operate = (operation: string, args: Arguments, sink: Sink) => Promise<unknown>;
+export type Operate = (operation: string, args: unknown, sink: Sink) => Promise<unknown>;
 
 export class ControlServer {
   readonly #path: string;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #held = { bytes: 0 };
+  readonly #pending = { bytes: 0 };
 
   constructor(dataDir: string, operate: Operate, log: Log, limits = PRODUCTION) {
     this.#path = socketPath(dataDir);
     this.#server = createServer((socket) => {
-      if (this.#sockets.size >= limits.callers) {
+      if (this.#sockets.size >= limits.connections) {
         socket.destroy();
         return;
       }
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));
       socket.on('error', () => socket.destroy());
-      readLine(socket, this.#held, limits, (line) => void answer(socket, line, operate, log));
+      readLine(socket, this.#pending, limits, (line) => void respond(socket, line, operate, log));
     });
   }
 
@@ -67,7 +67,7 @@ export class ControlServer {
     chmodSync(this.#path, 0o600);
   }
 
-  /** Takes no more; operations under way are cut off. */
+  /** Stops listening and cuts off the operations under way. */
   async stop(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((resolve) => {
@@ -77,40 +77,40 @@ export class ControlServer {
   }
 }
 
-/** Calls `take` with the first line; ends the connection of whoever sends too much, or nothing for too long. */
+/** Calls `take` with the first line; ends the connection of a client that sends too much, or nothing for too long. */
 function readLine(
   socket: Socket,
-  held: { bytes: number },
+  pending: { bytes: number },
   limits: ControlLimits,
   take: (line: string) => void,
 ): void {
-  // One block that doubles: single bytes held one by one would take a hundred times their size.
+  // One block that doubles: single bytes kept one by one would take a hundred times their size.
   let block = Buffer.alloc(0);
   let length = 0;
   let isWhole = false;
-  const hold = (bytes: number): boolean => {
+  const grow = (bytes: number): boolean => {
     const more = bytes - block.length;
-    if (bytes > limits.requestBytes || held.bytes + more > limits.heldBytes) return false;
+    if (bytes > limits.requestBytes || pending.bytes + more > limits.pendingBytes) return false;
     const larger = Buffer.alloc(bytes);
     block.copy(larger, 0, 0, length);
-    held.bytes += more;
+    pending.bytes += more;
     block = larger;
     return true;
   };
-  const letGo = (): void => {
-    held.bytes -= block.length;
+  const release = (): void => {
+    pending.bytes -= block.length;
     block = Buffer.alloc(0);
   };
-  socket.on('close', letGo);
-  socket.setTimeout(limits.askingMs, () => {
+  socket.on('close', release);
+  socket.setTimeout(limits.silenceMs, () => {
     if (!isWhole) socket.destroy();
   });
   socket.on('data', (chunk: Buffer) => {
-    // What follows the line is nobody's.
+    // What follows the line is ignored.
     if (isWhole) return;
     const needed = length + chunk.length;
     const doubled = Math.max(needed, Math.min(block.length * 2, limits.requestBytes), FIRST_BYTES);
-    if (needed > block.length && !hold(doubled) && !hold(needed)) {
+    if (needed > block.length && !grow(doubled) && !grow(needed)) {
       socket.destroy();
       return;
     }
@@ -120,14 +120,14 @@ function readLine(
     if (end < 0) return;
     isWhole = true;
     const line = block.toString('utf8', 0, length - chunk.length + end);
-    letGo();
+    release();
     take(line);
   });
 }
 
-async function answer(socket: Socket, line: string, operate: Operate, log: Log): Promise<void> {
-  const send = (reply: Reply): void => {
-    if (socket.writable) socket.write(`${JSON.stringify(reply)}\n`);
+async function respond(socket: Socket, line: string, operate: Operate, log: Log): Promise<void> {
+  const send = (response: ResponseLine): void => {
+    if (socket.writable) socket.write(`${JSON.stringify(response)}\n`);
   };
   try {
     const request = parseRequest(line);
@@ -141,18 +141,17 @@ async function answer(socket: Socket, line: string, operate: Operate, log: Log):
     log.info('control', { operation: request.operation });
     send({ kind: 'result', value: value ?? null });
   } catch (error) {
-    if (error instanceof ApiError || error instanceof OperatorError) {
-      log.info('control refused', { reason: error.message });
-    } else {
-      const hint = 'A fault of the appliance; please report it with this line.';
-      log.error('control failed', { error, hint });
-    }
-    send(toReply(error));
+    const refusal = refusalOf(error);
+    if (refusal === null) {
+      const hint = 'This is a fault of the appliance. Please report it with this line.';
+      log.error('control_failed', { error, hint });
+    } else log.info('control_refused', { reason: refusal.message });
+    send(toErrorLine(error));
   }
   socket.end();
 }
 
-/** Resolves when the caller has read what was written. Throws when it has left. */
+/** Resolves when the client has read what was written. Throws when it has left. */
 async function drained(socket: Socket): Promise<void> {
   if (socket.writableNeedDrain) {
     await new Promise<void>((resolve) => {
@@ -165,28 +164,18 @@ async function drained(socket: Socket): Promise<void> {
       socket.on('close', go);
     });
   }
-  if (!socket.writable) throw new OperatorError('the command has ended before its answer', '');
+  if (!socket.writable) throw new OperatorError('The command ended before its result.', '');
 }
 
 function parseRequest(line: string): Request {
-  let request: unknown;
   try {
-    request = JSON.parse(line);
+    const request: unknown = JSON.parse(line);
+    if (Value.Check(Request, request)) return request;
   } catch {
-    request = null;
+    // No JSON, or JSON nested too deep: refused below.
   }
-  if (typeof request !== 'object' || request === null) throw notUnderstood();
-  const { operation, args } = request as Partial<Request>;
-  const isName = typeof operation === 'string' && operation.length <= MAX_NAME_CHARACTERS;
-  if (!isName || typeof args !== 'object' || args === null) {
-    throw notUnderstood();
-  }
-  return { operation, args };
-}
-
-function notUnderstood(): OperatorError {
-  return new OperatorError(
-    'the request on the control socket was not understood',
-    'Use the postrider command of the version that runs as server.',
+  throw new OperatorError(
+    'The server cannot read the request on its control socket.',
+    'Use the postrider command of the same version as the server.',
   );
 }

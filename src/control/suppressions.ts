@@ -1,23 +1,23 @@
-/** Suppressions as the operator handles them: any reason can be removed, and lists come and go as CSV. */
+/**
+ * Suppressions as the operator handles them: any reason can be removed, and lists come and go as CSV.
+ *
+ * An import travels in one request and an export in chunks. Throws `OperatorError` for a file that is not CSV; the rows
+ * before the fault are kept.
+ */
+import { Type } from '@sinclair/typebox';
+
 import { OperatorError } from '../base/errors.ts';
-import type { SuppressionReason } from '../base/status.ts';
-import { exportSuppressions, importSuppressions } from '../flow/suppressions-csv.ts';
-import { addSuppression, removeSuppression } from '../flow/suppressions.ts';
+import { exportSuppressions, importSuppressions } from '../flow/suppressions/csv-import.ts';
+import type { ImportResult } from '../flow/suppressions/csv-import.ts';
+import { CsvError } from '../flow/suppressions/csv.ts';
+import { addSuppression, removeSuppression } from '../flow/suppressions/suppressions.ts';
 import type { Suppression } from '../store/rows.ts';
 import { oneAccount } from './accounts.ts';
-import { textOf, textOrNull } from './operation.ts';
-import type { Operation, Scope } from './operation.ts';
+import { operation } from './operation.ts';
+import type { Scope } from './operation.ts';
+import { SUPPRESSION_REASONS, SuppressionShape, Text, oneOf, orNull } from './shapes.ts';
 
-const REASONS: readonly SuppressionReason[] = ['hard_bounce', 'complaint', 'unsubscribe', 'manual'];
 const PAGE = 500;
-
-function reasonOf(word: string | null): SuppressionReason {
-  const reason = REASONS.find((candidate) => candidate === (word ?? 'manual'));
-  if (reason === undefined) {
-    throw new OperatorError(`"${word ?? ''}" is no reason`, `Reasons are ${REASONS.join(', ')}.`);
-  }
-  return reason;
-}
 
 async function everySuppression(scope: Scope, accountId: string): Promise<Suppression[]> {
   const all: Suppression[] = [];
@@ -30,42 +30,72 @@ async function everySuppression(scope: Scope, accountId: string): Promise<Suppre
   }
 }
 
-export const SUPPRESSION_OPERATIONS: Record<string, Operation> = {
-  'suppression.list': async (scope, args) => {
-    const account = await oneAccount(scope, args);
-    return await everySuppression(scope, account.id);
-  },
-  'suppression.add': async (scope, args) => {
-    const { ctx } = scope;
-    const account = await oneAccount(scope, args);
-    const note = textOrNull(args, 'note');
-    return await addSuppression(ctx, account.id, {
-      email: textOf(args, 'email'),
-      reason: reasonOf(textOrNull(args, 'reason')),
-      source: 'operator',
-      ...(note === null ? {} : { note }),
-    });
-  },
-  'suppression.remove': async (scope, args) => {
-    const { ctx } = scope;
-    const account = await oneAccount(scope, args);
-    const note = textOrNull(args, 'note');
-    const email = await removeSuppression(ctx, account.id, textOf(args, 'email'), {
-      isOperator: true,
-      ...(note === null ? {} : { note }),
-    });
-    return { email, status: 'removed' };
-  },
-  'suppression.import': async (scope, args) => {
-    const account = await oneAccount(scope, args);
-    const csv = new Blob([textOf(args, 'csv')]).stream();
-    return await importSuppressions(scope.ctx, account.id, csv, ({ rows, added }) =>
-      scope.sink.progress(`${rows} rows read, ${added} added`),
+async function importCsv(scope: Scope, accountId: string, csv: string): Promise<ImportResult> {
+  try {
+    return await importSuppressions(
+      scope.ctx,
+      accountId,
+      new Blob([csv]).stream(),
+      ({ rows, added }) => scope.sink.progress(`${rows} rows read, ${added} added`),
     );
-  },
-  'suppression.export': async (scope, args) => {
-    const account = await oneAccount(scope, args);
-    for await (const text of exportSuppressions(scope.ctx, account.id))
-      await scope.sink.chunk(text);
-  },
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw new OperatorError(
+      `This is not CSV: ${error.message}.`,
+      'Fix that line and import the file again: rows that were imported before it are not added twice.',
+    );
+  }
+}
+
+const ACCOUNT = { account: orNull(Text) };
+const NOTE = orNull(Type.String());
+
+export const SUPPRESSION_OPERATIONS = {
+  'suppression.list': operation(
+    ACCOUNT,
+    Type.Array(SuppressionShape),
+    async (scope, { account }) =>
+      await everySuppression(scope, (await oneAccount(scope, account)).id),
+  ),
+  'suppression.add': operation(
+    { ...ACCOUNT, email: Text, reason: orNull(oneOf(SUPPRESSION_REASONS)), note: NOTE },
+    SuppressionShape,
+    async (scope, { account, email, reason, note }) =>
+      await addSuppression(scope.ctx, (await oneAccount(scope, account)).id, {
+        email,
+        reason: reason ?? 'manual',
+        source: 'operator',
+        ...(note === null ? {} : { note }),
+      }),
+  ),
+  'suppression.remove': operation(
+    { ...ACCOUNT, email: Text, note: NOTE },
+    Type.Object({ email: Type.String(), status: Type.Literal('removed') }),
+    async (scope, { account, email, note }) => {
+      const { id } = await oneAccount(scope, account);
+      const removed = await removeSuppression(scope.ctx, id, email, {
+        isOperator: true,
+        ...(note === null ? {} : { note }),
+      });
+      return { email: removed, status: 'removed' as const };
+    },
+  ),
+  'suppression.import': operation(
+    { ...ACCOUNT, csv: Type.String() },
+    Type.Object({
+      rows: Type.Integer(),
+      added: Type.Integer(),
+      known: Type.Integer(),
+      bad: Type.Integer(),
+      named: Type.Array(Type.Object({ line: Type.Integer(), message: Type.String() })),
+    }),
+    async (scope, { account, csv }) =>
+      await importCsv(scope, (await oneAccount(scope, account)).id, csv),
+  ),
+  /** The CSV goes out in chunks; the result is null. */
+  'suppression.export': operation(ACCOUNT, Type.Null(), async (scope, { account }) => {
+    const { id } = await oneAccount(scope, account);
+    for await (const text of exportSuppressions(scope.ctx, id)) await scope.sink.chunk(text);
+    return null;
+  }),
 };

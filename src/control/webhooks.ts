@@ -1,34 +1,55 @@
-/** Webhook endpoints as the operator sees them, and calls opened again after an endpoint was broken for long. */
+/**
+ * Webhook endpoints as the operator sees them, and calls sent again after an endpoint was down.
+ *
+ * Promises that an endpoint's signing secrets never leave the process.
+ */
+import { Type } from '@sinclair/typebox';
+
 import { OperatorError } from '../base/errors.ts';
-import { listEndpoints } from '../flow/endpoints.ts';
-import { replayCalls } from '../flow/webhooks.ts';
-import type { Endpoint } from '../store/rows.ts';
+import { replayCalls } from '../flow/webhooks/dispatcher.ts';
+import { listEndpoints } from '../flow/webhooks/endpoints.ts';
 import { oneAccount } from './accounts.ts';
-import { textOf, textOrNull } from './operation.ts';
-import type { Operation } from './operation.ts';
+import { operation } from './operation.ts';
+import { EndpointShape, Text, orNull } from './shapes.ts';
 
-/** An endpoint without its secrets, which do not leave the process. */
-export type PublicEndpoint = Omit<Endpoint, 'sealedSecret' | 'sealedPreviousSecret'>;
+/** Which calls to send again: those of one event, or the failed and missed ones since a time in ISO 8601. */
+function chosenCalls(
+  event: string | null,
+  since: string | null,
+): { eventId: string } | { failedSince: number } {
+  if (event !== null) return { eventId: event };
+  const failedSince = Date.parse(since ?? '');
+  if (!Number.isNaN(failedSince)) return { failedSince };
+  throw new OperatorError(
+    '--since is not a time.',
+    'Write it in ISO 8601, for example 2026-11-21T03:00:00Z.',
+  );
+}
 
-export const WEBHOOK_OPERATIONS: Record<string, Operation> = {
-  'webhook.list': async (scope, args): Promise<PublicEndpoint[]> => {
-    const { ctx } = scope;
-    const account = await oneAccount(scope, args);
-    const endpoints = await listEndpoints(ctx, account.id);
-    return endpoints.map(
-      ({ sealedSecret: _secret, sealedPreviousSecret: _previous, ...rest }) => rest,
-    );
-  },
-  'webhook.replay': async (scope, args) => {
-    const { ctx, dispatcher } = scope;
-    const account = await oneAccount(scope, args);
-    const eventId = textOrNull(args, 'event');
-    const since = Date.parse(textOrNull(args, 'since') ?? '');
-    if (eventId === null && Number.isNaN(since)) {
-      throw new OperatorError('--since is no time', 'Write it in ISO 8601: 2026-11-21T03:00:00Z.');
-    }
-    const what = eventId === null ? { failedSince: since } : { eventId };
-    const replayed = await replayCalls(ctx, dispatcher, account.id, textOf(args, 'id'), what);
-    return { replayed };
-  },
+export const WEBHOOK_OPERATIONS = {
+  'webhook.list': operation(
+    { account: orNull(Text) },
+    Type.Array(EndpointShape),
+    async (scope, { account }) => {
+      const endpoints = await listEndpoints(scope.ctx, (await oneAccount(scope, account)).id);
+      return endpoints.map(({ id, url, events, status, failureCount, lastFailureAt }) => ({
+        id,
+        url,
+        events,
+        status,
+        failureCount,
+        lastFailureAt,
+      }));
+    },
+  ),
+  'webhook.replay': operation(
+    { account: orNull(Text), id: Text, event: orNull(Text), since: orNull(Text) },
+    Type.Object({ replayed: Type.Integer() }),
+    async (scope, { account, id, event, since }) => {
+      const { ctx, dispatcher } = scope;
+      const owner = await oneAccount(scope, account);
+      const calls = chosenCalls(event, since);
+      return { replayed: await replayCalls(ctx, dispatcher, owner.id, id, calls) };
+    },
+  ),
 };

@@ -1,24 +1,28 @@
 /**
- * The dashboard's door: who may enter, which page opens, and the headers every answer carries.
+ * The dashboard: sign-in, which page opens, and the headers of every response.
  *
- * Promises that nothing but the sign-in page and the style sheet is shown without a session, that a form is
- * taken only from our own pages, and that no answer may run a script, load anything from elsewhere or be
- * framed by another site. Faults of ours are logged and shown without their inside.
+ * A request comes in with its client's address. Without a session (`session.ts`; wrong passwords are limited by
+ * `guesses.ts`) only the sign-in page and the style sheet are shown. With one, `pages/routes.ts` finds the page, which
+ * reads the store or calls flow/ and returns HTML made by `frame/`, a redirect, or a document. Every change is a form;
+ * a crash loses nothing that a page has confirmed, since the flow commits before the redirect.
+ *
+ * Promises that a form is accepted only from our own pages, and that no response may run a script, load anything from
+ * another host or be framed by another site. Faults of ours are logged and shown without their cause.
  */
 import { createHash } from 'node:crypto';
 import { ApiError } from '../base/errors.ts';
 import type { Context } from '../flow/context.ts';
-import { html, type Html } from './html.ts';
-import { frame, noticeOf, ROOT, signInPage, STYLE_PATH } from './layout.ts';
-import { findPage } from './routes.ts';
+import { html, type Html } from './frame/html.ts';
+import { frame, noticeOf, ROOT, signInPage, STYLE_PATH } from './frame/layout.ts';
+import { findPage } from './pages/routes.ts';
 import { Sessions } from './session.ts';
-import style from './style.css' with { type: 'text' };
-import type { Answer, Doors, PageAnswer, Visit } from './visit.ts';
+import style from './frame/style.css' with { type: 'text' };
+import type { VisitResponse, DashboardParts, PageResponse, Visit } from './frame/visit.ts';
 
-/** Answers requests at and below `/dashboard`; null for every other path. `client`: the address it comes from. */
+/** The response to a request at or below `/dashboard`; null for every other path. `client`: the client's address. */
 export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
 
-/** Longest form that is read, in bytes. */
+/** Largest form that is read, in bytes. */
 const MAX_FORM_BYTES = 65_536;
 
 const SAFE_HEADERS: Readonly<Record<string, string>> = {
@@ -29,45 +33,60 @@ const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
+/** A year, for this host alone: others below its name may speak plain HTTP. */
+const HSTS = 'max-age=31536000';
 const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; form-action 'self'; frame-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'";
-/** Of what others wrote: no script, no form, no network, an origin of its own. */
+/** For content of emails: no script, no form, no network, an origin of its own. */
 const DOCUMENT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
 const STYLE_TAG = `"${createHash('sha256').update(style).digest('base64url').slice(0, 16)}"`;
 
-export function createDashboard(ctx: Context, doors: Doors): Dashboard {
-  const sessions = new Sessions(ctx);
+/** Creates the dashboard. `parts`: what its pages act on. */
+export function createDashboard(ctx: Context, parts: DashboardParts): Dashboard {
+  const app = new DashboardApp(ctx, parts);
   return (request, client) => {
     if (!request.url.includes(ROOT)) return null;
     const url = new URL(request.url);
     if (url.pathname !== ROOT && !url.pathname.startsWith(`${ROOT}/`)) return null;
-    const door = new Door(ctx, doors, sessions);
-    return door.answer(request, url, client() ?? '').catch((error: unknown) => {
+    return app.open(request, url, client() ?? '').catch((error: unknown) => {
       ctx.log.error('dashboard_fault', {
         error,
         path: url.pathname,
-        hint: 'Report this with the lines around it; nothing was left half done.',
+        hint: 'This is a bug in Postrider. Report it together with this log line and those around it.',
       });
-      return page(500, errorPage('Something went wrong', 'The log says what.'), [], null);
+      return page(
+        500,
+        errorPage('Internal error', 'The page could not be shown. The server log has the details.'),
+        [],
+        null,
+      );
     });
   };
 }
 
-class Door {
+class DashboardApp {
   readonly #ctx: Context;
-  readonly #doors: Doors;
+  readonly #parts: DashboardParts;
   readonly #sessions: Sessions;
 
-  constructor(ctx: Context, doors: Doors, sessions: Sessions) {
+  constructor(ctx: Context, parts: DashboardParts) {
     this.#ctx = ctx;
-    this.#doors = doors;
-    this.#sessions = sessions;
+    this.#parts = parts;
+    this.#sessions = new Sessions(ctx);
   }
 
-  async answer(request: Request, url: URL, peer: string): Promise<Response> {
+  /** The response with what https adds. */
+  async open(request: Request, url: URL, peer: string): Promise<Response> {
+    const response = await this.respond(request, url, peer);
+    // RFC 6797 section 7.2: never over plain HTTP.
+    if (this.#isHttps(url)) response.headers.set('Strict-Transport-Security', HSTS);
+    return response;
+  }
+
+  async respond(request: Request, url: URL, peer: string): Promise<Response> {
     if (url.pathname === STYLE_PATH) return styleSheet(request);
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     if (method !== 'GET' && method !== 'POST') {
@@ -80,16 +99,24 @@ class Door {
       );
     }
     const form = method === 'POST' ? await readForm(request) : new URLSearchParams();
-    if (form === null) return plain(413, 'The form is too long.');
+    if (form === null) return plain(413, 'The form is too large.');
     const path = url.pathname.slice(ROOT.length).replace(/\/$/, '');
+    const isHttps = this.#isHttps(url);
     if (path === '/sign-in' && method === 'POST') {
-      return this.#signIn(form.get('password') ?? '', peer);
+      return this.#signIn(form.get('password') ?? '', peer, isHttps);
     }
-    if (!(await this.#sessions.has(request))) return signIn(path === '' ? 200 : 401, null);
+    const isOpen = this.#ctx.emulation !== null;
+    if (!isOpen && !(await this.#sessions.has(request)))
+      return signIn(path === '' ? 200 : 401, null);
     if (path === '/sign-out' && method === 'POST') {
-      return redirect(ROOT, { 'Set-Cookie': await this.#sessions.close(request) });
+      return redirect(ROOT, { 'Set-Cookie': await this.#sessions.close(request, isHttps) });
     }
     return this.#open(method, path, url, form);
+  }
+
+  /** Whether browsers come by https: to this listener, or to a proxy in front of it. */
+  #isHttps(url: URL): boolean {
+    return url.protocol === 'https:' || this.#ctx.config.live.http.publicUrl.startsWith('https:');
   }
 
   async #open(
@@ -101,41 +128,51 @@ class Door {
     const accounts = await this.#ctx.store.accounts();
     const found = findPage(method, path);
     if (found === null) {
-      return page(404, errorPage('Not found', 'There is no such page.'), accounts, null);
+      return page(
+        404,
+        errorPage('Page not found', 'The dashboard has no page at this address.'),
+        accounts,
+        null,
+      );
     }
     const visit: Visit = {
       ctx: this.#ctx,
-      doors: this.#doors,
+      parts: this.#parts,
       params: found.params,
       query: url.searchParams,
       form,
     };
-    let answer: Answer;
+    let result: VisitResponse;
     try {
-      answer = await found.page.open(visit);
+      result = await found.page.open(visit);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      return page(error.status, errorPage('That did not work', wordsOf(error)), accounts, null);
+      return page(
+        error.status,
+        errorPage('The request was refused', wordsOf(error)),
+        accounts,
+        null,
+      );
     }
     if (method === 'POST') this.#ctx.log.info('dashboard_action', { path });
-    switch (answer.kind) {
+    switch (result.kind) {
       case 'page':
-        return page(200, answer, accounts, noticeOf(url.searchParams));
+        return page(200, result, accounts, noticeOf(url.searchParams));
       case 'redirect':
-        return redirect(locationOf(answer));
+        return redirect(locationOf(result));
       case 'document':
-        return new Response(answer.body, {
+        return new Response(result.body, {
           headers: {
             ...SAFE_HEADERS,
-            'Content-Type': answer.contentType,
+            'Content-Type': result.contentType,
             'Content-Security-Policy': DOCUMENT_POLICY,
           },
         });
     }
   }
 
-  async #signIn(password: string, peer: string): Promise<Response> {
-    const opened = await this.#sessions.open(password, peer);
+  async #signIn(password: string, peer: string, isHttps: boolean): Promise<Response> {
+    const opened = await this.#sessions.open(password, peer, isHttps);
     if (typeof opened === 'object') {
       this.#ctx.log.info('dashboard_sign_in', { peer });
       return redirect(ROOT, { 'Set-Cookie': opened.cookie });
@@ -143,25 +180,25 @@ class Door {
     this.#ctx.log.warn('dashboard_sign_in_refused', { peer, reason: opened });
     switch (opened) {
       case 'wrong':
-        return signIn(401, 'That is not the password.');
+        return signIn(401, 'The password is wrong.');
       case 'slow_down':
-        return signIn(429, 'Too many wrong passwords. Wait a minute.');
+        return signIn(429, 'Too many wrong passwords. Try again in a minute.');
       case 'busy':
-        return signIn(503, 'Too many try to sign in just now. Try again in a moment.');
+        return signIn(503, 'Too many sign-in attempts right now. Try again in a moment.');
     }
   }
 
   /**
-   * Against forms of other sites. Browsers send `Sec-Fetch-Site` over https and to loopback; elsewhere the
-   * origin must be the address that was asked, or the public one behind a proxy.
+   * Refuses forms of other sites. Browsers send `Sec-Fetch-Site` over https and to loopback; without it the origin must
+   * be the requested address, or the public one behind a proxy.
    */
   #isOwnForm(request: Request, url: URL): boolean {
     const site = request.headers.get('sec-fetch-site');
     if (site !== null) return site === 'same-origin';
     const origin = request.headers.get('origin') ?? '';
     const host = request.headers.get('host') ?? url.host;
-    const isAsked = origin === `http://${host}` || origin === `https://${host}`;
-    return isAsked || origin === URL.parse(this.#ctx.config.http.publicUrl)?.origin;
+    const isRequested = origin === `http://${host}` || origin === `https://${host}`;
+    return isRequested || origin === URL.parse(this.#ctx.config.live.http.publicUrl)?.origin;
   }
 }
 
@@ -173,11 +210,11 @@ async function readForm(request: Request): Promise<URLSearchParams | null> {
 
 function page(
   status: number,
-  answer: PageAnswer,
+  content: PageResponse,
   accounts: Parameters<typeof frame>[1],
   notice: string | null,
 ): Response {
-  return markup(status, frame(answer, accounts, notice));
+  return markup(status, frame(content, accounts, notice));
 }
 
 function signIn(status: number, problem: string | null): Response {
@@ -224,14 +261,23 @@ function styleSheet(request: Request): Response {
   return new Response(style, { headers });
 }
 
-function errorPage(title: string, words: string): PageAnswer {
+function errorPage(title: string, words: string): PageResponse {
   const body = html`<p class="notice bad" role="alert">${words}</p>`;
   return { kind: 'page', title, account: null, body };
 }
 
-/** Every issue of a refusal, not only the first. */
+/** The messages of all issues of a refusal, not only the first. */
 function wordsOf(error: ApiError): string {
   const issues = error.detail?.['issues'];
   if (!Array.isArray(issues)) return error.message;
-  return (issues as { message: string }[]).map(({ message }) => message).join(' ');
+  return issues.flatMap((issue: unknown) => (isIssue(issue) ? [issue.message] : [])).join(' ');
+}
+
+function isIssue(value: unknown): value is { message: string } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'message' in value &&
+    typeof value.message === 'string'
+  );
 }

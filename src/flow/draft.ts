@@ -1,10 +1,10 @@
 /**
- * A message somebody wants to send, checked for shape but not yet accepted, and who wants it.
+ * A message that a sender wants to send, checked for shape but not yet accepted, and the sender.
  *
- * Both doors (HTTP and SMTP submission) turn what they took into a draft; `accept` decides about it.
+ * HTTP and SMTP submission each make a draft of what they received; `accept` decides about it. Holds no behaviour.
  */
 import type { Plan } from '../base/config.ts';
-import type { Mailbox } from '../mail/address.ts';
+import type { Mailbox } from '../mail/header/address.ts';
 import type { Account, Key, Tag } from '../store/rows.ts';
 
 export interface DraftAttachment {
@@ -15,7 +15,7 @@ export interface DraftAttachment {
 }
 
 export interface Draft {
-  /** The id the message is to have, where a door had to name it beforehand; absent: accept draws one. */
+  /** The id the message is to have, where a listener had to name it beforehand; absent: accept draws one. */
   id?: string;
   from: Mailbox;
   to: Mailbox[];
@@ -28,19 +28,25 @@ export interface Draft {
   headers: [name: string, value: string][];
   attachments: DraftAttachment[];
   tags: Tag[];
-  /** A whole message taken over SMTP, in place of subject, html, text, headers and attachments. */
+  /** A whole message taken over SMTP, instead of subject, html, text, headers and attachments. */
   raw: Uint8Array | null;
-  /** The Message-ID that `raw` carries, with angle brackets; absent: accept makes one. */
+  /** The Message-ID that the sender chose, with angle brackets; absent: accept makes one. */
   messageId?: string;
+  /** Who sent it for `from`, written as the Sender field; a `raw` message has its own. */
+  sender?: Mailbox;
   /** The sender of `raw` asked for a one-click unsubscribe link. */
   wantsUnsubscribe?: boolean;
 }
 
-/** Who sends: found by the guard from the key. */
-export interface Sender {
+/** A key that may be used, with the account and plan it acts for. */
+export interface Identity {
+  key: Key;
   account: Account;
   plan: Plan;
-  key: Key;
+}
+
+/** Who sends: found by the guard from the key. */
+export interface Sender extends Identity {
   /** Id of the request (or SMTP transaction), the `log_id` of what it sends. */
   requestId: string;
 }

@@ -6,12 +6,12 @@
  * (`email.queued`, `email.suppressed`), or of an account without endpoints, get no body. Never fails.
  */
 import type { Clock } from '../base/clock.ts';
-import { newId } from '../base/ids.ts';
+import type { IdSource } from '../base/ids.ts';
 import type { EventType } from '../base/status.ts';
 import type { Message, NewEvent, Recipient } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
+import type { Subscribers } from './subscribers.ts';
 
-/** Why a recipient's server refused (decisions, Status and last_event). */
+/** Why a recipient's server refused. */
 export interface Bounce {
   type: 'Permanent' | 'Transient' | 'Undetermined';
   subType:
@@ -37,7 +37,15 @@ export type EventExtra =
 export interface EventInput {
   message: Pick<
     Message,
-    'id' | 'accountId' | 'from' | 'to' | 'subject' | 'tags' | 'messageId' | 'createdAt'
+    | 'id'
+    | 'accountId'
+    | 'from'
+    | 'to'
+    | 'subject'
+    | 'tags'
+    | 'eventHeaders'
+    | 'messageId'
+    | 'createdAt'
   >;
   /** Null for what concerns the message as a whole. */
   recipient: Pick<Recipient, 'id' | 'address'> | null;
@@ -49,12 +57,17 @@ export interface EventInput {
   extra: EventExtra | null;
 }
 
-/** Events that are recorded but have no webhook (interface, Events). */
+/** Events that are recorded but have no webhook (docs/decisions.md D33). */
 const WITHOUT_WEBHOOK: ReadonlySet<EventType> = new Set(['email.queued', 'email.suppressed']);
+/** Where client libraries put their own tags and metadata, and look for them in webhook calls (lower case). */
+const EVENT_HEADERS: ReadonlySet<string> = new Set(['x-tags', 'x-metadata']);
+/** Most bytes of one such value: webhook bodies are kept for every event, and stay small. */
+const EVENT_HEADER_BYTES = 2_048;
 
 interface EventContext {
   clock: Clock;
-  store: Pick<Store, 'mayHaveEndpoints'>;
+  ids: IdSource;
+  subscribers: Pick<Subscribers, 'mayHave'>;
 }
 
 /**
@@ -65,7 +78,7 @@ export function newEvent(ctx: EventContext, input: EventInput): NewEvent {
   const { message, recipient, type, occurredAt, payload } = input;
   const facts = recipient === null ? payload : { recipient: recipient.address, ...payload };
   return {
-    id: newId(ctx.clock.now()),
+    id: ctx.ids.next(ctx.clock.now()),
     messageId: message.id,
     accountId: message.accountId,
     recipientId: recipient?.id ?? null,
@@ -73,13 +86,26 @@ export function newEvent(ctx: EventContext, input: EventInput): NewEvent {
     occurredAt,
     payload: facts === null ? null : JSON.stringify(facts),
     webhookBody:
-      WITHOUT_WEBHOOK.has(type) || !ctx.store.mayHaveEndpoints(message.accountId)
+      WITHOUT_WEBHOOK.has(type) || !ctx.subscribers.mayHave(message.accountId)
         ? null
         : webhookBody(input),
   };
 }
 
-/** Interface, Delivery body; decisions, Webhooks. `tags` is an object here, unlike in the plural API. */
+/** What webhook bodies repeat of a message's own header fields (docs/contract.md C13.3). */
+export function eventHeadersOf(
+  headers: readonly [name: string, value: string][],
+): [name: string, value: string][] {
+  return headers.filter(
+    ([name, value]) =>
+      EVENT_HEADERS.has(name.toLowerCase()) && Buffer.byteLength(value) <= EVENT_HEADER_BYTES,
+  );
+}
+
+/**
+ * docs/contract.md C13.2 and C13.3. `tags` is an object here, unlike in the plural API. `to` names the event's
+ * recipient alone: receivers take its first entry, or all of them, as the one meant (docs/decisions.md D66).
+ */
 function webhookBody({ message, recipient, type, occurredAt, extra }: EventInput): string {
   return JSON.stringify({
     type,
@@ -88,13 +114,27 @@ function webhookBody({ message, recipient, type, occurredAt, extra }: EventInput
       email_id: message.id,
       created_at: new Date(message.createdAt).toISOString(),
       from: message.from,
-      to: message.to,
+      to: recipient === null ? message.to : [recipient.address],
       subject: message.subject,
       message_id: message.messageId,
       // fromEntries defines own properties, so that a tag named __proto__ stays a tag.
       tags: Object.fromEntries(message.tags.map((tag) => [tag.name, tag.value])),
       recipient: recipient?.address ?? null,
-      ...extra,
+      ...headersIn(message),
+      ...(extra !== null && 'bounce' in extra ? { bounce: shownBounce(extra.bounce) } : extra),
     },
   });
+}
+
+/** Absent when there are none, as most messages have none. */
+function headersIn({ eventHeaders }: EventInput['message']): {
+  headers?: { name: string; value: string }[];
+} {
+  if (eventHeaders.length === 0) return {};
+  return { headers: eventHeaders.map(([name, value]) => ({ name, value })) };
+}
+
+/** django-anymail tells a bounce from other refusals by the words "bounce message"; the server's own come first. */
+function shownBounce({ type, subType, message }: Bounce): Bounce {
+  return { type, subType, message: `${message} (${type.toLowerCase()} bounce message)` };
 }

@@ -1,11 +1,11 @@
 /**
- * The Feedback-ID of a message: what feedback loops give back when somebody calls it spam.
+ * The Feedback-ID of a message: what a feedback loop reports when a recipient marks it as spam.
  *
  * Four fields, as Gmail reads them (https://support.google.com/a/answer/6254652): message, account, domain,
- * sender. The first carries our HMAC, so that nobody can complain about a message he never got. A
- * sender's own Feedback-ID in a submitted message stays as it is.
+ * sender. The first carries our HMAC, so that only a
+ * recipient of the message can complain about it. A sender's own Feedback-ID in a submitted message stays as it is.
  */
-import { decodeReturnPath, encodeReturnPath } from '../mail/return-path.ts';
+import { decodeReturnPath, encodeReturnPath } from '../mail/reports/return-path.ts';
 import type { Message } from '../store/rows.ts';
 import type { Context } from './context.ts';
 
@@ -14,7 +14,7 @@ type FeedbackContext = Pick<Context, 'secrets' | 'config'>;
 /** The header's value. */
 export function feedbackIdOf(ctx: FeedbackContext, message: Message): string {
   const first = encodeReturnPath(message.id, macOf(ctx));
-  return `${first}:${message.accountId}:${message.domainId ?? ''}:${ctx.config.hostname}`;
+  return `${first}:${message.accountId}:${message.domainId ?? ''}:${ctx.config.startup.hostname}`;
 }
 
 /** The id of the message that a Feedback-ID of ours names; null for any other text. */

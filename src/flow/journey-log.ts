@@ -1,12 +1,12 @@
 /**
- * The log lines of a message's way: taken, each attempt, an end without one, each webhook call.
+ * The log lines of a message's way: accepted, each attempt, an end without one, each webhook call.
  *
  * Promises that every line has the id of the request that sent the message, so that one search finds its whole way, and
  * the message's own id; that an attempt's line is written when its outcome is on disk; and that no line holds content
  * or, unless a server says it in its reply, a recipient's address. One line each: mail is logged by the thousand.
  */
 import type { Call, CallAttempt, Message, Recipient } from '../store/rows.ts';
-import type { FinishAttempt, NewMessage } from '../store/store.ts';
+import type { FinishAttempt, NewMessage } from '../store/journey.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './draft.ts';
 
@@ -59,7 +59,7 @@ export function logAttempt(
   });
 }
 
-/** A recipient that ended without an attempt: suppressed meanwhile, or given up by the operator. */
+/** A recipient that ended without an attempt: suppressed after it was accepted, or given up by the operator. */
 export function logEnd(
   { log }: Logging,
   { logId }: Pick<Message, 'logId'>,

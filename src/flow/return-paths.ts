@@ -1,12 +1,12 @@
 /**
- * Our own return paths, as they come back: which recipient a report speaks of.
+ * Our own return paths, as reports carry them: which recipient a report is about.
  *
  * Promises that only what carries our HMAC names a recipient. Reads no store and never fails.
  */
-import { decodeReturnPath } from '../mail/return-path.ts';
+import { decodeReturnPath } from '../mail/reports/return-path.ts';
 import type { Context } from './context.ts';
 
-/** The recipient's id in an address whose local part is a return path of ours; else null. The domain is not looked at. */
+/** The recipient's id in an address whose local part is a return path of ours; else null. The domain is ignored. */
 export function recipientOfReturnPath(
   ctx: Pick<Context, 'secrets'>,
   address: string,

@@ -1,79 +1,82 @@
 /**
- * Port 25: bounce reports and complaints come home.
+ * Inbound SMTP (port 25): receives bounce reports and spam complaints.
  *
- * Promises to take mail for two kinds of addresses only, our own return paths with a valid HMAC and
- * abuse@ or postmaster@ our host name, and to refuse everything else at RCPT. Never relays, never sends
- * a bounce, and answers 250 only when what a report changes is on disk. Mail to a person is logged.
+ * Promises to accept mail for two kinds of addresses only, our own return paths with a valid HMAC and abuse@ or
+ * postmaster@ our host name, and to refuse every other recipient at RCPT. Never relays, never sends a bounce, and
+ * replies 250 only after what a report changes is on disk. Mail to a person is logged and discarded.
  */
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server';
 import type { Config, Listen } from '../base/config.ts';
 import type { Context } from '../flow/context.ts';
-import type { Reports } from '../flow/reports.ts';
+import type { Reports } from '../flow/reports/reports.ts';
 import { recipientOfReturnPath } from '../flow/return-paths.ts';
-import { decodeWords } from '../mail/mime-text.ts';
-import { fieldValue, splitMime } from '../mail/mime-tree.ts';
+import { InboundMessage } from '../mail/reports/inbound-message.ts';
 import { tlsPair } from './certificate.ts';
-import { Door } from './door.ts';
-import { ByteBudget, INBOUND_LIMITS, REPORT_BYTES, type DoorLimits } from './limits.ts';
-import { readMessage } from './read-message.ts';
+import { Listener } from './listener.ts';
+import { INBOUND_LIMITS, REPORT_BYTES, type ListenerLimits } from './limits.ts';
+import { checkFree, checkSize, readMessage } from './read-message.ts';
 import { SmtpRefusal } from './reply.ts';
 
-/** Hops after which a message goes in circles (RFC 5321 section 6.3 wants at least 100 for relays; we end the way). */
+/** Hops after which a message is in a loop. RFC 5321 section 6.3 asks relays for 100 or more; we never relay. */
 const MAX_RECEIVED = 30;
-/** Refused recipients of one session after which it ends: who guesses return paths has no business here. */
+/** Refused recipients after which a session ends: a client that guesses return paths gets no further tries. */
 const MAX_REFUSED = 20;
+/** All of port 25 is one owner of the memory budget: anyone can write here. */
+const OWNER = 'inbound';
 /** RFC 2142 sections 2 and 4: the mailboxes every mail host has. */
 const ROLES: ReadonlySet<string> = new Set(['postmaster', 'abuse']);
 
+/** The inbound listener of the config. */
 export class InboundServer {
   readonly #ctx: Context;
   readonly #reports: Reports;
-  readonly #limits: DoorLimits;
-  readonly #budget: ByteBudget;
+  readonly #limits: ListenerLimits;
+  /** Weak, because smtp-server owns the sessions and does not say when one is gone. */
   readonly #refused = new WeakMap<SMTPServerSession, number>();
-  #door: Door | null = null;
+  #listener: Listener | null = null;
 
-  constructor(ctx: Context, reports: Reports, limits: Partial<DoorLimits> = {}) {
+  constructor(ctx: Context, reports: Reports, limits: Partial<ListenerLimits> = {}) {
     this.#ctx = ctx;
     this.#reports = reports;
-    this.#limits = { ...INBOUND_LIMITS, ...limits };
-    this.#budget = new ByteBudget(this.#limits.bufferedBytes);
+    const { connectionsPerAddress } = ctx.config.startup.smtp;
+    this.#limits = { ...INBOUND_LIMITS, connectionsPerAddress, ...limits };
   }
 
-  /** Opens the door of the config; null when it has none. Throws `OperatorError`. */
+  /** Listens where the config says; returns the address, null when inbound mail is off. Throws `OperatorError`. */
   async start(): Promise<Listen | null> {
     const { config, clock, log } = this.#ctx;
-    if (config.smtp.inbound === null) return null;
-    const door = new Door({
-      hostname: config.hostname,
+    if (config.startup.smtp.inbound === null) return null;
+    const listener = new Listener({
+      hostname: config.startup.hostname,
       clock,
       log,
       tls: tlsPair(config, clock.now()),
       isImplicitTls: false,
       limits: this.#limits,
-      visitor: {
+      handlers: {
         login: null,
-        mail: () => Promise.resolve(),
+        mail: async (_address, _session, bytes) =>
+          checkFree(this.#ctx.budget, Math.min(bytes, REPORT_BYTES), OWNER),
         recipient: async (address, session) => this.#check(address, session),
         data: (stream, session) => this.#data(stream, session),
       },
     });
-    const at = await door.start(config.smtp.inbound, 'smtp.inbound');
-    this.#door = door;
+    const at = await listener.start(config.startup.smtp.inbound, 'smtp.inbound');
+    this.#listener = listener;
     return at;
   }
 
-  /** Reads the certificate anew; see `MailDoors`. Throws `OperatorError`, with nothing changed. */
+  /** Reads the certificate again; see `MailListeners`. Throws `OperatorError`, with nothing changed. */
   prepare(config: Config): () => boolean {
-    if (this.#door === null) return () => false;
+    if (this.#listener === null) return () => false;
     const pair = tlsPair(config, this.#ctx.clock.now());
-    return () => this.#door?.change(pair, this.#limits) ?? false;
+    return () => this.#listener?.change(pair, this.#limits) ?? false;
   }
 
   async stop(): Promise<void> {
-    const door = this.#door;
-    this.#door = null;
-    await door?.stop();
+    const listener = this.#listener;
+    this.#listener = null;
+    await listener?.stop();
   }
 
   #check(address: string, session: SMTPServerSession): void {
@@ -81,73 +84,68 @@ export class InboundServer {
     const refused = (this.#refused.get(session) ?? 0) + 1;
     this.#refused.set(session, refused);
     if (refused > MAX_REFUSED) throw new SmtpRefusal(421, '4.7.0', 'Too many unknown recipients.');
-    throw new SmtpRefusal(550, '5.1.1', 'There is no such address here, and nothing is relayed.');
+    throw new SmtpRefusal(550, '5.1.1', 'No such address here. This server does not relay mail.');
   }
 
   #isRole(address: string): boolean {
     const [local = '', domain] = address.toLowerCase().split('@');
     // RFC 5321 section 4.5.1: postmaster also without a domain.
     if (domain === undefined) return local === 'postmaster';
-    return domain === this.#ctx.config.hostname && ROLES.has(local);
+    return domain === this.#ctx.config.startup.hostname && ROLES.has(local);
   }
 
-  /** Return paths stand below the customers' `send.` names, or at our own host name. */
+  /** Return paths are addresses at the customers' `send.` names or at our own host name. */
   #recipientOf(address: string): string | null {
     const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
-    if (domain !== this.#ctx.config.hostname && !domain.startsWith('send.')) return null;
+    if (domain !== this.#ctx.config.startup.hostname && !domain.startsWith('send.')) return null;
     return recipientOfReturnPath(this.#ctx, address);
   }
 
   async #data(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> {
-    const message = await readMessage(stream, REPORT_BYTES, this.#budget);
+    const share = this.#ctx.budget.open(OWNER);
     try {
-      if (message.totalBytes > this.#limits.messageBytes) {
-        throw new SmtpRefusal(552, '5.3.4', 'The message is larger than any report.');
-      }
-      if (message.isCrowdedOut) {
-        throw new SmtpRefusal(
-          452,
-          '4.3.1',
-          'Too much mail is under way at this moment; try again.',
-        );
-      }
-      // Postfix, mox and others read such content differently, which is how mail is smuggled.
+      const message = await readMessage(stream, REPORT_BYTES, share);
+      checkSize(message, this.#limits.messageBytes);
+      // Servers disagree on where such content ends, which is how SMTP smuggling works.
       if (message.hasBareLineEnd) {
         throw new SmtpRefusal(
           554,
           '5.6.0',
-          'A CR or LF stands alone; lines end in CRLF (RFC 5321).',
+          'The message contains a bare CR or LF. Lines must end in CRLF (RFC 5321).',
         );
       }
+      await share.begin();
       if (countReceived(message.bytes) > MAX_RECEIVED) {
         throw new SmtpRefusal(
           554,
           '5.4.6',
-          'Too many Received fields: the message goes in circles.',
+          'Too many Received header fields: the message is in a mail loop.',
         );
       }
       await this.#take(message.bytes, session);
       return '2.0.0 OK';
     } finally {
-      message.release();
+      share.release();
     }
   }
 
   async #take(bytes: Buffer, { envelope }: SMTPServerSession): Promise<void> {
-    for (const { address } of envelope.rcptTo) {
-      const end = await this.#reports.take(bytes, this.#recipientOf(address));
-      if (end === 'no_report' && this.#isRole(address)) this.#tell(address, bytes);
+    const message = new InboundMessage(bytes);
+    const addresses = envelope.rcptTo.map(({ address }) => address);
+    const recipientIds = addresses.map((address) => this.#recipientOf(address));
+    const ends = await this.#reports.take(message, recipientIds);
+    for (const [index, address] of addresses.entries()) {
+      if (ends[index] === 'no_report' && this.#isRole(address)) this.#tell(address, message);
     }
   }
 
-  /** There is no mailbox: the operator reads of it in the log. */
-  #tell(to: string, bytes: Buffer): void {
-    const root = splitMime(bytes);
-    this.#ctx.log.warn('mail for the operator', {
+  /** There is no mailbox: the operator reads about it in the log. */
+  #tell(to: string, message: InboundMessage): void {
+    this.#ctx.log.warn('operator_mail_received', {
       to,
-      from: decodeWords(fieldValue(bytes, root, 'from') ?? '').slice(0, 300),
-      subject: decodeWords(fieldValue(bytes, root, 'subject') ?? '').slice(0, 300),
-      bytes: bytes.length,
+      from: message.words('from').slice(0, 300),
+      subject: message.words('subject').slice(0, 300),
+      bytes: message.bytes.length,
     });
   }
 }

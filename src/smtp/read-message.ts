@@ -1,54 +1,50 @@
 /**
- * Reads the content of DATA, watching for what must not come through.
+ * Reads the message content after DATA and checks its line ends.
  *
- * Promises that a message counts only when its stream has ended: a client that goes away rejects. Bytes
- * kept are bounded, per message and over all sessions; whatever is beyond is read and let go, so that the
- * client gets its reply. A CR or LF alone is noticed wherever it stands, also between two chunks.
+ * Promises that only a complete message resolves: a client that disconnects rejects. The bytes kept are limited, per
+ * message and over all sessions; bytes beyond are read and dropped, so that the client still gets its reply. A bare CR
+ * or LF is found anywhere, also at the border of two chunks.
  */
 import type { SMTPServerDataStream } from 'smtp-server';
-import type { ByteBudget } from './limits.ts';
+import type { ByteBudget, Share } from '../flow/byte-budget.ts';
+import { SmtpRefusal } from './reply.ts';
 
 export interface ReadMessage {
   /** The first `maxBytes` bytes. */
   bytes: Buffer;
-  /** All that came. */
+  /** Bytes received, kept or not. */
   totalBytes: number;
-  /** A CR or LF that stands alone (RFC 5321 section 2.3.8). */
+  /** Whether the content has a bare CR or LF (RFC 5321 section 2.3.8). */
   hasBareLineEnd: boolean;
-  /** The budget had no room: `bytes` is empty. */
-  isCrowdedOut: boolean;
-  /** Gives the bytes back to the budget; call it when the message is done with. */
-  release(): void;
+  /** The budget of all sessions was used up: `bytes` is empty. */
+  isOverBudget: boolean;
 }
 
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** Rejects when the client goes away before the end; the budget is then given back. */
+/** Reads to the end; `share` takes what is kept. Rejects when the client disconnects before: release the share. */
 export function readMessage(
   stream: SMTPServerDataStream,
   maxBytes: number,
-  budget: ByteBudget,
+  share: Share,
 ): Promise<ReadMessage> {
   const chunks: Buffer[] = [];
   let keptBytes = 0;
   let totalBytes = 0;
-  let isCrowdedOut = false;
+  let isOverBudget = false;
   const ends = new LineEnds();
-  const release = (): void => {
-    budget.giveBack(keptBytes);
-    keptBytes = 0;
-  };
   const keep = (chunk: Buffer): void => {
     const bytes = Math.min(chunk.length, maxBytes - keptBytes);
-    if (isCrowdedOut || bytes <= 0) return;
-    if (budget.take(bytes)) {
+    if (isOverBudget || bytes <= 0) return;
+    if (share.grow(bytes)) {
       keptBytes += bytes;
       chunks.push(bytes === chunk.length ? chunk : chunk.subarray(0, bytes));
     } else {
-      isCrowdedOut = true;
+      isOverBudget = true;
       chunks.length = 0;
-      release();
+      keptBytes = 0;
+      share.release();
     }
   };
   return new Promise((resolve, reject) => {
@@ -60,18 +56,39 @@ export function readMessage(
     stream.once('end', () => {
       const bytes = Buffer.concat(chunks);
       chunks.length = 0;
-      resolve({ bytes, totalBytes, hasBareLineEnd: ends.isBare(), isCrowdedOut, release });
+      resolve({ bytes, totalBytes, hasBareLineEnd: ends.isBare(), isOverBudget });
     });
-    // smtp-server destroys the stream of a client that has gone: 'error' then, never 'end'.
+    // smtp-server destroys the stream of a client that disconnects: 'error', never 'end'.
     stream.once('error', (error) => {
       chunks.length = 0;
-      release();
       reject(error);
     });
   });
 }
 
-/** Finds line ends that are not CRLF in a stream of chunks. */
+/** Throws `SmtpRefusal` for a message that is larger than `maxBytes` or did not fit the budget. */
+export function checkSize(
+  { totalBytes, isOverBudget }: Pick<ReadMessage, 'totalBytes' | 'isOverBudget'>,
+  maxBytes: number,
+): void {
+  if (totalBytes > maxBytes) {
+    const text = `The message has ${totalBytes} bytes. The limit is ${maxBytes} bytes.`;
+    throw new SmtpRefusal(552, '5.3.4', text);
+  }
+  if (isOverBudget) throw tooBusy();
+}
+
+/** Throws `SmtpRefusal` when `owner` could not take `bytes` now: before the client has sent them. */
+export function checkFree(budget: Pick<ByteBudget, 'isFree'>, bytes: number, owner: string): void {
+  if (!budget.isFree(bytes, owner)) throw tooBusy();
+}
+
+function tooBusy(): SmtpRefusal {
+  const text = 'The server is receiving too much mail right now. Try again later.';
+  return new SmtpRefusal(452, '4.3.1', text);
+}
+
+/** Finds line ends other than CRLF in a stream of chunks. */
 class LineEnds {
   #isBare = false;
   #last = LF;

@@ -1,9 +1,8 @@
 /**
- * SMTP replies: code, enhanced code (RFC 3463) and text, also for every refusal of the API.
+ * SMTP replies: code, enhanced code (RFC 3463) and text, also for every refusal that the API knows.
  *
- * Promises the API's own message text behind a code that makes a client do the right thing: 4xx where
- * trying again later helps, 5xx where it does not. Text is ASCII without controls, since a reply line has
- * no place for anything else.
+ * Promises the API's message text after a code that makes a client do the right thing: 4xx where trying again later
+ * helps, 5xx where it does not. Text is printable ASCII, since a reply line allows nothing else.
  */
 import { ApiError, type ErrorCode } from '../base/errors.ts';
 import { StoreFullError } from '../store/store.ts';
@@ -22,14 +21,14 @@ export class SmtpRefusal extends Error {
   }
 }
 
-/** `5.7.1 text`, as it stands behind the reply code. */
+/** `5.7.1 text`: what follows the reply code, cut to one line. */
 export function replyText(enhanced: string, text: string): string {
   return `${enhanced} ${text}`.replace(/[^\x20-\x7e]+/g, '?').slice(0, MAX_TEXT_LENGTH);
 }
 
 /**
- * Code and enhanced code for each refusal. 4xx for what passes by itself (rate, quota, halt, faults of
- * ours), so that the client's queue tries again; the rest would be refused for ever.
+ * Code and enhanced code for each refusal. 4xx for what ends by itself (rate, quota, halt, faults of ours), so that
+ * the client keeps the message and tries again; anything else would be refused every time.
  */
 const REPLIES: Record<ErrorCode, [code: number, enhanced: string]> = {
   unauthorized: [535, '5.7.8'],
@@ -54,16 +53,20 @@ const REPLIES: Record<ErrorCode, [code: number, enhanced: string]> = {
   internal_error: [451, '4.3.0'],
 };
 
-/** The reply for whatever was thrown; null for a fault of ours, which the caller logs and answers with `FAULT`. */
+/** The reply for anything thrown; null for a fault of ours, which the caller logs and replies to with `FAULT`. */
 export function refusalFor(error: unknown): SmtpRefusal | null {
   if (error instanceof SmtpRefusal) return error;
   if (error instanceof StoreFullError) {
-    return new SmtpRefusal(452, '4.3.1', 'The disk of this service is full; try again later.');
+    return new SmtpRefusal(452, '4.3.1', 'This service is out of disk space. Try again later.');
   }
   if (!(error instanceof ApiError)) return null;
   const [code, enhanced] = REPLIES[error.code];
   return new SmtpRefusal(code, enhanced, error.message);
 }
 
-/** What a client is told of a fault: nothing of the inside. */
-export const FAULT = new SmtpRefusal(451, '4.3.0', 'Something went wrong here; try again later.');
+/** What a client learns of a fault of ours: nothing about its cause. */
+export const FAULT = new SmtpRefusal(
+  451,
+  '4.3.0',
+  'The service failed to handle this command. Try again later.',
+);

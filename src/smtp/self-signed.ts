@@ -1,8 +1,8 @@
 /**
  * A self-signed certificate (RFC 5280) for one host name, with a new P-256 key.
  *
- * Writes the little DER it needs itself, so that nothing has to be installed. Good for opportunistic TLS
- * between mail servers, where nobody checks the name; never for clients that verify.
+ * Writes the few DER structures itself, so that no openssl is needed. Good for opportunistic TLS between mail servers,
+ * which do not check the name; never for clients that verify certificates.
  */
 import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
@@ -31,7 +31,7 @@ export function selfSigned(hostname: string, now: number): { cert: string; key: 
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const spki = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
   const algorithm = der(SEQUENCE, OID_ECDSA_SHA256);
-  // RFC 5280 upper bound of a common name is 64 characters; the name that counts is the alternative one.
+  // RFC 5280 limits a common name to 64 characters; clients check the subject alternative name instead.
   const commonName = der(UTF8_STRING, Buffer.from(hostname.slice(0, 64)));
   const name = der(SEQUENCE, der(SET, der(SEQUENCE, OID_COMMON_NAME, commonName)));
   const alternative = der(SEQUENCE, der(DNS_NAME, Buffer.from(hostname, 'latin1')));

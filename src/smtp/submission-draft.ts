@@ -1,23 +1,23 @@
 /**
- * From a submitted message and its envelope to a draft for acceptance.
+ * Turns a submitted message and its envelope into a draft for flow/accept.
  *
- * The envelope decides who gets it; the header only says where a recipient is shown: To, Cc or, when it
- * stands in neither, Bcc. Reads tags and the idempotency key out of header fields. Throws ApiError for
- * what the API would refuse too.
+ * The envelope decides who gets the message; the header only decides how a recipient is listed: To, Cc or, when it is
+ * in neither, Bcc. Reads tags and the idempotency key from header fields. Throws `ApiError` for what the API refuses
+ * too. The content stays in `raw`; flow/content reads its parts, attachments too, when somebody asks for them.
  */
 import { createHash } from 'node:crypto';
 import { validationFailed, type Issue } from '../base/errors.ts';
 import type { Draft } from '../flow/draft.ts';
-import { addressOf, type Mailbox } from '../mail/address.ts';
-import { partsOf, splitMime } from '../mail/mime-tree.ts';
-import type { Submission } from '../mail/repair.ts';
+import { addressOf, type Mailbox } from '../mail/header/address.ts';
+import { partsOf, splitMime } from '../mail/mime/tree.ts';
+import type { Submission } from '../mail/compose/repair.ts';
 
-/** Decisions, Sending: names and values of tags. */
+/** docs/decisions.md D17: names and values of tags. */
 const TAG = /^[A-Za-z0-9_-]{1,256}$/;
 const MAX_TAGS = 50;
 const MAX_KEY_LENGTH = 256;
 
-/** `envelope`: the recipients of RCPT TO. `id`: what the message will be called. Throws `validation_failed`. */
+/** The draft. `id`: of the message to be. `envelope`: the recipients of RCPT TO. Throws `validation_failed`. */
 export function draftOf(id: string, submission: Submission, envelope: readonly Mailbox[]): Draft {
   const { from, replyTo, subject, messageId, tags, wantsUnsubscribe, bytes } = submission;
   checkTags(tags);
@@ -30,16 +30,16 @@ export function draftOf(id: string, submission: Submission, envelope: readonly M
       if (!written.has(key)) written.set(key, mailbox);
     }
   }
-  const places: Record<'to' | 'cc' | 'bcc', Mailbox[]> = { to: [], cc: [], bcc: [] };
+  const listed: Record<'to' | 'cc' | 'bcc', Mailbox[]> = { to: [], cc: [], bcc: [] };
   for (const recipient of envelope) {
     const key = addressOf(recipient).toLowerCase();
     const name = written.get(key)?.name ?? '';
-    places[named.get(key) ?? 'bcc'].push({ ...recipient, name });
+    listed[named.get(key) ?? 'bcc'].push({ ...recipient, name });
   }
   return {
     id,
     from,
-    ...places,
+    ...listed,
     replyTo,
     subject,
     html: null,
@@ -65,8 +65,8 @@ export function idempotencyKey({ idempotencyKey: key }: Submission): string | nu
 }
 
 /**
- * What makes two submissions the same: envelope, what a reader sees, and the leaves of the MIME tree. Date,
- * Message-ID and boundaries are left out, since a program that tries again makes new ones.
+ * Hash of what makes two submissions the same: envelope, visible header fields, and the leaves of the MIME tree. Date,
+ * Message-ID and boundaries are left out, since a program that tries again generates new ones.
  */
 export function contentHash(submission: Submission, envelope: readonly Mailbox[]): string {
   const { from, to, cc, replyTo, subject, tags, bytes } = submission;
@@ -83,12 +83,12 @@ export function contentHash(submission: Submission, envelope: readonly Mailbox[]
 function checkTags(tags: Submission['tags']): void {
   const issues: Issue[] = [];
   if (tags.length > MAX_TAGS) {
-    issues.push({ path: 'tags', message: `There may be ${MAX_TAGS} X-Tag- headers.` });
+    issues.push({ path: 'tags', message: `At most ${MAX_TAGS} X-Tag- header fields are allowed.` });
   }
   for (const { name, value } of tags) {
     if (TAG.test(name) && TAG.test(value)) continue;
     const path = `X-Tag-${name}`;
-    const message = `${path}: a tag's name and value have 1 to 256 letters, digits, "_" or "-".`;
+    const message = `${path}: the name and the value of a tag must have 1 to 256 letters, digits, "_" or "-".`;
     issues.push({ path, message });
   }
   if (issues.length > 0) throw validationFailed(issues);

@@ -1,12 +1,12 @@
 /**
- * The request log's row for a submitted message, so that it is found where API sends are found.
+ * Writes one row of the request log for each submitted message, so that it is listed beside API requests.
  *
- * Holds the envelope and the reply, never the content or the key. Written off the way: a log that can
- * not be written never refuses a message.
+ * A row has the envelope and the reply, never the content or the key. The reply does not wait for it: a row that
+ * cannot be written is logged and never refuses a message.
  */
 import type { SMTPServerSession } from 'smtp-server';
 import type { Context } from '../flow/context.ts';
-import type { Identity } from '../flow/keys.ts';
+import type { Identity } from '../flow/draft.ts';
 import { FAULT, refusalFor } from './reply.ts';
 import { ApiError } from '../base/errors.ts';
 
@@ -18,7 +18,7 @@ export interface Submitted {
   bytes: number;
 }
 
-/** Runs `accept`, writes the row, and gives back the reply's text or the rejection. */
+/** Runs `accept`, writes the row, and returns the text of the reply or throws what `accept` threw. */
 export async function logSubmission(
   ctx: Pick<Context, 'clock' | 'store' | 'log'>,
   submitted: Submitted,
@@ -58,6 +58,7 @@ function write(
     keyId: key.id,
     keyName: key.name,
     keyPermission: key.permission,
+    isSandbox: key.isTest,
     method: 'SMTP',
     path: '/smtp',
     status,
@@ -70,6 +71,6 @@ function write(
     createdAt: beganAt,
   };
   ctx.store.appendLogs([row]).catch((error: unknown) => {
-    ctx.log.warn('submission not logged', { error });
+    ctx.log.warn('submission_log_failed', { error });
   });
 }

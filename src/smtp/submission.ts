@@ -1,33 +1,33 @@
 /**
  * Submission (RFC 6409, RFC 8314): software that speaks SMTP sends with an API key as its password.
  *
- * Promises the acceptance of the API, refusal for refusal and with its words, and 250 only when the
- * message is on disk. Takes no credential before TLS. The envelope's sender is not used: mail leaves with
- * a return path of ours. Fails to start with `OperatorError` when an address is taken or no certificate fits.
+ * Promises the same decisions and messages as the API, and 250 only after the message is on disk. Accepts no password
+ * before TLS. The sender of the envelope is ignored: mail leaves with a return path of ours. Fails to start with
+ * `OperatorError` when an address is in use or no certificate can be used.
  */
-import { newId } from '../base/ids.ts';
 import type { Config, Listen } from '../base/config.ts';
-import { acceptEmails, type AcceptedSink } from '../flow/accept.ts';
-import { refuseInactive } from '../flow/accounts.ts';
+import { acceptEmails, type AcceptedSink } from '../flow/accept/accept.ts';
+import { refuseInactive } from '../flow/accounts/accounts.ts';
 import type { Context } from '../flow/context.ts';
-import { refuseWhileHalted } from '../flow/halt.ts';
-import { authenticate, type Identity } from '../flow/keys.ts';
-import { makeAddress, type Mailbox } from '../mail/address.ts';
-import { repairSubmission } from '../mail/repair.ts';
+import { authenticate } from '../flow/accounts/keys.ts';
+import { rateOwner } from '../flow/accounts/plans.ts';
+import type { Identity } from '../flow/draft.ts';
+import { makeAddress, type Mailbox } from '../mail/header/address.ts';
+import { repairSubmission } from '../mail/compose/repair.ts';
 import type {
   SMTPServerAuthentication,
   SMTPServerDataStream,
   SMTPServerSession,
 } from 'smtp-server';
 import { tlsPair } from './certificate.ts';
-import { Door } from './door.ts';
-import { ByteBudget, FailedLogins, SUBMISSION_LIMITS, type DoorLimits } from './limits.ts';
-import { readMessage } from './read-message.ts';
+import { Listener } from './listener.ts';
+import { FailedLogins, SUBMISSION_LIMITS, type ListenerLimits } from './limits.ts';
+import { checkFree, checkSize, readMessage } from './read-message.ts';
 import { SmtpRefusal, replyText } from './reply.ts';
 import { logSubmission, type Submitted } from './submission-log.ts';
 import { contentHash, draftOf, idempotencyKey } from './submission-draft.ts';
 
-/** The send rate's windows, shared with the API so that one account has one rate. */
+/** The send rates, shared with the API so that each account has one rate for both. */
 export interface Rates {
   take(name: string, limit: number, windowMs: number): { isAllowed: boolean; retrySeconds: number };
 }
@@ -35,37 +35,37 @@ export interface Rates {
 export interface SubmissionParts {
   queue: AcceptedSink;
   rates: Rates;
-  limits?: Partial<DoorLimits>;
+  limits?: Partial<ListenerLimits>;
 }
 
 const SECOND_MS = 1_000;
 
-/** What smtp-server keeps as the user of a session. The key is asked again for each message. */
+/** What smtp-server keeps as the user of a session. The key is checked again for each message. */
 interface User {
   token: string;
 }
 
+/** The submission listeners of the config, which share limits and failed logins. */
 export class SubmissionServer {
   readonly #ctx: Context;
   readonly #parts: SubmissionParts;
-  readonly #limits: DoorLimits;
+  readonly #limits: ListenerLimits;
   readonly #failures: FailedLogins;
-  readonly #budget: ByteBudget;
-  #doors: Door[] = [];
+  #listeners: Listener[] = [];
 
   constructor(ctx: Context, parts: SubmissionParts) {
     this.#ctx = ctx;
     this.#parts = parts;
-    const { recipients } = ctx.config.limits;
-    this.#limits = { ...SUBMISSION_LIMITS, recipients, ...parts.limits };
+    const { recipients } = ctx.config.live.limits;
+    const { connectionsPerAddress } = ctx.config.startup.smtp;
+    this.#limits = { ...SUBMISSION_LIMITS, recipients, connectionsPerAddress, ...parts.limits };
     this.#failures = new FailedLogins(ctx.clock);
-    this.#budget = new ByteBudget(this.#limits.bufferedBytes);
   }
 
-  /** Opens every door of the config; returns where they are. Throws `OperatorError`, then none is open. */
+  /** Listens on every address of the config; returns the actual ones. Throws `OperatorError` with none left open. */
   async start(): Promise<{ submission: Listen[]; submissions: Listen[] }> {
-    const { submission, submissions } = this.#ctx.config.smtp;
-    const open = async (list: Listen[], isImplicitTls: boolean): Promise<Listen[]> => {
+    const { submission, submissions } = this.#ctx.config.startup.smtp;
+    const open = async (list: readonly Listen[], isImplicitTls: boolean): Promise<Listen[]> => {
       const at: Listen[] = [];
       for (const listen of list) at.push(await this.#open(listen, isImplicitTls));
       return at;
@@ -81,39 +81,40 @@ export class SubmissionServer {
     }
   }
 
-  /** Reads the certificate anew; see `MailDoors`. Throws `OperatorError`, with nothing changed. */
+  /** Reads the certificate again; see `MailListeners`. Throws `OperatorError`, with nothing changed. */
   prepare(config: Config): () => boolean {
-    if (this.#doors.length === 0) return () => false;
+    if (this.#listeners.length === 0) return () => false;
     const pair = tlsPair(config, this.#ctx.clock.now());
     return () => {
-      this.#limits.recipients = config.limits.recipients;
-      return this.#doors.map((door) => door.change(pair, this.#limits)).includes(true);
+      this.#limits.recipients = config.live.limits.recipients;
+      return this.#listeners.map((listener) => listener.change(pair, this.#limits)).includes(true);
     };
   }
 
-  /** Refuses new sessions; messages under way are finished, for some seconds. */
+  /** Refuses new sessions; messages in progress get some seconds to finish. */
   async stop(): Promise<void> {
-    await Promise.all(this.#doors.splice(0).map((door) => door.stop()));
+    await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop()));
   }
 
   async #open(listen: Listen, isImplicitTls: boolean): Promise<Listen> {
     const { config, clock, log } = this.#ctx;
-    const door = new Door({
-      hostname: config.hostname,
+    const listener = new Listener({
+      hostname: config.startup.hostname,
       clock,
       log,
       tls: tlsPair(config, clock.now()),
       isImplicitTls,
+      isPlain: this.#ctx.emulation !== null,
       limits: this.#limits,
-      visitor: {
+      handlers: {
         login: (auth, session) => this.#login(auth, session),
-        mail: (address, session) => this.#mail(address, session),
+        mail: (...mail) => this.#mail(...mail),
         recipient: (address, session) => this.#recipient(address, session),
         data: (stream, session) => this.#data(stream, session),
       },
     });
-    const at = await door.start(listen, isImplicitTls ? 'smtp.submissions' : 'smtp.submission');
-    this.#doors.push(door);
+    const at = await listener.start(listen, isImplicitTls ? 'smtp.submissions' : 'smtp.submission');
+    this.#listeners.push(listener);
     return at;
   }
 
@@ -121,35 +122,38 @@ export class SubmissionServer {
     { password }: SMTPServerAuthentication,
     { remoteAddress }: SMTPServerSession,
   ): Promise<User> {
+    const token = (password ?? '').trim();
+    // A valid key always gets in: one program with a revoked key must not lock out all others behind its address.
+    if ((await authenticate(this.#ctx, token)) !== null) return { token };
     if (this.#failures.isBlocked(remoteAddress)) {
       throw new SmtpRefusal(
         421,
         '4.7.0',
-        'Too many failed logins from your address; wait a while.',
+        'Too many failed logins from your address. Try again later.',
       );
     }
-    const token = (password ?? '').trim();
-    if ((await authenticate(this.#ctx, token)) === null) {
-      this.#failures.note(remoteAddress);
-      throw new SmtpRefusal(535, '5.7.8', INVALID_KEY);
-    }
-    return { token };
+    this.#failures.note(remoteAddress);
+    throw new SmtpRefusal(535, '5.7.8', INVALID_KEY);
   }
 
-  /** Looks again, since a session may outlive its key; and refuses early what would be refused at the end. */
+  /** Checks the key again, since it may have been revoked during the session. */
   async #identity(session: SMTPServerSession): Promise<Identity> {
     const user = session.user as User | undefined;
-    const identity = user === undefined ? null : await authenticate(this.#ctx, user.token);
+    const identity =
+      user === undefined
+        ? ((await this.#ctx.emulation?.identify(null)) ?? null)
+        : await authenticate(this.#ctx, user.token);
     if (identity === null) throw new SmtpRefusal(535, '5.7.8', INVALID_KEY);
     return identity;
   }
 
-  async #mail(address: string, session: SMTPServerSession): Promise<void> {
-    // smtp-server takes UTF-8 here without the keyword that RFC 6531 section 3.4 asks for.
+  async #mail(address: string, session: SMTPServerSession, bytes: number): Promise<void> {
+    // smtp-server accepts UTF-8 here without the keyword that RFC 6531 section 3.4 requires.
     checkAscii(address, session);
     const { account } = await this.#identity(session);
-    refuseWhileHalted(this.#ctx);
+    this.#ctx.halt.refuse();
     refuseInactive(account);
+    checkFree(this.#ctx.budget, bytes, ownerOf(session));
   }
 
   async #recipient(address: string, session: SMTPServerSession): Promise<void> {
@@ -158,27 +162,19 @@ export class SubmissionServer {
   }
 
   async #data(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> {
-    const message = await readMessage(stream, this.#limits.messageBytes, this.#budget);
+    const share = this.#ctx.budget.open(ownerOf(session));
     try {
-      if (message.totalBytes > this.#limits.messageBytes) {
-        const text = `The message has ${message.totalBytes} bytes; ${this.#limits.messageBytes} are allowed.`;
-        throw new SmtpRefusal(552, '5.3.4', text);
-      }
-      if (message.isCrowdedOut) {
-        throw new SmtpRefusal(
-          452,
-          '4.3.1',
-          'Too much mail is under way at this moment; try again.',
-        );
-      }
+      const message = await readMessage(stream, this.#limits.messageBytes, share);
+      checkSize(message, this.#limits.messageBytes);
       const identity = await this.#identity(session);
-      const requestId = newId(this.#ctx.clock.now());
+      await share.begin();
+      const requestId = this.#ctx.ids.next(this.#ctx.clock.now());
       const submitted: Submitted = { identity, requestId, session, bytes: message.totalBytes };
       return await logSubmission(this.#ctx, submitted, () =>
         this.#accept(identity, requestId, message.bytes, session),
       );
     } finally {
-      message.release();
+      share.release();
     }
   }
 
@@ -191,8 +187,8 @@ export class SubmissionServer {
     const ctx = this.#ctx;
     this.#spendRate(identity);
     const now = ctx.clock.now();
-    const id = newId(now);
-    const messageId = `<${id}@${ctx.config.hostname}>`;
+    const id = ctx.ids.next(now);
+    const messageId = `<${id}@${ctx.config.startup.hostname}>`;
     const submission = repairSubmission(bytes, { messageId, date: new Date(now) });
     if ('error' in submission)
       throw new SmtpRefusal(554, '5.6.0', `The message ${submission.error}.`);
@@ -213,24 +209,30 @@ export class SubmissionServer {
         }),
       },
     );
-    const answer = JSON.parse(acceptance.body) as { id: string; status: string };
+    const result = JSON.parse(acceptance.body) as { id: string; status: string };
     const [accepted] = acceptance.messageIds;
     return {
-      text: replyText('2.0.0', `OK ${answer.status} as ${answer.id}`),
+      text: replyText('2.0.0', `OK ${result.status} as ${result.id}`),
       messageId: accepted ?? null,
     };
   }
 
-  #spendRate({ account, plan }: Identity): void {
-    // The name is the API's: both doors spend the same rate.
-    const name = `send ${account.id}`;
+  #spendRate({ key, account, plan }: Identity): void {
+    // The same name as in the API: both count against one rate.
+    const name = `send ${rateOwner(key, account)}`;
     if (this.#parts.rates.take(name, plan.ratePerSecond, SECOND_MS).isAllowed) return;
     throw new SmtpRefusal(
       450,
       '4.7.1',
-      `This account may send ${plan.ratePerSecond} requests a second.`,
+      `This account can make ${plan.ratePerSecond} send requests per second.`,
     );
   }
+}
+
+/** Who shares the memory budget: the sessions of one key. */
+function ownerOf(session: SMTPServerSession): string {
+  const user = session.user as User | undefined;
+  return user?.token ?? '';
 }
 
 const INVALID_KEY = 'The API key is invalid or has been revoked.';
@@ -243,5 +245,5 @@ function recipientOf(address: string): Mailbox {
 
 function checkAscii(text: string, { envelope }: SMTPServerSession): void {
   if (envelope.smtpUtf8 === true || !/[^\x20-\x7e]/.test(text)) return;
-  throw new SmtpRefusal(553, '5.6.7', 'An address with non-ASCII letters needs SMTPUTF8.');
+  throw new SmtpRefusal(553, '5.6.7', 'An address with non-ASCII characters requires SMTPUTF8.');
 }

@@ -1,17 +1,18 @@
 /**
  * Tells a full disk from other failures.
  *
- * Promises yes for want of room alone: of the file system, a quota, or SQLite on top of them. Never throws.
+ * Promises yes for lack of space alone: of the file system, of a quota, or of a database on top of them. Never throws.
  */
+import { errorCode } from '../base/error-code.ts';
 
-const CODES: ReadonlySet<unknown> = new Set([
+const CODES: ReadonlySet<string> = new Set([
   'ENOSPC',
   'EDQUOT',
   'SQLITE_FULL',
-  // The shared-memory file could not grow: the disk is full too.
+  // SQLite's shared-memory file could not grow: the disk is full too.
   'SQLITE_IOERR_SHMSIZE',
 ]);
 
 export function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && CODES.has(error.code);
+  return CODES.has(errorCode(error));
 }

@@ -1,5 +1,5 @@
 /**
- * What the store keeps, as the rest of the house sees it: parsed values, times in epoch milliseconds.
+ * What the store keeps, as the rest of the code base sees it: parsed values, times in epoch milliseconds.
  *
  * Never holds SQL, and never a secret in the clear: `sealed…` fields are opaque bytes that only the
  * flow can open.
@@ -86,6 +86,8 @@ export interface Message {
   replyTo: string[];
   subject: string;
   tags: Tag[];
+  /** Header fields that webhook bodies repeat (docs/decisions.md D66). */
+  eventHeaders: [name: string, value: string][];
   /** The Message-ID header's value with angle brackets. */
   messageId: string;
   status: MessageStatus;
@@ -204,7 +206,7 @@ export interface Call {
   createdAt: number;
 }
 
-/** One attempt of one call (interface, WebhookDelivery). */
+/** One attempt of one call (docs/contract.md C12.10). */
 export interface CallAttempt {
   id: string;
   callId: string | null;
@@ -230,13 +232,15 @@ export interface Suppression {
   createdAt: number;
 }
 
-/** One API request (interface, Log). Kept in a file of its own. */
+/** One API request (docs/contract.md C15.2). Kept in a file of its own. */
 export interface LogRecord {
   id: string;
   accountId: string;
   keyId: string | null;
   keyName: string | null;
   keyPermission: Permission | null;
+  /** Made with a `pr_test_` key. */
+  isSandbox: boolean;
   method: string;
   path: string;
   status: number;

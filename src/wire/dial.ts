@@ -1,5 +1,5 @@
 /**
- * A bare TCP connection that is opened and closed again: does anything answer there?
+ * Opens a TCP connection and closes it again: does anything answer there?
  *
  * Never sends a byte and never throws; used by the host check, not for mail.
  */
@@ -7,11 +7,11 @@ import { connect } from 'node:net';
 
 export type DialResult =
   | { kind: 'open'; tookMs: number }
-  /** The other side, or a firewall that answers, said no. */
+  /** The other side, or a firewall that replies, refused. */
   | { kind: 'refused'; reason: string }
-  /** Silence: what a provider's port block looks like. */
+  /** Silence, as when a provider blocks the port. */
   | { kind: 'timeout' }
-  /** This machine has no way there (no route, no such address family). */
+  /** This machine cannot reach the address (no route, no such address family). */
   | { kind: 'no_route'; reason: string };
 
 const NO_ROUTE = new Set(['ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT']);

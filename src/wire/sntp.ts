@@ -1,8 +1,8 @@
 /**
  * How far the machine's clock is off: one SNTP question (RFC 5905 section 14).
  *
- * Never sets the clock and never throws; silence is null. The answer must echo our random transmit
- * time, so that a stray packet is not taken for it.
+ * Never sets the clock and never throws; silence gives null. The answer must echo our random transmit time, so that a
+ * stray packet is not taken for it.
  */
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';

@@ -2,9 +2,8 @@
  * Accounts that may not send, the kill switch, confirmed recipients, keys that lose their right.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { setAccountStatus } from '../../src/flow/accounts.ts';
-import { confirmRecipient } from '../../src/flow/confirmed.ts';
-import { halt, resume } from '../../src/flow/halt.ts';
+import { setAccountStatus } from '../../src/flow/accounts/accounts.ts';
+import { confirmRecipient } from '../../src/flow/accept/confirmed-recipients.ts';
 import type { Account } from '../../src/store/rows.ts';
 import { openBench, type Bench, type Sent } from './bench.ts';
 
@@ -44,7 +43,7 @@ test.each([
 });
 
 test('while sending is halted every send is 503 with Retry-After; reads go on', async () => {
-  await halt(bench.ctx, 'Maintenance.');
+  await bench.ctx.halt.halt('Maintenance.');
   for (const sent of await sendEverywhere()) {
     expect([sent.status, sent.json.code, sent.json.name]).toEqual([
       503,
@@ -54,11 +53,11 @@ test('while sending is halted every send is 503 with Retry-After; reads go on', 
     expect(sent.headers.get('retry-after')).toMatch(/^\d+$/);
   }
   expect((await bench.ask({ path: '/usage', key })).status).toBe(200);
-  await resume(bench.ctx);
+  await bench.ctx.halt.resume();
   expect((await sendEverywhere()).map((sent) => sent.status)).toEqual([200, 202, 200]);
 });
 
-test('a replay is answered although the account may no longer send', async () => {
+test('a replay gets its response although the account may no longer send', async () => {
   const headers = { 'idempotency-key': 'before the pause' };
   const first = await bench.ask({ path: '/emails', key, body: EMAIL, headers });
   await setAccountStatus(bench.ctx, account.id, 'paused');
@@ -78,13 +77,13 @@ test('a plan for confirmed recipients refuses all others', async () => {
   expect((await sendEverywhere(token)).map((sent) => sent.status)).toEqual([200, 202, 200]);
 });
 
-test('a sandbox key makes sandbox keys only', async () => {
+test('a sandbox key creates sandbox keys only', async () => {
   const token = await bench.key(account, 'full_access', true);
   const made = await bench.ask({ path: '/api-keys', key: token, body: { name: 'child' } });
   expect(made.json.token).toStartWith('pr_test_');
 });
 
-test('a key that revokes itself is answered, and is gone', async () => {
+test('a key that revokes itself gets a response and no longer works', async () => {
   const made = await bench.ask({ path: '/api-keys', key, body: { name: 'self', scope: 'full' } });
   const own = String(made.json.token);
   const removed = await bench.ask({

@@ -2,32 +2,36 @@
  * The API over the real store in a temporary directory, without a socket.
  *
  * Promises an account of its own for every `account()`, and that `close` removes everything. What was
- * accepted is gathered, not delivered.
+ * accepted is collected, not delivered.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ConfigHolder } from '../../src/appliance/config-holder.ts';
+import { makeContext } from '../../src/appliance/context.ts';
 import { createApi, type Api } from '../../src/api/app.ts';
+import { TrustedProxies } from '../../src/api/client-address.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { UNLIMITED, type Config, type Plan } from '../../src/base/config.ts';
+import type { Config } from '../../src/base/config.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
 import { createLog } from '../../src/base/log.ts';
 import { Metrics } from '../../src/base/metrics.ts';
 import { SecretBox } from '../../src/base/secret-box.ts';
 import type { Permission } from '../../src/base/status.ts';
-import { createAccount } from '../../src/flow/accounts.ts';
+import { createAccount } from '../../src/flow/accounts/accounts.ts';
 import type { Context } from '../../src/flow/context.ts';
-import { addDomain } from '../../src/flow/domains.ts';
-import { forgetDomains } from '../../src/flow/domain-lookup.ts';
-import { createKey } from '../../src/flow/keys.ts';
-import { WebhookDispatcher } from '../../src/flow/webhooks.ts';
+import { addDomain } from '../../src/flow/domains/domains.ts';
+import { createKey } from '../../src/flow/accounts/keys.ts';
+import { WebhookDispatcher } from '../../src/flow/webhooks/dispatcher.ts';
 import type { Account, Domain } from '../../src/store/rows.ts';
-import type { NewMessage } from '../../src/store/store.ts';
-import { openStore } from '../../src/store/sqlite.ts';
-import type { DnsAnswer, Resolver } from '../../src/wire/resolver.ts';
+import type { NewMessage } from '../../src/store/journey.ts';
+import { openTestStore } from '../store/test-store.ts';
+import type { DnsAnswer, Resolver } from '../../src/wire/dns/resolver.ts';
 
 export interface BenchOptions {
   clock?: Clock;
-  config?: (config: Config) => Config;
+  /** More of the config file. */
+  toml?: string;
   resolver?: Partial<Resolver>;
 }
 
@@ -35,7 +39,7 @@ export interface Sent {
   status: number;
   headers: Headers;
   text: string;
-  // Tests look into answers of every shape.
+  // Tests read responses of every shape.
   // oxlint-disable-next-line typescript/no-explicit-any
   json: any;
 }
@@ -45,7 +49,7 @@ export interface Ask {
   path: string;
   key?: string | null;
   body?: unknown;
-  /** Sent as it is, in place of `body`; a stream goes without a length. */
+  /** Sent unchanged instead of `body`; a stream is sent without a length. */
   raw?: string | Uint8Array | ReadableStream;
   headers?: Record<string, string>;
 }
@@ -53,6 +57,8 @@ export interface Ask {
 export interface Bench {
   api: Api;
   ctx: Context;
+  /** The context's config, for tests that change it as a reload does. */
+  config: ConfigHolder;
   accepted: NewMessage[];
   logLines: string[];
   ask: (what: Ask) => Promise<Sent>;
@@ -73,9 +79,9 @@ export async function openBench(options: BenchOptions = {}): Promise<Bench> {
     (line) => logLines.push(line),
     () => clock.now(),
   );
-  const store = await openStore({ dataDir, clock, log });
-  const config = (options.config ?? ((same) => same))(benchConfig(dataDir));
-  const ctx: Context = {
+  const store = await openTestStore(dataDir, log);
+  const config = new ConfigHolder(benchConfig(dataDir, options.toml ?? ''));
+  const ctx = await makeContext({
     config,
     clock,
     log,
@@ -83,16 +89,21 @@ export async function openBench(options: BenchOptions = {}): Promise<Bench> {
     resolver: { ...silentResolver, ...options.resolver },
     secrets: new SecretBox(Buffer.alloc(32, 7)),
     metrics: new Metrics(),
-  };
-  const accepted: NewMessage[] = [];
-  const api = createApi(ctx, {
-    queue: { offerAccepted: (messages) => accepted.push(...messages), offerCalls: () => {} },
-    webhooks: new WebhookDispatcher(ctx),
   });
+  const accepted: NewMessage[] = [];
+  const engines = {
+    queue: {
+      offerAccepted: (messages: NewMessage[]) => accepted.push(...messages),
+      offerCalls: () => {},
+    },
+    webhooks: new WebhookDispatcher(ctx),
+  };
+  const api = createApi(ctx, engines, new TrustedProxies(ctx));
   await api.start();
   return {
     api,
     ctx,
+    config,
     accepted,
     logLines,
     ask: (what) => askApi((request) => api.handle(request, '127.0.0.1'), HOST, what),
@@ -113,7 +124,7 @@ export async function openBench(options: BenchOptions = {}): Promise<Bench> {
         failingSince: null,
         pendingSince: now,
       });
-      forgetDomains(ctx);
+      ctx.senderDomains.forget();
       return domain;
     },
     async close() {
@@ -124,7 +135,7 @@ export async function openBench(options: BenchOptions = {}): Promise<Bench> {
   };
 }
 
-/** Sends one request through `fetchLike` and reads the whole answer. */
+/** Sends one request through `fetchLike` and reads the whole response. */
 export async function askApi(
   fetchLike: (request: Request) => Promise<Response>,
   base: string,
@@ -159,54 +170,41 @@ function parsed(text: string): unknown {
   }
 }
 
-function benchConfig(dataDir: string): Config {
-  const starter: Plan = {
-    ...UNLIMITED,
-    id: 'starter',
-    includedEmails: 5,
-    maxDomains: 2,
-    dailyLimit: 3,
-    ratePerSecond: 2,
-    readsPerMinute: 5,
-    attachmentBytes: 1_000,
-  };
-  return {
-    hostname: 'mail.rig.test',
-    dataDir,
-    http: {
-      listen: { host: '127.0.0.1', port: 0 },
-      publicUrl: 'http://127.0.0.1:8025',
-      tlsCert: '',
-      tlsKey: '',
-      trustedProxies: ['127.0.0.0/8'],
+/** Plans of the tests, one for each limit that a test meets. */
+const PLANS = `
+  [[plans]]
+  id = "starter"
+  included_emails = 5
+  max_domains = 2
+  daily_limit = 3
+  rate_per_second = 2
+  reads_per_minute = 5
+  attachment_bytes = 1000
+  [[plans]]
+  id = "confirmed"
+  confirmed_recipients_only = true
+  [[plans]]
+  id = "daily"
+  daily_limit = 7
+  [[plans]]
+  id = "fast"
+  rate_per_second = 100000
+  reads_per_minute = 100000`;
 
-      metricsNetworks: [],
-    },
-    smtp: { inbound: null, submission: [], submissions: [], tlsCert: '', tlsKey: '' },
-    delivery: {
-      mode: 'direct',
-      port: 25,
-      sourceAddresses: [],
-      expiresMs: 48 * 3_600_000,
-      allowNetworks: [],
-      smarthost: null,
-      routes: [],
-    },
-    dnsServers: [],
-    extraCaFile: '',
-    acme: null,
-    api: { singleSend: 'basic', region: 'us-east-1' },
-    limits: { recipients: 50 },
-    webhooks: { allowNetworks: ['127.0.0.0/8'] },
-    retention: { bodiesMs: 30 * 86_400_000 },
-    plans: new Map([
-      [UNLIMITED.id, UNLIMITED],
-      [starter.id, starter],
-      ['confirmed', { ...UNLIMITED, id: 'confirmed', confirmedRecipientsOnly: true }],
-      ['daily', { ...UNLIMITED, id: 'daily', dailyLimit: 7 }],
-      ['fast', { ...UNLIMITED, id: 'fast', ratePerSecond: 100_000, readsPerMinute: 100_000 }],
-    ]),
-  };
+/** `toml`: tables beside http, webhooks and plans. */
+function benchConfig(dataDir: string, toml: string): Config {
+  return parseConfig(
+    `hostname = "mail.rig.test"
+     data_dir = ${JSON.stringify(dataDir)}
+     [http]
+     public_url = "http://127.0.0.1:8025"
+     trusted_proxies = ["127.0.0.0/8"]
+     [webhooks]
+     allow_networks = ["127.0.0.0/8"]
+     ${toml}
+     ${PLANS}`,
+    'bench.toml',
+  );
 }
 
 const nothing = <T>(): Promise<DnsAnswer<T>> =>

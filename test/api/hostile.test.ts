@@ -4,7 +4,7 @@
  * The random part prints its seed when it fails; `HOSTILE_SEED` repeats it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { ROUTES } from '../../src/api/routes.ts';
+import { ROUTES } from '../../src/api/routes/routes.ts';
 import { seeded, type Random } from '../mail/random.ts';
 import { openBench, type Bench, type Sent } from './bench.ts';
 
@@ -21,12 +21,13 @@ beforeAll(async () => {
 afterAll(async () => {
   await bench.close();
   // A fault of ours would have been logged.
-  expect(bench.logLines.filter((line) => line.includes('request failed'))).toEqual([]);
+  expect(bench.logLines.filter((line) => line.includes('request_failed'))).toEqual([]);
 });
 
 const EMAIL = { from: 'a@own.example.com', to: 'delivered@sandbox.test', subject: 's', text: 't' };
 const GOOD: Record<string, unknown> = {
   '/emails': EMAIL,
+  '/email': EMAIL,
   '/email/send': EMAIL,
   '/emails/batch': [EMAIL],
   '/domains': { name: 'n.example.com' },
@@ -44,7 +45,7 @@ function expectRefusal(sent: Sent): void {
   expect(Object.keys(sent.json)).toEqual(
     expect.arrayContaining(['statusCode', 'name', 'message', 'code', 'request_id', 'error']),
   );
-  // Nothing that was sent comes back at length.
+  // No response repeats much of what was sent.
   expect(sent.text.length).toBeLessThan(40_000);
 }
 
@@ -116,7 +117,7 @@ function replaced(value: unknown, evil: string, at: string[]): { path: string; b
     replaced(member, evil, [...at, name]).map(({ path, body }) => ({
       path,
       body: Array.isArray(value)
-        ? value.map((item: unknown, place) => (String(place) === name ? body : item))
+        ? value.map((item: unknown, index) => (String(index) === name ? body : item))
         : { ...value, [name]: body },
     })),
   );
@@ -154,11 +155,11 @@ describe.each(EVIL_STRINGS)('%s in every string', (name, evil) => {
   );
 });
 
-test('evil names in objects of text: headers and tags', async () => {
+test('hostile names in objects of text: headers and tags', async () => {
+  const members = ['constructor', 'prototype', 'toString', 'hasOwnProperty'];
   for (const name of [
     '__proto__',
-    'constructor',
-    'prototype',
+    ...members,
     'a\r\nb',
     'a:b',
     '',
@@ -167,19 +168,25 @@ test('evil names in objects of text: headers and tags', async () => {
     '\ud800',
   ]) {
     for (const field of ['headers', 'tags']) {
+      // All of them are ordinary tags; as headers, the two that lead to a prototype are refused.
+      const isTaken = members.slice(field === 'tags' ? 0 : 2).includes(name);
       const raw = JSON.stringify({ ...EMAIL, [field]: {} }).replace(
         `"${field}":{}`,
         `"${field}":{${JSON.stringify(name)}:"b"}`,
       );
       const sent = await post('/emails', raw);
-      expectRefusal(sent);
-      expect(sent.status).toBe(422);
+      if (isTaken) {
+        expect([field, name, sent.status]).toEqual([field, name, 200]);
+      } else {
+        expectRefusal(sent);
+        expect(sent.status).toBe(422);
+      }
     }
   }
   expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined();
 });
 
-test('a hundred thousand faults are answered at once and in short', async () => {
+test('a body with a hundred thousand faults gets a fast and short response', async () => {
   const startedAt = performance.now();
   for (const body of [
     { ...EMAIL, to: Array.from({ length: 100_000 }, () => 'bad') },

@@ -1,5 +1,5 @@
 /**
- * What parallel requests can not break: idempotency, quotas, rate limits, paging.
+ * What parallel requests cannot break: idempotency, quotas, rate limits, paging.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { RateWindows } from '../../src/api/rate-windows.ts';
@@ -34,7 +34,7 @@ const count = async (q: string): Promise<number> => {
   return sent.json.data.length;
 };
 
-test('50 parallel requests with one Idempotency-Key make one batch and 50 equal answers', async () => {
+test('50 parallel requests with one Idempotency-Key create one batch and get 50 equal responses', async () => {
   const subject = 'once and only once';
   const body = [email({ subject }), email({ subject }), email({ subject })];
   const headers = { 'idempotency-key': 'fifty' };
@@ -49,13 +49,13 @@ test('50 parallel requests with one Idempotency-Key make one batch and 50 equal 
 });
 
 test('an idempotency key belongs to its account', async () => {
-  const stranger = await bench.account('other keys', 'fast');
-  await bench.domain(stranger, 'own.example.com');
+  const neighbour = await bench.account('other keys', 'fast');
+  await bench.domain(neighbour, 'own.example.com');
   const headers = { 'idempotency-key': 'shared' };
   const first = await bench.ask({ path: '/emails', key, body: email(), headers });
   const other = await bench.ask({
     path: '/emails',
-    key: await bench.key(stranger),
+    key: await bench.key(neighbour),
     body: email(),
     headers,
   });
@@ -63,7 +63,7 @@ test('an idempotency key belongs to its account', async () => {
   expect(other.json.id).not.toBe(first.json.id);
 });
 
-test('a refused request does not use its idempotency key up', async () => {
+test('a refused request does not use up its idempotency key', async () => {
   const headers = { 'idempotency-key': 'second try' };
   const refused = await bench.ask({ path: '/emails', key, body: email({ subject: '' }), headers });
   expect(refused.status).toBe(422);
@@ -71,7 +71,7 @@ test('a refused request does not use its idempotency key up', async () => {
   expect(accepted.status).toBe(200);
 });
 
-test('parallel requests can not go beyond a daily limit', async () => {
+test('parallel requests cannot go beyond a daily limit', async () => {
   const small = await bench.account('quota', 'daily');
   await bench.domain(small, 'own.example.com');
   const token = await bench.key(small);
@@ -112,7 +112,7 @@ test('paging while 1,000 rows arrive: no row twice, none left out', async () => 
   const all = await allIds('/emails?limit=100');
   const oldest = seen.at(-1) ?? '';
   const newest = seen[0] ?? '';
-  // Everything between the first and the last row that was shown was there, each once.
+  // Every row between the first and the last one shown is there, each once.
   expect(seen).toEqual(all.filter((id) => id >= oldest && id <= newest));
   expect(all.filter((id) => id < oldest)).toEqual([]);
 });
@@ -128,7 +128,7 @@ async function allIds(first: string): Promise<string[]> {
   }
 }
 
-test('no window of a rate limit ever holds more than its limit, wherever it begins', () => {
+test('no window of a rate limit counts more than its limit, wherever it begins', () => {
   const seed = Number(process.env['RATE_SEED'] ?? Date.now() % 1_000_000);
   const random = seeded(seed);
   const clock = new TestClock();
@@ -144,7 +144,7 @@ test('no window of a rate limit ever holds more than its limit, wherever it begi
     const tenLater = allowed[at + 10];
     if (tenLater !== undefined && tenLater - time < 1_000) throw new Error(`seed ${seed}: ${time}`);
   }
-  // It is a limit, not a wall: a steady caller gets nearly all of it.
+  // A steady caller gets nearly all of the limit.
   expect(allowed.length).toBeGreaterThan(500);
 });
 

@@ -2,10 +2,10 @@
  * Who may do what: every route × no key, bad key, revoked key, sending key, full key, another account's key.
  *
  * The table is written by hand. A route that is not in it fails the first test, so that none is added
- * without a word about who may use it.
+ * without stating who may use it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { NOT_OFFERED_ROUTES, ROUTES } from '../../src/api/routes.ts';
+import { NOT_OFFERED_ROUTES, ROUTES } from '../../src/api/routes/routes.ts';
 import type { Account } from '../../src/store/rows.ts';
 import { openBench, type Ask, type Bench } from './bench.ts';
 
@@ -15,6 +15,7 @@ type Who = 'send' | 'full' | 'open';
 const TABLE: Record<string, Who> = {
   'POST /emails': 'send',
   'POST /emails/batch': 'send',
+  'POST /email': 'send',
   'POST /email/send': 'send',
   'GET /emails': 'full',
   'GET /emails/:id': 'full',
@@ -28,6 +29,7 @@ const TABLE: Record<string, Who> = {
   'GET /domains': 'full',
   'GET /domains/:id': 'full',
   'POST /domains/:id/verify': 'full',
+  'PATCH /domains/:id': 'full',
   'DELETE /domains/:id': 'full',
   'POST /api-keys': 'full',
   'GET /api-keys': 'full',
@@ -64,6 +66,12 @@ const BODIES: Record<string, unknown> = {
     subject: 's',
     text: 't',
   },
+  'POST /email': {
+    from: 'a@own.example.com',
+    to: 'delivered@sandbox.test',
+    subject: 's',
+    text: 't',
+  },
   'POST /email/send': {
     from: 'a@own.example.com',
     to: 'delivered@sandbox.test',
@@ -74,6 +82,7 @@ const BODIES: Record<string, unknown> = {
     { from: 'a@own.example.com', to: 'delivered@sandbox.test', subject: 's', text: 't' },
   ],
   'POST /domains': { name: 'added.example.com' },
+  'PATCH /domains/:id': { open_tracking: false },
   'POST /api-keys': { name: 'made' },
   'PATCH /api-keys/:id': { name: 'renamed' },
   'POST /webhooks': { endpoint: 'https://hook.example.com/' },
@@ -86,16 +95,16 @@ const BODIES: Record<string, unknown> = {
 
 let bench: Bench;
 let owner: Account;
-/** Path parameters of things that belong to `owner`, by the first part of the path. */
+/** Path parameters of objects of `owner`, by the first part of the path. */
 let own: Record<string, Record<string, string>>;
-let keys: Record<'bad' | 'revoked' | 'send' | 'full' | 'stranger', string>;
+let keys: Record<'bad' | 'revoked' | 'send' | 'full' | 'otherAccount', string>;
 
 beforeAll(async () => {
   bench = await openBench();
   owner = await bench.account('owner');
-  const stranger = await bench.account('stranger');
+  const other = await bench.account('otherAccount');
   const domain = await bench.domain(owner, 'own.example.com');
-  await bench.domain(stranger, 'own.example.com');
+  await bench.domain(other, 'own.example.com');
   const full = await bench.key(owner);
   const ask = (path: string, body: unknown) => bench.ask({ path, key: full, body });
   const gone = await ask('/api-keys', { name: 'gone', scope: 'full' });
@@ -105,14 +114,14 @@ beforeAll(async () => {
     revoked: gone.json.token,
     send: await bench.key(owner, 'sending_access'),
     full,
-    stranger: await bench.key(stranger),
+    otherAccount: await bench.key(other),
   };
   const attachments = [{ filename: 'a.txt', content: 'YQ==' }];
   const sent = await ask('/emails/batch', [{ ...(BODIES['POST /emails'] as object), attachments }]);
   const id = String(sent.json.data[0].id);
   const list = await bench.ask({ path: `/emails/${id}/attachments`, key: full });
   const webhook = await ask('/webhooks', BODIES['POST /webhooks']);
-  await ask('/suppressions', { email: 'held@example.com' });
+  await ask('/suppressions', { email: 'listed@example.com' });
   const key = await ask('/api-keys', { name: 'target' });
   own = {
     emails: { id, attachment: list.json.data[0].id },
@@ -120,7 +129,7 @@ beforeAll(async () => {
     domains: { id: domain.id },
     'api-keys': { id: key.json.id },
     webhooks: { id: webhook.json.id },
-    suppressions: { email: 'held@example.com' },
+    suppressions: { email: 'listed@example.com' },
     logs: { id: String(sent.headers.get('x-request-id')) },
   };
 });
@@ -157,18 +166,18 @@ describe.each(Object.entries(TABLE).filter(([, who]) => who !== 'open'))('%s', (
   });
 
   test("another account's key finds nothing", async () => {
-    const sent = await bench.ask(request(route, keys.stranger));
+    const sent = await bench.ask(request(route, keys.otherAccount));
     if (route.includes(':')) expect([sent.status, sent.json.code]).toEqual([404, 'not_found']);
     else expect(sent.status).toBeLessThan(300);
     if (sent.status >= 300) return;
-    // The stranger's own log names the paths it has just tried.
+    // The log of the other account has the paths of these requests.
     const shown = sent.text.replaceAll(/"(?:path|endpoint)":"[^"]*"/g, '');
     const ids = Object.values(own).flatMap((one) => Object.values(one));
     for (const id of ids) expect(shown).not.toContain(id);
   });
 });
 
-/** What takes things away comes last. */
+/** Routes that delete come last. */
 const LAST = [
   'DELETE /domains/:id',
   'DELETE /api-keys/:id',
@@ -182,13 +191,13 @@ const GENTLE = Object.keys(TABLE).filter(
 describe('the full key of the account', () => {
   test.each([...GENTLE, ...LAST])('%s', async (route) => {
     const sent = await bench.ask(request(route, keys.full));
-    // An event id that never was: the one request of the table that must find nothing.
+    // An event id that does not exist: the only request of the table that finds nothing.
     const found = route.endsWith('/replay') ? [200, 404] : [200, 201, 202];
     expect(found).toContain(sent.status);
   });
 });
 
-test('what is not offered needs a key too', async () => {
+test('routes that are not offered need a key too', async () => {
   for (const { method, path } of NOT_OFFERED_ROUTES) {
     const sent = await bench.ask({ method, path: path.replaceAll(/:\w+/g, 'x') });
     expect(sent.status).toBe(401);

@@ -1,4 +1,4 @@
-/** Every request has an address that can be parsed, whatever its Host said, also behind good ones. */
+/** Every request has a URL that can be parsed, whatever its Host, also after requests with a valid one. */
 import { expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { serveApi } from '../../src/api/serve.ts';
@@ -15,7 +15,10 @@ async function ask(port: number, head: string): Promise<string> {
 test('a bad Host is replaced, before and after a good one', async () => {
   const handle = (request: Request): Promise<Response> =>
     Promise.resolve(new Response(request.url));
-  const server = serveApi({ handle }, { listen: { host: '127.0.0.1', port: 0 }, tls: null });
+  const server = serveApi(
+    { handle, requestId: () => 'unused' },
+    { listen: { host: '127.0.0.1', port: 0 }, tls: null },
+  );
   const port = server.port ?? 0;
   const seen: string[] = [];
   for (const host of ['[', 'good.test', 'a b', 'good.test', '[']) {

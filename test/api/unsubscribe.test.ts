@@ -2,28 +2,30 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createUnsubscribe } from '../../src/api/unsubscribe.ts';
 import type { Sender } from '../../src/flow/draft.ts';
-import { unsubscribeUrl } from '../../src/flow/unsubscribe.ts';
-import { draft, mailbox, openHouse, type House } from '../flow/house.ts';
+import { unsubscribeUrl } from '../../src/flow/suppressions/unsubscribe.ts';
+import { draft, mailbox, openFixture, type Fixture } from '../flow/fixture.ts';
 
-let house: House;
+let fixture: Fixture;
 let sender: Sender;
 let respond: ReturnType<typeof createUnsubscribe>;
 
 beforeAll(async () => {
-  house = await openHouse();
-  sender = await house.sender();
-  await house.verified(sender, 'acme.example');
-  respond = createUnsubscribe(house.ctx);
+  fixture = await openFixture();
+  sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  respond = createUnsubscribe(fixture.ctx);
 });
-afterAll(() => house.close());
+afterAll(() => fixture.close());
 
 async function linkFor(email: string): Promise<string> {
-  const stored = await house.stored(await house.accept(sender, draft({ to: [mailbox(email)] })));
-  return unsubscribeUrl(house.ctx, stored.recipients[0]?.id ?? '');
+  const stored = await fixture.stored(
+    await fixture.accept(sender, draft({ to: [mailbox(email)] })),
+  );
+  return unsubscribeUrl(fixture.ctx, stored.recipients[0]?.id ?? '');
 }
 
 const reasonOf = async (email: string) =>
-  (await house.ctx.store.suppression(sender.account.id, email))?.reason ?? null;
+  (await fixture.ctx.store.suppression(sender.account.id, email))?.reason ?? null;
 
 test("a mail client's POST unsubscribes at once (RFC 8058, section 3.2)", async () => {
   const link = await linkFor('ann@receiver.example');
@@ -38,7 +40,7 @@ test("a mail client's POST unsubscribes at once (RFC 8058, section 3.2)", async 
   expect(await reasonOf('ann@receiver.example')).toBe('unsubscribe');
 });
 
-test("a scanner's GET and HEAD do not; a person sees whose it is and a button", async () => {
+test('GET and HEAD of a scanner do not; a person sees the address and a button', async () => {
   const link = await linkFor('ben&co@receiver.example');
   for (const method of ['GET', 'HEAD'])
     expect((await respond(new Request(link, { method })))?.status).toBe(200);
@@ -51,7 +53,7 @@ test("a scanner's GET and HEAD do not; a person sees whose it is and a button", 
   expect(response?.headers.get('content-security-policy')).toContain("default-src 'none'");
 });
 
-test('a link that is not ours is unknown, whatever is done to it', async () => {
+test('a link that is not ours is unknown, with any method', async () => {
   const link = (await linkFor('cy@receiver.example')).replace(/.(?=.{10}$)/, (letter) =>
     letter === 'A' ? 'B' : 'A',
   );
@@ -60,7 +62,7 @@ test('a link that is not ours is unknown, whatever is done to it', async () => {
   expect((await respond(new Request(link, { method: 'DELETE' })))?.status).toBe(405);
 });
 
-test('other paths are left to others', () => {
+test('other paths are not handled here', () => {
   for (const path of [
     '/',
     '/unsubscribe',

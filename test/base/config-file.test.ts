@@ -1,16 +1,27 @@
 /**
- * The config file: what operator.md shows is understood, and everything else is refused with its line, all at once.
+ * The config file: what docs/configuration.md shows is understood, and everything else is refused with its line, all
+ * at once.
  */
 import { describe, expect, test } from 'bun:test';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { loadConfig, parseConfig } from '../../src/base/config-file.ts';
 import { defaultConfigText } from '../../src/base/config-text.ts';
+import { nameInFile, nodesOf, type TableNode } from '../../src/base/config-node.ts';
+import { CONFIG_FILE } from '../../src/base/config-schema.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 
 const HEAD = 'hostname = "mail.example.com"\n';
+
+/** The name of every key, as the file spells it. */
+function keysOf(table: TableNode): string[] {
+  return nodesOf(table).flatMap(([name, node]) => {
+    if (node.kind === 'key') return [nameInFile(name, node)];
+    return keysOf(node.kind === 'rows' ? node.items : node);
+  });
+}
 
 /** The refusal's lines, without the file's name; fails when the text is accepted. */
 function problems(toml: string): string[] {
@@ -28,18 +39,25 @@ describe('defaults', () => {
   test('hostname is the only key without a default', () => {
     const config = parseConfig(HEAD, 'f');
     expect(config).toMatchObject({
-      hostname: 'mail.example.com',
-      dataDir: '/var/lib/postrider',
-      http: { listen: { host: '127.0.0.1', port: 8025 }, publicUrl: 'http://127.0.0.1:8025' },
-      smtp: { inbound: null, submission: [], submissions: [] },
-      delivery: { mode: 'direct', port: 25, expiresMs: 172_800_000, smarthost: null, routes: [] },
-      dnsServers: [],
-      api: { singleSend: 'basic', region: 'us-east-1' },
-      limits: { recipients: 50 },
-      retention: { bodiesMs: 2_592_000_000, historyMs: 31_536_000_000 },
-      brake: { bouncesPer1000: 100, complaintsPer1000: 5 },
+      startup: {
+        hostname: 'mail.example.com',
+        dataDir: '/var/lib/postrider',
+        http: { listen: { host: '127.0.0.1', port: 8025 } },
+        smtp: { inbound: null, submission: [], submissions: [] },
+        delivery: { mode: 'direct', providers: [] },
+        dns: { servers: [] },
+        acme: null,
+      },
+      live: {
+        http: { publicUrl: 'http://127.0.0.1:8025' },
+        delivery: { port: 25, expiresMs: 172_800_000, smarthost: null, routes: [] },
+        api: { singleSend: 'basic', region: 'us-east-1', textFromHtml: true, keyPrefix: 'pr' },
+        limits: { recipients: 50 },
+        retention: { bodiesMs: 2_592_000_000, historyMs: 31_536_000_000 },
+        brake: { bouncesPer1000: 100, complaintsPer1000: 5 },
+      },
     });
-    expect(Array.from(config.plans.keys())).toEqual(['unlimited']);
+    expect(Array.from(config.live.plans.keys())).toEqual(['unlimited']);
     expect(problems('')).toEqual(['1: hostname is missing: it has no default']);
   });
 
@@ -48,11 +66,25 @@ describe('defaults', () => {
     expect(written).toEqual(parseConfig(HEAD, 'f'));
   });
 
+  test('it says what the choice of single_send means for mailers of frameworks', () => {
+    const text = defaultConfigText('mail.example.com', '/srv/p');
+    const above = text.slice(0, text.indexOf('single_send = "basic"'));
+    const words = above.slice(above.lastIndexOf('[api]')).replaceAll('\n# ', ' ');
+    for (const part of [
+      'cc, bcc and attachments are refused',
+      'Laravel',
+      '"full"',
+      'POST /emails/batch',
+    ]) {
+      expect(words).toContain(part);
+    }
+  });
+
   test('its commented-out examples are accepted, and every key is in it', () => {
     const text = defaultConfigText('mail.example.com', '/srv/p');
     const whole = text.replaceAll(/^# (\[\[|[a-z_]+ = )/gm, '$1');
     const config = parseConfig(whole, 'f');
-    expect(config.delivery.routes).toEqual([
+    expect(config.live.delivery.routes).toEqual([
       {
         domains: ['corp.example', '*.corp.example'],
         target: {
@@ -64,7 +96,7 @@ describe('defaults', () => {
         },
       },
     ]);
-    expect(config.delivery.providers).toEqual([
+    expect(config.startup.delivery.providers).toEqual([
       {
         name: 'Example Mail',
         mx: ['.mx.example.net'],
@@ -73,7 +105,7 @@ describe('defaults', () => {
         messagesPerMinute: 300,
       },
     ]);
-    expect(config.plans.get('starter')).toEqual({
+    expect(config.live.plans.get('starter')).toEqual({
       id: 'starter',
       includedEmails: 3000,
       overageSenPerThousand: 400,
@@ -87,47 +119,41 @@ describe('defaults', () => {
       logRetentionDays: 7,
       ratePerSecond: 10,
       readsPerMinute: 300,
+      writesPerMinute: 600,
+      storageBytes: 5_000_000_000,
       attachmentBytes: 10_000_000,
       confirmedRecipientsOnly: false,
     });
-    const source = readFileSync(join(import.meta.dir, '../../src/base/config-file.ts'), 'utf8');
-    const read = Array.from(
-      source.matchAll(
-        /(?:read|require|tables?|orNull|readFilePath)(?:<.*?>)?\((?:[a-z]+, )?'([a-z_]+)'/g,
-      ),
-      (match) => match[1] ?? '',
-    );
-    expect(read.length).toBeGreaterThan(45);
-    const missing = read.filter(
-      (key) => !new RegExp(`^\\[*([a-z.]*\\.)?${key}( =|\\])`, 'm').test(whole),
-    );
+    const keys = keysOf(CONFIG_FILE);
+    expect(keys.length).toBeGreaterThan(55);
+    const missing = keys.filter((key) => !new RegExp(`^${key} = `, 'm').test(whole));
     expect(missing).toEqual([]);
   });
 });
 
 describe('refusals', () => {
   test.each([
-    ['colour = 1', 'colour is no known key'],
-    ['datadir = "/x"', 'datadir is no known key: is it data_dir?'],
+    ['colour = 1', 'colour is not a known key'],
+    ['datadir = "/x"', 'datadir is not a known key: did you mean data_dir?'],
     ['data_dir = "x"', 'data_dir must be a path that begins with "/", not "x"'],
     ['http = 3', 'http must be a table: [http]'],
     ['[http]\nlisten = "localhost"', 'http.listen must be an IP address and a port'],
     ['[http]\nlisten = "127.0.0.1:70000"', 'http.listen must be an IP address and a port'],
-    ['[http]\npublic_url = "ftp://x"', 'http.public_url must be an address'],
+    ['[http]\npublic_url = "ftp://x"', 'http.public_url must be a URL'],
     ['[http]\ntrusted_proxies = ["10.0.0.0/33"]', 'http.trusted_proxies item 1 must be a network'],
     [
       '[delivery]\nallow_networks = ["10.1.2.3/8"]',
-      'must begin at its first address: "10.0.0.0/8", or "10.1.2.3/32" for one, not "10.1.2.3/8"',
+      'must begin at the first address of the network: "10.0.0.0/8", or "10.1.2.3/32" for this address alone, not "10.1.2.3/8"',
     ],
     [
       '[delivery]\nallow_networks = ["2001:db8::7/32"]',
-      'must begin at its first address: "2001:db8::/32", or "2001:db8::7/128" for one',
+      'must begin at the first address of the network: "2001:db8::/32", or "2001:db8::7/128" for this address alone',
     ],
     [
       '[http]\npublic_url = "https://mail.example.com/postrider/"',
       'http.public_url must have no path: "https://mail.example.com", not',
     ],
-    ['[http]\ntls_cert = "/dev/null"', 'http.tls_cert needs the other of tls_cert and tls_key'],
+    ['[http]\ntls_cert = "/dev/null"', 'http.tls_cert needs tls_key too: set both or neither'],
     ['[http]\ntls_cert = "/no/c"\ntls_key = "/dev/null"', 'http.tls_cert names a file that cannot'],
     [
       '[acme]\ndirectory_url = "http://a.example/dir"',
@@ -141,7 +167,7 @@ describe('refusals', () => {
     ['[delivery]\nport = "25"', 'delivery.port must be a whole number from 1 to 65535, not "25"'],
     ['[delivery]\nexpires = 48', 'delivery.expires must be a duration such as'],
     ['[delivery]\nexpires = "48"', 'delivery.expires must be a duration such as'],
-    ['[delivery]\nexpires = "0s"', 'delivery.expires must be at least 1 seconds'],
+    ['[delivery]\nexpires = "0s"', 'delivery.expires must be at least "1s"'],
     ['[delivery]\nsource_addresses = ["mail"]', 'delivery.source_addresses item 1 must be an IP'],
     [
       '[delivery.smarthost]\nhost = "r"\nusername = "u"',
@@ -149,14 +175,21 @@ describe('refusals', () => {
     ],
     ['[[delivery.routes]]\nhost = "r"', 'delivery.routes[0].domains is missing'],
     ['[[delivery.routes]]\ndomains = ["a.b"]', 'delivery.routes[0].host is missing'],
-    ['[[delivery.routes]]\ndomains = []\nhost = "r"', 'delivery.routes[0].domains names no domain'],
+    [
+      '[[delivery.routes]]\ndomains = []\nhost = "r"',
+      'delivery.routes[0].domains must name at least one domain',
+    ],
     ['[dns]\nservers = ["127.0.0.1"]', 'dns.servers item 1 must be an IP address and a port'],
     ['[api]\nregion = "mars"', 'api.region must be one of'],
+    ...['', 'p', '1a', 'RE', 'a_b', 'abcdefghijk'].map((prefix) => [
+      `[api]\nkey_prefix = "${prefix}"`,
+      'api.key_prefix must be 2 to 10 lower-case letters and digits, a letter first',
+    ]),
     ['[limits]\nrecipients = 0', 'limits.recipients must be a whole number from 1 to 1000'],
     ['[retention]\nbodies = "30 days"', 'retention.bodies must be a duration'],
     ['[[plans]]\nmax_domains = 1', 'plans[0].id is missing'],
     ['[[plans]]\nid = "unlimited"', 'plans[0].id is "unlimited", which is built in'],
-    ['[[plans]]\nid = "a"\n[[plans]]\nid = "a"', 'plans[1].id is "a" twice'],
+    ['[[plans]]\nid = "a"\n[[plans]]\nid = "a"', 'plans[1].id is "a", as in a plan above'],
     ['[[plans]]\nid = "A B"', 'plans[0].id must be 1 to 40'],
     ['[[plans]]\nid = "a"\nattachment_bytes = "10 apples"', 'plans[0].attachment_bytes must be'],
     ['[[plans]]\nid = "a"\ndaily_limit_by_age_days = [[7, 1], [0, 2]]', 'plans[0].daily_limit_by'],
@@ -164,7 +197,7 @@ describe('refusals', () => {
       '[[plans]]\nid = "a"\nconfirmed_recipients_only = 1',
       'plans[0].confirmed_recipients_only must',
     ],
-    ['when = 2026-01-01', 'when is no known key'],
+    ['when = 2026-01-01', 'when is not a known key'],
     ['hostname = "x.y"', "TOML Parse error: Cannot redefine key 'hostname'"],
   ])('%s', (toml, message) => {
     const found = problems(HEAD + toml);
@@ -207,10 +240,10 @@ describe('refusals', () => {
       'allow_networks = { a = 1 }',
     ].join('\n');
     expect(problems(toml)).toEqual([
-      '3: nonsense is no known key; known here: hostname, data_dir, http, smtp, delivery, dns, tls, api, limits, webhooks, retention, brake, acme, plans',
+      '3: nonsense is not a known key; known here: hostname, data_dir, http, smtp, delivery, dns, tls, acme, api, limits, webhooks, retention, brake, plans',
       '11: delivery.port must be a whole number from 1 to 65535, not "x"',
-      '18: delivery.routes[1].tsl is no known key: is it tls?',
-      '19: delivery.routes[1].limits is no known key; known here: domains, host, port, username, password, tls',
+      '18: delivery.routes[1].tsl is not a known key: did you mean tls?',
+      '19: delivery.routes[1].limits is not a known key; known here: domains, host, port, username, password, tls',
       '21: webhooks.allow_networks must be a list in [ ], not a table',
     ]);
   });
@@ -253,16 +286,16 @@ describe('values', () => {
     ['1500ms', 1500],
   ])('expires = %s', (text, ms) => {
     const config = parseConfig(`${HEAD}[delivery]\nexpires = "${text}"`, 'f');
-    expect(config.delivery.expiresMs).toBe(ms);
+    expect(config.live.delivery.expiresMs).toBe(ms);
   });
 
   test('bodies may be kept for no time at all', () => {
-    expect(parseConfig(`${HEAD}[retention]\nbodies = "0"`, 'f').retention.bodiesMs).toBe(0);
+    expect(parseConfig(`${HEAD}[retention]\nbodies = "0"`, 'f').live.retention.bodiesMs).toBe(0);
   });
 
   test('sizes in bytes or with a unit', () => {
     const read = (size: string): number | undefined =>
-      parseConfig(`${HEAD}[[plans]]\nid = "a"\nattachment_bytes = ${size}`, 'f').plans.get('a')
+      parseConfig(`${HEAD}[[plans]]\nid = "a"\nattachment_bytes = ${size}`, 'f').live.plans.get('a')
         ?.attachmentBytes;
     expect([read('5_000'), read('"10MB"'), read('"8 MiB"')]).toEqual([5000, 1e7, 8_388_608]);
   });
@@ -272,12 +305,12 @@ describe('values', () => {
     networks.push('::/0', '::1/128', 'FD00::/8', '2001:db8:0:0::/32', '::ffff:10.0.0.0/104');
     const list = JSON.stringify(networks);
     const config = parseConfig(`${HEAD}[delivery]\nallow_networks = ${list}`, 'f');
-    expect(config.delivery.allowNetworks).toEqual(networks);
+    expect(config.startup.delivery.allowNetworks).toEqual(networks);
   });
 
   test('the closing slash of an address is cut', () => {
     const config = parseConfig(`${HEAD}[http]\npublic_url = "https://Mail.example.com:443/"`, 'f');
-    expect(config.http.publicUrl).toBe('https://mail.example.com');
+    expect(config.live.http.publicUrl).toBe('https://mail.example.com');
   });
 
   test('IPv6 addresses to listen on and to ask', () => {
@@ -285,8 +318,8 @@ describe('values', () => {
       `${HEAD}[http]\nlisten = "[::1]:0"\n[dns]\nservers = ["[2001:db8::1]:53"]`,
       'f',
     );
-    expect(config.http.listen).toEqual({ host: '::1', port: 0 });
-    expect(config.dnsServers).toEqual([{ host: '2001:db8::1', port: 53 }]);
+    expect(config.startup.http.listen).toEqual({ host: '::1', port: 0 });
+    expect(config.startup.dns.servers).toEqual([{ host: '2001:db8::1', port: 53 }]);
   });
 
   test('a route without a host leads to the smarthost', () => {
@@ -294,8 +327,8 @@ describe('values', () => {
       `${HEAD}[delivery.smarthost]\nhost = "relay.example"\n[[delivery.routes]]\ndomains = ["A.example"]`,
       'f',
     );
-    expect(config.delivery.routes[0]?.domains).toEqual(['a.example']);
-    expect(config.delivery.routes[0]?.target.host).toBe('relay.example');
+    expect(config.live.delivery.routes[0]?.domains).toEqual(['a.example']);
+    expect(config.live.delivery.routes[0]?.target.host).toBe('relay.example');
   });
 });
 
@@ -304,5 +337,5 @@ test('loadConfig: a file that is not there is exit 78 too, with what to do', () 
   const file = join(folder, 'postrider.toml');
   expect(() => loadConfig(file)).toThrow(OperatorError);
   writeFileSync(file, HEAD);
-  expect(loadConfig(file).hostname).toBe('mail.example.com');
+  expect(loadConfig(file).startup.hostname).toBe('mail.example.com');
 });

@@ -1,12 +1,12 @@
 /** Ids are UUIDv7 of RFC 9562, each its own, in the order they were made. */
 import { expect, test } from 'bun:test';
-import { idTime, isId, newId } from '../../src/base/ids.ts';
+import { idBound, idTime, IdSource, isId } from '../../src/base/ids.ts';
 
-/** Beyond what any other test of the process may have made: the embedded time never goes back. */
 const NOW = Date.UTC(2100, 0, 1);
 
-test('version and variant stand in their places, over many draws of random octets', () => {
-  const ids = Array.from({ length: 3_000 }, () => newId(NOW));
+test('version and variant are where they belong, over many draws of random octets', () => {
+  const source = new IdSource();
+  const ids = Array.from({ length: 3_000 }, () => source.next(NOW));
   for (const id of ids) {
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect([isId(id), idTime(id)]).toEqual([true, NOW]);
@@ -17,6 +17,19 @@ test('version and variant stand in their places, over many draws of random octet
 });
 
 test('ids sort as they were made, in one millisecond, over its end, and when the clock steps back', () => {
-  const ids = Array.from({ length: 10_000 }, (_, place) => newId(NOW + 1 - (place % 2)));
+  const source = new IdSource();
+  const ids = Array.from({ length: 10_000 }, (_, index) => source.next(NOW + 1 - (index % 2)));
   expect(ids.toSorted()).toEqual(ids);
+});
+
+test('two sources in one process do not share their clock', () => {
+  new IdSource().next(NOW + 1_000);
+  expect(idTime(new IdSource().next(NOW))).toBe(NOW);
+});
+
+test('an id sorts by its time against a bound', () => {
+  const id = new IdSource().next(NOW);
+  expect(id > idBound(NOW)).toBe(true);
+  expect(id < idBound(NOW + 1)).toBe(true);
+  expect(id > idBound(-1)).toBe(true);
 });

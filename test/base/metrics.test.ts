@@ -1,49 +1,60 @@
-/** The Prometheus text format, read by a parser of the test's own; promtool reads it in the appliance suite. */
+/** The appliance's metrics as text; a real Prometheus and promtool read them in test/e2e/metrics.test.ts. */
 import { expect, test } from 'bun:test';
 
-import { Family, Metrics } from '../../src/base/metrics.ts';
+import { Metrics } from '../../src/base/metrics.ts';
 
-test('a histogram cumulates its buckets and counts what is above the last bound', () => {
-  const family = new Family('wait_seconds', 'histogram', 'Waiting.', [0.1, 1]);
-  for (const value of [0.05, 0.1, 0.5, 7]) family.observe(value, { kind: 'a' });
-  expect(family.render().split('\n')).toEqual([
-    '# HELP wait_seconds Waiting.',
-    '# TYPE wait_seconds histogram',
-    'wait_seconds_bucket{kind="a",le="0.1"} 2',
-    'wait_seconds_bucket{kind="a",le="1"} 3',
-    'wait_seconds_bucket{kind="a",le="+Inf"} 4',
-    'wait_seconds_sum{kind="a"} 7.65',
-    'wait_seconds_count{kind="a"} 4',
+/** The sample lines (no comments) whose name begins with `name`. */
+async function samples(metrics: Metrics, name: string): Promise<string[]> {
+  return (await metrics.render()).split('\n').filter((line) => line.startsWith(name));
+}
+
+test('a histogram cumulates its buckets and counts what is above the last bound', async () => {
+  const metrics = new Metrics();
+  for (const value of [1, 2, 7, 5000]) metrics.commitWrites.observe(value);
+  const lines = await samples(metrics, 'postrider_commit_writes');
+  expect(lines).toContain('postrider_commit_writes_bucket{le="1"} 1');
+  expect(lines).toContain('postrider_commit_writes_bucket{le="2"} 2');
+  expect(lines).toContain('postrider_commit_writes_bucket{le="10"} 3');
+  expect(lines).toContain('postrider_commit_writes_bucket{le="1000"} 3');
+  expect(lines).toContain('postrider_commit_writes_bucket{le="+Inf"} 4');
+  expect(lines).toContain('postrider_commit_writes_sum 5010');
+  expect(lines).toContain('postrider_commit_writes_count 4');
+});
+
+test('labels are escaped', async () => {
+  const metrics = new Metrics();
+  metrics.accepted.inc({ status: 'a"b\\c\nd' });
+  metrics.accepted.inc({ status: 'a"b\\c\nd' }, 2);
+  expect(await samples(metrics, 'postrider_messages_accepted_total')).toEqual([
+    'postrider_messages_accepted_total{status="a\\"b\\\\c\\nd"} 3',
   ]);
 });
 
-test('labels are escaped', () => {
-  const family = new Family('things', 'counter', 'Things.');
-  family.add({ name: 'a"b\\c\nd' });
-  family.add({ name: 'a"b\\c\nd' }, 2);
-  expect(family.render().split('\n')[2]).toBe('things{name="a\\"b\\\\c\\nd"} 3');
+test('a label that is not declared is refused, so that no family grows by accident', () => {
+  const labels: Record<string, string> = { recipient: 'someone@example.net' };
+  expect(() => new Metrics().accepted.inc(labels)).toThrow('recipient');
 });
 
-test('a family stops growing at its bound, and keeps counting what it has', () => {
-  const family = new Family('things', 'counter', 'Things.');
-  for (let n = 0; n < 5000; n += 1) family.add({ n: String(n) });
-  family.add({ n: '0' });
-  const lines = family.render().split('\n');
-  expect(lines.length).toBeLessThan(1100);
-  expect(lines).toContain('things{n="0"} 2');
+test('gauges that were reset forget label sets that are gone', async () => {
+  const metrics = new Metrics();
+  metrics.queueRecipients.set({ destination: 'gmail' }, 1);
+  metrics.queueRecipients.reset();
+  metrics.queueRecipients.set({ destination: 'other' }, 2);
+  expect(await samples(metrics, 'postrider_queue_recipients')).toEqual([
+    'postrider_queue_recipients{destination="other"} 2',
+  ]);
 });
 
-test('cleared gauges forget label sets that are gone', () => {
-  const family = new Family('depth', 'gauge', 'Depth.');
-  family.set({ kind: 'a' }, 1);
-  family.clear();
-  family.set({ kind: 'b' }, 2);
-  expect(family.render()).not.toContain('kind="a"');
+test('two appliances in one process do not share numbers', async () => {
+  const [one, other] = [new Metrics(), new Metrics()];
+  one.isHalted.set(1);
+  expect(await samples(other, 'postrider_halted')).toEqual(['postrider_halted 0']);
 });
 
-test('every family of the appliance is rendered with help and type, once', () => {
-  const text = new Metrics().render();
+test('every metric of the appliance has its help and its type, once', async () => {
+  const text = await new Metrics().render();
   const types = text.match(/^# TYPE \S+/gm) ?? [];
   expect(types.length).toBeGreaterThan(15);
   expect(new Set(types).size).toBe(types.length);
+  expect(text.match(/^# HELP \S+ \S/gm) ?? []).toHaveLength(types.length);
 });

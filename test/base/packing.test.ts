@@ -50,8 +50,8 @@ test('whatever is packed comes out as a clone would', () => {
   const carry = line();
   for (let n = 0; n < 2_000; n += 1) {
     const value = anything(random, 4);
-    const place = { seed, n };
-    expect({ place, value: carry(value) }).toStrictEqual({ place, value: structuredClone(value) });
+    const round = { seed, n };
+    expect({ round, value: carry(value) }).toStrictEqual({ round, value: structuredClone(value) });
   }
 });
 

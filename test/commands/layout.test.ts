@@ -15,7 +15,7 @@ const widest = (text: string): number =>
   Math.max(...linesOf(text).map((line) => Bun.stringWidth(line)));
 
 describe('table', () => {
-  test('is as narrow as its cells, and what goes below is indented', () => {
+  test('is as narrow as its cells, and its second lines are indented', () => {
     const shown = table(
       [['NAME', 'STATUS'], ['ID']],
       [
@@ -30,7 +30,7 @@ describe('table', () => {
     expect(table([['NAME']], [], 'None.')).toBe('None.');
   });
 
-  test('a line that is empty in every row is not shown, nor where it is empty in one', () => {
+  test('a line is not shown where it is empty', () => {
     const headings = [['NAME'], ['ID'], ['REASON']];
     expect(table(headings, [[['a'], ['1'], ['']]], '')).toBe('NAME\n  ID\na\n  1');
     expect(
@@ -45,7 +45,7 @@ describe('table', () => {
     ).toBe('NAME\n  ID\n  REASON\na\n  1\n  why\nb\n  2');
   });
 
-  test('a first cell too long for its column stands alone, whole, and its row goes on below', () => {
+  test('a first cell that is too long for its column gets a line of its own, unbroken', () => {
     const rows = [
       [[LONG_NAME, 'hard_bounce', '2026-11-21 03:05:15']],
       [['b@example.net', 'manual', '2026-11-21 03:05:15']],
@@ -57,7 +57,7 @@ describe('table', () => {
     expect(lines).toHaveLength(4);
   });
 
-  test('other cells are broken, at blanks, else at joints, else anywhere; nothing is lost', () => {
+  test('other cells are broken at blanks, else at joints, else anywhere, and nothing is lost', () => {
     const cells = [
       'first',
       'mx1.a-rather-long-host-name.europe.mail.protection.example.com',
@@ -77,7 +77,7 @@ describe('table', () => {
     expect(columns[3]?.join('')).toBe(cells[3] ?? '');
   });
 
-  test('whatever the cells are, columns stay apart and within the width, and whole cells whole', () => {
+  test('with random cells: columns stay apart and within 80, and first cells are unbroken', () => {
     const seed = Math.floor(Math.random() * 1e9);
     const random = seeded(seed);
     const below = (max: number): number => random.int(max);
@@ -108,14 +108,14 @@ describe('table', () => {
     }
   });
 
-  test('what came from elsewhere cannot move the cursor or turn the line around', () => {
+  test('text of other parties cannot move the cursor or reverse the line', () => {
     const shown = table([['REPLY']], [[['550 \u001b[2J\u009b31m\u202egone\r\nnext\u2028x']]], '');
     expect(shown).toBe('REPLY\n550  [2J 31m gone next x');
   });
 });
 
 describe('fields and paragraphs', () => {
-  test('values go on below where they began', () => {
+  test('long values continue below their beginning', () => {
     const shown = fields([
       ['message', ID],
       ['subject', 'words and more words '.repeat(8).trim()],

@@ -1,5 +1,5 @@
 /**
- * The control socket against whatever may be sent to it: garbage by a printed seed, endless lines, crowds, callers
+ * The control socket against whatever may be sent to it: garbage by a printed seed, endless lines, crowds, clients
  * that never read, and other users.
  */
 import { afterEach, expect, test } from 'bun:test';
@@ -20,9 +20,9 @@ const SEED = Number(process.env['POSTRIDER_SEED'] ?? Date.now() % 1_000_000);
 const MIB = 1024 * 1024;
 const LIMITS: ControlLimits = {
   requestBytes: MIB,
-  heldBytes: 2 * MIB,
-  callers: 10,
-  askingMs: 10_000,
+  pendingBytes: 2 * MIB,
+  connections: 10,
+  silenceMs: 10_000,
 };
 
 const ended: (() => unknown)[] = [];
@@ -30,14 +30,14 @@ afterEach(async () => {
   for (const end of ended.splice(0).toReversed()) await end();
 });
 
-interface House {
+interface Fixture {
   dataDir: string;
   path: string;
   log: string[];
   isHonestServed(): Promise<boolean>;
 }
 
-async function start(change: Partial<ControlLimits> = {}, operate?: Operate): Promise<House> {
+async function start(change: Partial<ControlLimits> = {}, operate?: Operate): Promise<Fixture> {
   const dataDir = mkdtempSync(join(tmpdir(), 'control-'));
   ended.push(() => rmSync(dataDir, { recursive: true }));
   const log: string[] = [];
@@ -57,7 +57,7 @@ async function start(change: Partial<ControlLimits> = {}, operate?: Operate): Pr
     log,
     async isHonestServed() {
       const sink = { progress: () => undefined, chunk: async () => undefined };
-      const answer = await askServer(dataDir, 'echo', { said: 'hello' }, sink);
+      const answer = await askServer(dataDir, { operation: 'echo', args: { said: 'hello' } }, sink);
       return JSON.stringify(answer?.value) === '{"said":"hello"}';
     },
   };
@@ -89,17 +89,17 @@ function garbage(random: Random): Buffer {
   return Buffer.concat([bytes, Buffer.from(kind === 2 ? '\n' : '\r\n\n{}\n')]);
 }
 
-test(`300 pieces of garbage (POSTRIDER_SEED=${SEED}): each is answered or cut, and no caller notices`, async () => {
-  const house = await start();
+test(`300 pieces of garbage (POSTRIDER_SEED=${SEED}): each gets a response or is cut off, and no other client notices`, async () => {
+  const fixture = await start();
   const random = seeded(SEED);
   for (let round = 0; round < 300; round += 1) {
-    const said = await say(house.path, garbage(random));
+    const said = await say(fixture.path, garbage(random));
     for (const line of said.split('\n').filter(Boolean)) {
       expect((JSON.parse(line) as { kind: string }).kind).toMatch(/^(error|result)$/);
     }
   }
-  expect(await house.isHonestServed()).toBe(true);
-  expect(house.log.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  expect(await fixture.isHonestServed()).toBe(true);
+  expect(fixture.log.filter((line) => line.includes('"level":"error"'))).toEqual([]);
 }, 20_000);
 
 test.each([
@@ -107,21 +107,21 @@ test.each([
   ['null', 'null'],
   ['a number', '7'],
   ['no arguments', '{"operation":"echo"}'],
-  ['a name that is none', '{"operation":{"toString":1},"args":{}}'],
+  ['a name that is not text', '{"operation":{"toString":1},"args":{}}'],
   ['a name without end', `{"operation":"${'x'.repeat(500_000)}","args":{}}`],
   ['JSON without bottom', '['.repeat(900_000)],
-])('%s is refused in few words', async (_what, line) => {
-  const house = await start();
-  const said = await say(house.path, Buffer.from(`${line}\n`), false);
+])('%s is refused in a short line', async (_what, line) => {
+  const fixture = await start();
+  const said = await say(fixture.path, Buffer.from(`${line}\n`), false);
   expect(JSON.parse(said)).toMatchObject({ kind: 'error' });
   expect(said.length).toBeLessThan(400);
-  expect(house.log.join('').length).toBeLessThan(1_000);
-  expect(await house.isHonestServed()).toBe(true);
+  expect(fixture.log.join('').length).toBeLessThan(1_000);
+  expect(await fixture.isHonestServed()).toBe(true);
 });
 
 test('a line that does not end is cut at the limit', async () => {
-  const house = await start();
-  const socket = createConnection(house.path);
+  const fixture = await start();
+  const socket = createConnection(fixture.path);
   socket.on('error', () => undefined);
   const closed = new Promise((resolve) => socket.on('close', resolve));
   const piece = Buffer.alloc(65_536, 'x');
@@ -131,19 +131,19 @@ test('a line that does not end is cut at the limit', async () => {
   socket.on('drain', more);
   more();
   await closed;
-  // What was taken, and what the kernel held of the rest.
+  // What was taken, and what the kernel had buffered of the rest.
   expect(socket.bytesWritten).toBeLessThan(3 * MIB);
-  expect(await house.isHonestServed()).toBe(true);
+  expect(await fixture.isHonestServed()).toBe(true);
 });
 
-test('unfinished requests share one measure, and what is given up is free again', async () => {
-  const house = await start({ heldBytes: 2 * MIB });
+test('unfinished requests share one limit, and what a closed one took is free again', async () => {
+  const fixture = await start({ pendingBytes: 2 * MIB });
   const open: Socket[] = [];
   const isCut: boolean[] = [];
-  for (let caller = 0; caller < 6; caller += 1) {
-    const socket = createConnection(house.path);
+  for (let client = 0; client < 6; client += 1) {
+    const socket = createConnection(fixture.path);
     socket.on('error', () => undefined);
-    socket.on('close', () => (isCut[caller] = true));
+    socket.on('close', () => (isCut[client] = true));
     socket.write(Buffer.alloc(900_000, 'x'));
     open.push(socket);
   }
@@ -153,35 +153,35 @@ test('unfinished requests share one measure, and what is given up is free again'
   for (const socket of open) socket.destroy();
   while (cut() < 6) await new Promise((resolve) => setImmediate(resolve));
   const whole = Buffer.from(`{"operation":"echo","args":{"x":"${'x'.repeat(900_000)}"}}\n`);
-  expect(JSON.parse(await say(house.path, whole, false))).toMatchObject({ kind: 'result' });
+  expect(JSON.parse(await say(fixture.path, whole, false))).toMatchObject({ kind: 'result' });
 });
 
-test('of a crowd some are turned away, and afterwards all are served', async () => {
-  const house = await start();
+test('a crowd beyond the limit is cut off, and afterwards all are served', async () => {
+  const fixture = await start();
   const crowd = Array.from({ length: 60 }, () => {
-    const socket = createConnection(house.path);
+    const socket = createConnection(fixture.path);
     socket.on('error', () => undefined);
     return { socket, closed: new Promise<void>((resolve) => socket.on('close', () => resolve())) };
   });
   let left = crowd.length;
   for (const { closed } of crowd) void closed.then(() => (left -= 1));
-  while (left > LIMITS.callers) await new Promise((resolve) => setImmediate(resolve));
-  expect(left).toBe(LIMITS.callers);
+  while (left > LIMITS.connections) await new Promise((resolve) => setImmediate(resolve));
+  expect(left).toBe(LIMITS.connections);
   for (const { socket } of crowd) socket.destroy();
   await Promise.all(crowd.map(({ closed }) => closed));
-  while (!(await house.isHonestServed().catch(() => false)));
+  while (!(await fixture.isHonestServed().catch(() => false)));
 });
 
-test('who says nothing, or half of it, is not waited for', async () => {
-  const house = await start({ askingMs: 50 });
-  expect(await say(house.path, Buffer.from('{"operation":'), false)).toBe('');
+test('a client that sends nothing, or half a request, is cut off', async () => {
+  const fixture = await start({ silenceMs: 50 });
+  expect(await say(fixture.path, Buffer.from('{"operation":'), false)).toBe('');
 });
 
-test('who asks for much and does not read holds up nothing and fills nothing', async () => {
+test('a client that does not read its long result delays nobody and fills no memory', async () => {
   const piece = 'x'.repeat(65_536);
   let made = 0;
   const over = Promise.withResolvers<unknown>();
-  const house = await start({}, async (_operation, _args, sink) => {
+  const fixture = await start({}, async (_operation, _args, sink) => {
     try {
       for (; made < 10_000; made += 1) await sink.chunk(piece);
       over.resolve(null);
@@ -191,34 +191,34 @@ test('who asks for much and does not read holds up nothing and fills nothing', a
     }
     return null;
   });
-  const socket = createConnection(house.path);
+  const socket = createConnection(fixture.path);
   socket.on('error', () => undefined);
   socket.pause();
   socket.write('{"operation":"export","args":{}}\n');
-  for (let round = 0; round < 50; round += 1) expect(await house.isHonestServed()).toBe(true);
+  for (let round = 0; round < 50; round += 1) expect(await fixture.isHonestServed()).toBe(true);
   expect(made).toBeLessThan(100);
   socket.destroy();
   expect(await over.promise).toBeInstanceOf(Error);
 });
 
-test('the owner alone may connect, whatever the umask', async () => {
+test('only the owner may connect, whatever the umask', async () => {
   const before = process.umask(0);
   ended.push(() => process.umask(before));
-  const house = await start();
-  expect(statSync(house.path).mode & 0o777).toBe(0o600);
+  const fixture = await start();
+  expect(statSync(fixture.path).mode & 0o777).toBe(0o600);
 });
 
 describeWith(['root'], 'another user of the machine', () => {
-  test('can not connect, even where the directory lets everybody in', async () => {
-    const house = await start();
-    chmodSync(house.dataDir, 0o755);
+  test('cannot connect, even where everybody may enter the directory', async () => {
+    const fixture = await start();
+    chmodSync(fixture.dataDir, 0o755);
     const program = `
       process.setgroups([]); process.setgid(65534); process.setuid(65534);
-      const socket = require('node:net').createConnection(${JSON.stringify(house.path)});
+      const socket = require('node:net').createConnection(${JSON.stringify(fixture.path)});
       socket.on('connect', () => { console.log('in'); process.exit(); });
       socket.on('error', (error) => { console.log(error.code); process.exit(); });`;
     const child = Bun.spawn([process.execPath, '-e', program], { cwd: '/', stdout: 'pipe' });
     expect((await new Response(child.stdout).text()).trim()).toBe('EACCES');
-    expect(await house.isHonestServed()).toBe(true);
+    expect(await fixture.isHonestServed()).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * The dashboard in a real browser: signing in, reading a hostile captured mail, acting, signing out. No script of
- * the mail runs, and the browser asks nobody but the appliance.
+ * the mail runs, and the browser sends requests to the appliance only.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -28,7 +28,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     page.on('response', (answer) => {
       if (isForeign(answer.url())) foreign.push(answer.url());
     });
-    // What the policy stops is announced as well, and fails for that reason; any other reason means it went out.
+    // Requests that the policy blocks are reported too, with that reason; any other reason means it was sent.
     page.on('requestfailed', (request) => {
       const reason = request.failure()?.errorText;
       if (isForeign(request.url()) && reason !== 'csp') foreign.push(`${reason} ${request.url()}`);
@@ -48,7 +48,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await page.goto(rig.url);
     await page.getByLabel('Dashboard password').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    expect(await page.getByRole('alert').textContent()).toContain('not the password');
+    expect(await page.getByRole('alert').textContent()).toContain('password is wrong');
     await page.getByLabel('Dashboard password').fill(rig.password);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -73,7 +73,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await page.getByRole('link', { name: /Read me/ }).click();
     const frame = page.frameLocator('iframe');
     expect(await frame.locator('#hello').textContent()).toBe('Hello there');
-    // The mail's own style is applied: it looks as it will.
+    // The style of the mail is applied: it looks as it will for the recipient.
     const colour = await frame
       .locator('#hello')
       .evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).color);
@@ -84,10 +84,44 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     expect(dialogs).toEqual([]);
   }, 20_000);
 
-  test('acts by its forms, and a signed-out browser is out', async () => {
+  test('shows mails from adapters with the parts they really have', async () => {
+    const mail = { from: 'Shop <shop@sender.example>', to: 'someone@receiver.example' };
+    await rig.send({ ...mail, subject: 'Only text', text: 'Thank you.', html: '', headers: [] });
+    await rig.send({
+      ...mail,
+      subject: 'Only html',
+      html: '<p id="thanks">Thank you.</p>',
+      text: '',
+      reply_to: 'help@sender.example',
+      headers: {
+        'Reply-To': 'help@sender.example',
+        'Message-ID': '<order.7@sender.example>',
+        Date: 'Thu, 01 Jan 1970 00:00:00 +0000',
+      },
+    });
+    await page.goto(`${rig.url}/inbox`);
+    await page.getByRole('link', { name: /Only text/ }).click();
+    await page.getByRole('heading', { name: 'Text', exact: true }).waitFor();
+    expect((await page.locator('pre').first().textContent())?.trim()).toBe('Thank you.');
+    expect(await page.locator('iframe').count()).toBe(0);
+
+    await page.goto(`${rig.url}/inbox`);
+    await page.getByRole('link', { name: /Only html/ }).click();
+    const shown = page.frameLocator('iframe').locator('#thanks');
+    expect(await shown.isVisible()).toBe(true);
+    expect(await shown.textContent()).toBe('Thank you.');
+    const head = (await page.locator('pre').last().textContent()) ?? '';
+    expect(head.match(/^(?:Reply-To|Message-ID): .*$/gm)).toEqual([
+      'Reply-To: help@sender.example',
+      'Message-ID: <order.7@sender.example>',
+    ]);
+    expect(head).not.toContain('1970');
+  }, 20_000);
+
+  test('submits forms, and has no access after signing out', async () => {
     await page.goto(`${rig.url}${rig.account}/keys`);
     await page.getByLabel('Name').fill('From the browser');
-    await page.getByRole('button', { name: 'Make key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     expect(await page.locator('main code').textContent()).toStartWith('pr_live_');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Dashboard password').waitFor();

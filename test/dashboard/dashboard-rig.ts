@@ -4,8 +4,8 @@
  * Promises a verified domain `sender.example` and an account `default`. `visit` and `submit` carry the
  * session's cookie; `submit` also what a browser sends with a form of the same page.
  */
-import { addDomain } from '../../src/flow/domains.ts';
-import { resetAdminPassword } from '../../src/flow/admin.ts';
+import { addDomain } from '../../src/flow/domains/domains.ts';
+import { resetAdminPassword } from '../../src/flow/accounts/admin.ts';
 import { type RigAppliance, startRigAppliance } from '../rig/appliance.ts';
 
 export interface Seen {
@@ -28,7 +28,7 @@ export interface DashboardRig {
     fields?: Record<string, string>,
     headers?: Record<string, string>,
   ): Promise<Seen>;
-  /** Sends by the API; the answer's id. */
+  /** Sends by the API; returns the id. */
   send(email: Record<string, unknown>): Promise<string>;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Guessing: who is slowed and for how long, and how many guesses are checked at once. */
+/** Guessing: which peers are limited and for how long, and how many guesses are checked at once. */
 import { expect, test } from 'bun:test';
 
 import { Guesses } from '../../src/dashboard/guesses.ts';
@@ -19,19 +19,19 @@ async function guess(guesses: Guesses, peer: string, times: number): Promise<str
 
 const crowd = (at: number): string => `10.1.${at >> 8}.${at & 255}`;
 
-test('a crowd of other peers does not give a guesser new guesses', async () => {
+test('many other peers do not give a guessing peer new guesses', async () => {
   const { guesses, clock } = open();
   expect(await guess(guesses, '198.51.100.1', 10)).toBe('wrong');
   expect(await guess(guesses, '198.51.100.1', 1)).toBe('slow_down');
   for (let at = 0; at < 3_000; at += 1) await guesses.check('wrong', crowd(at));
   expect(await guess(guesses, '198.51.100.1', 1)).toBe('slow_down');
-  // A latecomer has his own, crowd or not.
+  // A peer that comes later has its own guesses, however many others there are.
   expect(await guesses.check(RIGHT, '198.51.100.2')).toBe('right');
   await clock.advance(60_000);
   expect(await guess(guesses, '198.51.100.1', 1)).toBe('wrong');
 });
 
-test('a peer that guesses in a full table is counted, and one whose time has passed makes room', async () => {
+test('a peer that guesses in a full table is counted, and expired peers are dropped first', async () => {
   const { guesses, clock } = open();
   for (let at = 0; at < 1_000; at += 1) await guess(guesses, crowd(at), 10);
   await clock.advance(59_999);
@@ -48,14 +48,14 @@ test('the addresses of one IPv6 network share their guesses', async () => {
   expect(await guess(guesses, '2001:db8:0:1::1', 1)).toBe('wrong');
 });
 
-test('few are checked at once, some wait, and the rest are turned away uncounted', async () => {
-  const held: ((isRight: boolean) => void)[] = [];
+test('few are checked at once, some wait, and the rest are refused without being counted', async () => {
+  const waiting: ((isRight: boolean) => void)[] = [];
   let most = 0;
   let open = 0;
   const guesses = new Guesses(new TestClock(), async () => {
     open += 1;
     most = Math.max(most, open);
-    const isRight = await new Promise<boolean>((resolve) => held.push(resolve));
+    const isRight = await new Promise<boolean>((resolve) => waiting.push(resolve));
     open -= 1;
     return isRight;
   });
@@ -63,14 +63,51 @@ test('few are checked at once, some wait, and the rest are turned away uncounted
   const busy = answers.slice(18);
   expect(await Promise.all(busy)).toEqual(busy.map(() => 'busy'));
   for (let done = 0; done < 18; done += 1) {
-    held.shift()?.(false);
+    waiting.shift()?.(false);
     expect(await answers[done]).toBe('wrong');
     await new Promise((resolve) => setImmediate(resolve));
   }
   expect(most).toBe(2);
-  // Being turned away has cost it nothing.
+  // The refusals were not counted.
   const after = guesses.check(RIGHT, crowd(49));
   await new Promise((resolve) => setImmediate(resolve));
-  held.shift()?.(true);
+  waiting.shift()?.(true);
   expect(await after).toBe('right');
+});
+
+test('whoever has guessed wrong stands behind whoever has not, and gives way where all positions are taken', async () => {
+  const waiting: { password: string; settle: (isRight: boolean) => void }[] = [];
+  const guesses = new Guesses(
+    new TestClock(),
+    (password) => new Promise((settle) => waiting.push({ password, settle })),
+  );
+  const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const settleNext = async (isRight: boolean): Promise<string | undefined> => {
+    const next = waiting.shift();
+    next?.settle(isRight);
+    await tick();
+    return next?.password;
+  };
+  // A crowd of nine guesses twice each: two checks and sixteen positions are taken.
+  const crowdGuesses = Array.from({ length: 18 }, (_, at) =>
+    guesses.check(`guess ${at}`, crowd(at % 9)),
+  );
+  const operator = guesses.check('the operator', '198.51.100.2');
+  // The one that guessed for the second time, and last, was sent away and not counted.
+  expect(await crowdGuesses[17]).toBe('busy');
+  for (let at = 0; at < 2; at += 1) await settleNext(false);
+  const order: (string | undefined)[] = [];
+  for (let at = 0; at < 8; at += 1)
+    order.push(await settleNext(waiting[0]?.password === 'the operator'));
+  expect(order.indexOf('the operator')).toBeGreaterThanOrEqual(0);
+  expect(await operator).toBe('right');
+  // From now on that peer goes first, even before peers that never guessed.
+  const late = Array.from({ length: 12 }, (_, at) => guesses.check('late', crowd(100 + at)));
+  const again = guesses.check('again', '198.51.100.2');
+  await settleNext(false);
+  await settleNext(false);
+  expect(waiting.map(({ password }) => password)).toContain('again');
+  while (waiting.length > 0) await settleNext(waiting[0]?.password === 'again');
+  expect(await again).toBe('right');
+  await Promise.all([...crowdGuesses, ...late]);
 });

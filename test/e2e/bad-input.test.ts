@@ -1,6 +1,6 @@
 /**
- * Bad input on each route of the first slice, on the compiled binary: a clear JSON error that names the field, never a
- * 5xx. Compiled, because a minified binary would skip the checks of queries without a word.
+ * Bad input on the routes for sending, domains, keys and webhooks, on the compiled binary: a clear JSON error that names
+ * the field, never a 5xx. Compiled, because a minified binary would silently skip the checks of queries.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
@@ -38,7 +38,7 @@ async function refused(answer: Response): Promise<ErrorBody> {
   return body;
 }
 
-describe('the body names its faults', () => {
+describe('the response names each fault of the body', () => {
   /** Method and path, body, status, code, and the paths of all issues. */
   const rows: [string, unknown, number, string, string[]][] = [
     ['POST /email/send', {}, 422, 'validation_failed', ['from', 'html', 'subject', 'to']],
@@ -124,7 +124,7 @@ describe('before the body', () => {
   const send = (init: RequestInit): Promise<Response> => fetch(`${appliance.url}/emails`, init);
   const json = { 'content-type': 'application/json' };
 
-  test('no key, a wrong one, one without the right', async () => {
+  test('no key, a wrong key, a key without the permission', async () => {
     const none = await refused(await send({ method: 'POST', body: '{}', headers: json }));
     expect([none.statusCode, none.code, none.name]).toEqual([
       401,
@@ -146,7 +146,7 @@ describe('before the body', () => {
     }
   });
 
-  test('a body that is no JSON, and bytes that are no UTF-8', async () => {
+  test('a body that is not JSON, and bytes that are not UTF-8', async () => {
     const headers = { ...json, authorization: `Bearer ${appliance.made.key}` };
     for (const body of ['{"from":', 'null', new Uint8Array([0x22, 0xff, 0x22])]) {
       const error = await refused(await send({ method: 'POST', body, headers }));
@@ -155,7 +155,7 @@ describe('before the body', () => {
     }
   });
 
-  test('a revoked key ends at once', async () => {
+  test('a revoked key is refused at once', async () => {
     const made = await appliance.json(['key', 'create', '--account', 'default', '--name', 'short']);
     const authorization = `Bearer ${String(made['token'])}`;
     const before = await refused(await appliance.api('POST', '/emails', GOOD, { authorization }));
@@ -166,6 +166,6 @@ describe('before the body', () => {
   });
 });
 
-test('nothing of this was a fault of the appliance', () => {
+test('none of these requests was logged as a fault', () => {
   expect(appliance.log.items.filter(({ level }) => level === 'error')).toEqual([]);
 });

@@ -12,7 +12,7 @@ const OTHER_PROXY = '127.0.0.3';
 /** One that may read for itself, too. */
 const READING_PROXY = '127.0.0.4';
 const READER = '192.0.2.7';
-const STRANGER = '203.0.113.9';
+const UNTRUSTED = '203.0.113.9';
 
 let appliance: BinaryAppliance;
 
@@ -58,20 +58,20 @@ const forwarded = (...hops: string[]) => ({ 'X-Forwarded-For': hops.join(', ') }
 
 test.each([
   ['the trusted proxy speaks for a reader', PROXY, forwarded(READER), true],
-  ['it speaks for a stranger', PROXY, forwarded(STRANGER), false],
-  ['a stranger sent a header of his own along', PROXY, forwarded(READER, STRANGER), false],
-  ['the reader did', PROXY, forwarded(STRANGER, READER), true],
+  ['it forwards for an untrusted client', PROXY, forwarded(UNTRUSTED), false],
+  ['an untrusted client sent a header of its own', PROXY, forwarded(READER, UNTRUSTED), false],
+  ['the reader did', PROXY, forwarded(UNTRUSTED, READER), true],
   ['two trusted hops', PROXY, forwarded(READER, PROXY), true],
   ['the proxy asks for itself', PROXY, {}, false],
   ['it names nobody', PROXY, forwarded('unknown'), false],
   ['another proxy speaks for a reader', OTHER_PROXY, forwarded(READER), false],
   ['a client says it is the reader', '127.0.0.1', forwarded(READER), false],
   ['a proxy that is a reader asks for itself', READING_PROXY, {}, true],
-  ['it speaks for a stranger', READING_PROXY, forwarded(STRANGER), false],
+  ['it forwards for an untrusted client', READING_PROXY, forwarded(UNTRUSTED), false],
   [
     'it names its client in no header that is read',
     READING_PROXY,
-    { 'X-Real-IP': STRANGER },
+    { 'X-Real-IP': UNTRUSTED },
     false,
   ],
   ['another header says so', PROXY, { 'X-Real-IP': READER }, false],

@@ -73,7 +73,7 @@ for (const [name, start] of [
       });
       const { id } = (await sent.json()) as { id: string };
       const applied = await appliance.log
-        .first((line) => line.event === 'report applied', 30_000)
+        .first((line) => line.event === 'report_applied', 30_000)
         .catch((error: unknown) => {
           throw new Error(`no report came; the log of ${name} says:\n${log()}`, {
             cause: error,
@@ -139,7 +139,7 @@ tls = "opportunistic"
     await relay?.stop();
   });
 
-  test('is told to report success, and its report turns sent into delivered', async () => {
+  test('is told to report success, and its report changes sent to delivered', async () => {
     if (world === undefined) throw new Error('nothing runs');
     const { appliance } = world;
     const sent = await appliance.api('POST', '/emails', {
@@ -149,7 +149,7 @@ tls = "opportunistic"
       text: 'Hello.',
     });
     const { id } = (await sent.json()) as { id: string };
-    const applied = await appliance.log.first((line) => line.event === 'report applied', 30_000);
+    const applied = await appliance.log.first((line) => line.event === 'report_applied', 30_000);
     expect(applied).toMatchObject({ message_id: id, status: 'delivered' });
     const email = (await (await appliance.api('GET', `/emails/${id}`)).json()) as EmailAnswer;
     expect(email.status).toBe('delivered');

@@ -1,6 +1,6 @@
 /**
- * A config that will not do, on the compiled binary: one clear refusal with the key and its line (or its place, for what
- * only the machine can tell), what would be right, the exit code of operator.md, and never a stack.
+ * A wrong config, on the compiled binary: one clear refusal with the key and its line (or its path, for what only the
+ * machine shows), what would be right, the exit code 78 or 1, and never a stack.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ async function refusal(command: string, toml: string | Buffer): Promise<Run> {
   return run;
 }
 
-/** What people are told, without the log's lines. */
+/** What the operator reads, without the log's lines. */
 function told({ stderr }: Run): string[] {
   return stderr
     .trimEnd()
@@ -60,19 +60,19 @@ describe('what the file itself shows: exit 78, by check and by serve alike', () 
       'an unknown key',
       `${HEAD}colour = "red"`,
       3,
-      /^colour is no known key; known here: hostname,/,
+      /^colour is not a known key; known here: hostname,/,
     ],
     [
-      'a slip',
+      'a mistyped key',
       `${HEAD}[delivery]\nmdoe = "direct"`,
       4,
-      'delivery.mdoe is no known key: is it mode?',
+      'delivery.mdoe is not a known key: did you mean mode?',
     ],
     [
       'a wrong type',
       `${HEAD}[http]\nlisten = 8025`,
       4,
-      'http.listen must be a text in quotes, not 8025',
+      'http.listen must be text in quotes, not 8025',
     ],
     ['bad TOML', `${HEAD}[http\nlisten = ""`, 3, /^TOML Parse error: .*']'/],
     [
@@ -81,7 +81,7 @@ describe('what the file itself shows: exit 78, by check and by serve alike', () 
       4,
       /^TOML Parse error: Unterminated/,
     ],
-    ['bytes that are no text', '\u0000\u0001', 1, /^TOML Parse error/],
+    ['bytes that are not text', '\u0000\u0001', 1, /^TOML Parse error/],
     [
       'a network with too wide a mask',
       `${HEAD}[webhooks]\nallow_networks = ["10.0.0.0/33"]`,
@@ -89,10 +89,10 @@ describe('what the file itself shows: exit 78, by check and by serve alike', () 
       'webhooks.allow_networks item 1 must be a network such as "10.0.0.0/8", not "10.0.0.0/33"',
     ],
     [
-      'a network that does not begin where it says',
+      'a network that does not begin at its first address',
       `${HEAD}[webhooks]\nallow_networks = ["10.0.0.0/8", "192.168.7.9/24"]`,
       4,
-      'webhooks.allow_networks item 2 must begin at its first address: "192.168.7.0/24", or "192.168.7.9/32" for one, not "192.168.7.9/24"',
+      'webhooks.allow_networks item 2 must begin at the first address of the network: "192.168.7.0/24", or "192.168.7.9/32" for this address alone, not "192.168.7.9/24"',
     ],
     [
       'a certificate that is not there',
@@ -101,7 +101,7 @@ describe('what the file itself shows: exit 78, by check and by serve alike', () 
       'http.tls_cert names a file that cannot be read: /nowhere/cert.pem',
     ],
     [
-      'a duration without a unit that is known',
+      'a duration with an unknown unit',
       `${HEAD}[delivery]\nexpires = "2 days"`,
       4,
       'delivery.expires must be a duration such as "90s", "48h" or "30d", not "2 days"',
@@ -110,10 +110,10 @@ describe('what the file itself shows: exit 78, by check and by serve alike', () 
       'two plans of one name',
       `${HEAD}[[plans]]\nid = "small"\n[[plans]]\nid = "small"`,
       6,
-      'plans[1].id is "small" twice',
+      'plans[1].id is "small", as in a plan above',
     ],
     [
-      'a host name that is none',
+      'a value that is not a host name',
       'hostname = "my server"',
       1,
       'hostname must be a full host name such as "mail.example.com", not "my server"',
@@ -129,10 +129,10 @@ describe('what the file itself shows: exit 78, by check and by serve alike', () 
       'a public address without a scheme',
       `${HEAD}[http]\npublic_url = "mail.example.com"`,
       4,
-      'http.public_url must be an address such as "https://mail.example.com", not "mail.example.com"',
+      'http.public_url must be a URL such as "https://mail.example.com", not "mail.example.com"',
     ],
     [
-      'a smarthost that is not named',
+      'a smarthost without a host',
       `${HEAD}[delivery]\nmode = "smarthost"`,
       4,
       'delivery.mode is "smarthost", but delivery.smarthost.host is empty',
@@ -143,10 +143,10 @@ describe('what the file itself shows: exit 78, by check and by serve alike', () 
     for (const command of ['check', 'serve']) {
       const run = await refusal(command, toml);
       const [first = '', hint, ...others] = told(run);
-      const place = `${file}:${line}: `;
-      expect([run.code, first.slice(0, place.length), others]).toEqual([78, place, []]);
-      if (typeof message === 'string') expect(first.slice(place.length)).toBe(message);
-      else expect(first.slice(place.length)).toMatch(message);
+      const start = `${file}:${line}: `;
+      expect([run.code, first.slice(0, start.length), others]).toEqual([78, start, []]);
+      if (typeof message === 'string') expect(first.slice(start.length)).toBe(message);
+      else expect(first.slice(start.length)).toMatch(message);
       expect(hint).toContain('postrider check');
     }
     expect(existsSync(join(dataDir, 'mail.db'))).toBe(false);
@@ -164,47 +164,50 @@ describe('what the files it names show: exit 78', () => {
     `${QUIET}tls_cert = "${cert}"\ntls_key = "${key}"`;
 
   test.each([
-    ['a certificate that is none', () => pair(join(folder, 'junk.pem'), join(folder, 'junk.pem'))],
+    [
+      'a file that is not a certificate',
+      () => pair(join(folder, 'junk.pem'), join(folder, 'junk.pem')),
+    ],
     ['a folder', () => pair(folder, folder)],
-    ['the key of another', () => strangers()],
+    ['the key of another certificate', () => mismatch()],
   ])('%s', async (what, toml) => {
     for (const command of ['check', 'serve']) {
       const run = await refusal(command, toml());
       const [first, hint, ...others] = told(run);
       expect([run.code, others]).toEqual([78, []]);
       expect(first).toStartWith('http.tls_cert, tls_key: ');
-      expect(first).toContain(what.startsWith('the key') ? 'does not belong' : folder);
-      expect(hint).toMatch(/PEM files are needed|issued together|may read it/);
+      expect(first).toContain(what.startsWith('the key') ? 'does not match' : folder);
+      expect(hint).toMatch(/Provide PEM|issued together|service can read it/);
     }
   });
 
-  function strangers(): string {
+  function mismatch(): string {
     const [one, other] = ['a.example', 'b.example'].map((name) => testAuthority().issue([name]));
     return pair(one?.certFile ?? '', other?.keyFile ?? '');
   }
 
-  test('an authority that is none', async () => {
+  test('an authority that is not a certificate', async () => {
     for (const command of ['check', 'serve']) {
       const run = await refusal(
         command,
         `${QUIET}[tls]\nextra_ca_file = "${join(folder, 'junk.pem')}"`,
       );
       expect(run.code).toBe(78);
-      expect(told(run)[0]).toBe('tls.extra_ca_file holds no certificate');
+      expect(told(run)[0]).toBe('tls.extra_ca_file contains no certificate');
     }
   });
 });
 
 describe('what only the machine shows, by serve', () => {
-  test('a data directory that is not there: a slip must not begin an empty appliance', async () => {
+  test('a data directory that is not there: a mistyped path must not begin an empty appliance', async () => {
     const elsewhere = join(folder, 'dta');
     for (const command of [['serve'], ['account', 'list']]) {
       writeFileSync(file, `hostname = "mail.example.com"\ndata_dir = "${elsewhere}"\n`);
       const run = await runBinary([...command, '--config', file]);
       expect([run.code, run.stdout]).toEqual([78, '']);
       expect(told(run)).toEqual([
-        `data_dir: the directory ${elsewhere} does not exist`,
-        'Make it with `postrider init`, or name the right one in the config file.',
+        `data_dir: the directory ${elsewhere} does not exist.`,
+        'Create it with `postrider init`, or correct data_dir in the config file.',
       ]);
       expect(existsSync(elsewhere)).toBe(false);
     }
@@ -213,7 +216,7 @@ describe('what only the machine shows, by serve', () => {
   test('a data directory that is a file', async () => {
     const run = await refusal('serve', `hostname = "mail.example.com"\ndata_dir = "${file}"\n`);
     expect(run.code).toBe(78);
-    expect(told(run)[0]).toStartWith(`data_dir: ${file} can not be made or is no directory: `);
+    expect(told(run)[0]).toStartWith(`data_dir: ${file} cannot be created or is not a directory: `);
     expect(told(run)[1]).toContain('may write');
   });
 
@@ -223,17 +226,17 @@ describe('what only the machine shows, by serve', () => {
     ['smtp.submission', (at: string) => `${QUIET}[smtp]\nsubmission = ["${at}"]`],
     ['smtp.submissions', (at: string) => `${QUIET}[smtp]\nsubmissions = ["${at}"]`],
     ['acme.listen', (at: string) => `${QUIET}[acme]\naccept_terms = true\nlisten = "${at}"`],
-  ])('%s in use, or no address of this machine', async (key, toml) => {
+  ])('%s in use, or not an address of this machine', async (key, toml) => {
     const inUse = await refusal('serve', toml(`127.0.0.1:${port}`));
     expect([inUse.code, ...told(inUse)]).toEqual([
       1,
       `${key}: 127.0.0.1 port ${port} is in use by another program`,
-      'Stop that program, or choose another address in the config file.',
+      'Stop that program, or set another address in the config file.',
     ]);
     const foreign = await refusal('serve', toml('192.0.2.7:8025'));
     expect([foreign.code, told(foreign)[0]]).toEqual([
       1,
-      `${key}: 192.0.2.7 port 8025 is no address of this machine`,
+      `${key}: 192.0.2.7 port 8025 is not an address of this machine`,
     ]);
   });
 });

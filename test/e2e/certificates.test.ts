@@ -2,7 +2,7 @@
  * Certificates that change while the appliance runs: the API shows the new one after a reload, to every connection made
  * from then on, and none is reset for it. What sending goes through meanwhile is in `reload.test.ts`.
  *
- * Bun.serve's own reload changes no certificate and says nothing about it; this test tells when that is mended.
+ * Bun.serve's own reload changes no certificate and says nothing about it; this test tells when that is fixed.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { copyFileSync, mkdtempSync } from 'node:fs';
@@ -89,7 +89,7 @@ test('a change of the files is taken over by SIGHUP, again and again, under requ
 test('files that do not belong together are refused, and the old pair stays', async () => {
   copyFileSync(testAuthority().issue(['other.example']).keyFile, key);
   appliance.hangUp();
-  const refused = await appliance.log.first(({ event }) => event === 'reload refused');
+  const refused = await appliance.log.first(({ event }) => event === 'reload_refused');
   expect(refused.level).toBe('error');
   expect(await shownName()).toBe('third.example');
   expect(await ask()).toBe(200);

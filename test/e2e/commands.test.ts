@@ -1,6 +1,6 @@
 /**
- * The command as operator.md has it, on the compiled binary: beside a running server and without one, exit codes, JSON,
- * signals, the second process, and what it must not read.
+ * The commands on the compiled binary: beside a running server and without one, exit codes, JSON, signals, a second
+ * process on the same data, and files that it must not read.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
@@ -17,6 +17,7 @@ import {
 import { join } from 'node:path';
 
 import { BINARY, BinaryAppliance, runBinary } from '../rig/binary.ts';
+import type { LogLine } from '../rig/binary.ts';
 import { describeWith } from '../rig/programs.ts';
 
 let appliance: BinaryAppliance;
@@ -28,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => appliance.stop());
 
 describe('init', () => {
-  test('shows password and key, and keeps everything private', () => {
+  test('shows the password and the key, and makes every file private', () => {
     const { made } = appliance;
     expect(made.key).toMatch(/^pr_live_[A-Za-z0-9]{27,}$/);
     expect(made.admin_password.length).toBeGreaterThanOrEqual(16);
@@ -77,10 +78,15 @@ describe('exit codes', () => {
     [['account', 'create'], 64],
     [['account', 'list', '--colour', 'red'], 64],
     [['key', 'create', '--account', 'default', '--name', 'x', '--permission', 'all'], 64],
+    [['suppression', 'add', 'a@example.net', '--reason', 'whim'], 64],
+    [['queue', 'retry', '--domain', ''], 64],
     [['account', 'pause', 'nobody'], 1],
     [['domain', 'records', 'nowhere.example'], 1],
     [['account', 'list'], 0],
     [['check'], 0],
+    [['--config', '/nowhere.toml', 'check'], 78],
+    [['completion', 'bash'], 0],
+    [['--version'], 0],
     [['--help'], 0],
     [['key', '--help'], 0],
   ])('%j', async (args, code) => {
@@ -214,7 +220,9 @@ describe.each([['without a server'], ['beside a running server']])('%s', (where)
 
   test('halt and resume', async () => {
     await appliance.json(['halt', '--reason', 'Leaking.']);
-    expect((await appliance.run(['queue', 'list'])).stdout).toContain('Halted: Leaking.');
+    expect((await appliance.run(['queue', 'list'])).stdout).toContain(
+      'Sending is halted: Leaking.',
+    );
     if (tag === 'warm') {
       const send = await appliance.api('POST', '/emails', {
         to: 'x@y.zz',
@@ -230,7 +238,7 @@ describe.each([['without a server'], ['beside a running server']])('%s', (where)
 });
 
 describe('serve', () => {
-  test('a second process on the same data is refused within a second, whoever it is', async () => {
+  test('a second process on the same data is refused within a second', async () => {
     const began = performance.now();
     const second = await appliance.run(['serve']);
     expect(performance.now() - began).toBeLessThan(1000);
@@ -258,18 +266,41 @@ describe('serve', () => {
     expect(made).toMatchObject({ plan: 'small' });
     appliance.writeConfig('mail.example.com', '[[plans]]\nid = "Wrong"');
     appliance.hangUp();
-    const refusal = await appliance.log.first(({ event }) => event === 'reload refused');
+    const refusal = await appliance.log.first(({ event }) => event === 'reload_refused');
     expect(JSON.stringify(refusal)).toContain('plans[0].id');
     appliance.writeConfig('mail.example.com', plan);
   });
 
-  test('SIGTERM ends it with 0, and its socket is gone', async () => {
+  test('SIGTERM ends it with 0 and removes its socket', async () => {
     expect(await appliance.signal('SIGTERM')).toBe(0);
     expect(existsSync(join(appliance.made.data_dir, 'control.sock'))).toBe(false);
     expect((await appliance.json(['account', 'list'])) as unknown).toBeArray();
   });
 
-  test('a socket file that a killed server left behind bars nobody', async () => {
+  test('logs what commands did without a server, with the note of each', async () => {
+    const [account, email] = ['suppression-notes', 'noted@example.net'];
+    await appliance.json(['account', 'create', account]);
+    for (const note of ['Asked by phone.', 'Asked again:\n"please".']) {
+      await appliance.json(['suppression', 'add', email, '--account', account]);
+      const remove = ['suppression', 'remove', email, '--account', account, '--note', note];
+      await appliance.json(remove);
+    }
+    const before = appliance.log.items.length;
+    await appliance.start();
+    const isRemoval = ({ note }: LogLine): boolean => String(note).startsWith('Asked');
+    await appliance.log.first((line) => line['note'] === 'Asked again:\n"please".');
+    expect(appliance.log.items.slice(before).filter(isRemoval)).toMatchObject([
+      { level: 'info', address: email, reason: 'manual', note: 'Asked by phone.' },
+      { level: 'info', address: email, reason: 'manual', note: 'Asked again:\n"please".' },
+    ]);
+    await appliance.signal('SIGTERM');
+    const restarted = appliance.log.items.length;
+    await appliance.start();
+    await appliance.signal('SIGTERM');
+    expect(appliance.log.items.slice(restarted).filter(isRemoval)).toEqual([]);
+  });
+
+  test('a socket file left by a killed server stops no command and no server', async () => {
     await appliance.start();
     await appliance.signal('SIGKILL');
     expect(existsSync(join(appliance.made.data_dir, 'control.sock'))).toBe(true);
@@ -303,7 +334,7 @@ describeWith(['strace'], 'where it is started', () => {
   });
 });
 
-test('a result larger than a pipe holds arrives whole, however slow its reader is', async () => {
+test('a result larger than the buffer of a pipe arrives whole', async () => {
   const rows = Array.from(
     { length: 3000 },
     (_, index) => `someone-with-a-long-name-${index}@example.net`,
@@ -319,7 +350,7 @@ test('a result larger than a pipe holds arrives whole, however slow its reader i
 });
 
 describeWith(['root'], 'as root, over data of another user', () => {
-  test('a command leaves nothing that the owner can not open', async () => {
+  test('a command leaves nothing that the owner cannot open', async () => {
     const NOBODY = 65_534;
     const other = await BinaryAppliance.create();
     const { data_dir: dataDir } = other.made;
@@ -334,5 +365,30 @@ describeWith(['root'], 'as root, over data of another user', () => {
     const foreign = names.filter((name) => statSync(join(dataDir, name)).uid !== NOBODY);
     expect(foreign).toEqual([]);
     await other.stop();
+  });
+});
+
+describe('password', () => {
+  const signIn = (password: string): Promise<number> =>
+    fetch(`${appliance.url}/dashboard/sign-in`.replace('/v1', ''), {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { 'sec-fetch-site': 'same-origin' },
+      body: new URLSearchParams({ password }),
+    }).then(({ status }) => status);
+
+  test('is made and shown once, or read from standard input; the one before is worth nothing', async () => {
+    await appliance.signal('SIGTERM');
+    const alone = (await appliance.json(['password']))['password'] as string;
+    await appliance.start();
+    expect([await signIn(appliance.made.admin_password), await signIn(alone)]).toEqual([401, 303]);
+    const own = await appliance.run(['password', '--stdin'], 'correct horse battery\n');
+    expect([own.code, own.stdout.includes('correct horse')]).toEqual([0, false]);
+    expect([await signIn(alone), await signIn('correct horse battery')]).toEqual([401, 303]);
+    const short = await appliance.run(['password', '--stdin'], 'short\n');
+    expect([short.code, short.stderr.includes('at least 15')]).toEqual([1, true]);
+    expect((await appliance.run(['password', '--stdin'], '')).code).toBe(64);
+    expect(appliance.log.items.filter(({ event }) => event === 'password_changed')).toHaveLength(2);
+    expect(JSON.stringify(appliance.log.items)).not.toContain('correct horse');
   });
 });

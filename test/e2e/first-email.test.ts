@@ -43,9 +43,9 @@ describeWith(['openssl', 'python3-dkim'], 'the first email', () => {
     ]);
   });
 
-  test('a record that was mended is seen by the next verify, whatever its TTL', async () => {
+  test('a record that was corrected is seen by the next verify, whatever its TTL', async () => {
     const { names, appliance } = world;
-    const added = await appliance.api('POST', '/domains', { name: 'mended.example.org' });
+    const added = await appliance.api('POST', '/domains', { name: 'corrected.example.org' });
     const { id, records } = (await added.json()) as {
       id: string;
       records: { type: 'TXT' | 'CNAME'; name: string; value: string }[];

@@ -67,7 +67,7 @@ describe('in the first minute', () => {
     'the brake pauses an account whose mail bounces',
     async () => {
       const paused = await world.appliance.log.first(
-        ({ event }) => event === 'account paused by the brake',
+        ({ event }) => event === 'account_braked',
         PATIENCE_MS,
       );
       expect(paused).toMatchObject({ level: 'error', account: 'default' });

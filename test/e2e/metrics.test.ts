@@ -117,9 +117,9 @@ scrape_configs:
   test('a request that came through a proxy that is not trusted reads no numbers', async () => {
     const { url } = world.appliance;
     const headers = { 'X-Forwarded-For': '127.0.0.1' };
-    const stranger = await fetch(`${url}/metrics`, { headers });
-    expect(stranger.status).toBe(404);
-    expect(await stranger.json()).toMatchObject({ code: 'not_found' });
+    const untrusted = await fetch(`${url}/metrics`, { headers });
+    expect(untrusted.status).toBe(404);
+    expect(await untrusted.json()).toMatchObject({ code: 'not_found' });
     expect(await (await fetch(`${url}/health`, { headers })).json()).toEqual({ status: 'ok' });
   });
 

@@ -1,6 +1,6 @@
 /**
  * Under a certificate of its own (`[http] tls_cert`), with no proxy in front: everything that answers on the port does,
- * and the client library works with base URL and key alone. The table of the interface runs there too
+ * and the client library works with base URL and key alone. The table of the contract runs there too
  * (test/scenarios/interface.test.ts).
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';

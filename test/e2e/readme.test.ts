@@ -178,7 +178,7 @@ describeWith(['curl', 'openssl', 'python3-dkim'], 'the README', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** The environment of this test, in the place of the internet: the lines as `init` wrote them. */
+  /** The environment of this test, instead of the internet: the lines as `init` wrote them. */
   function useRig(): void {
     let toml = readFileSync(config, 'utf8');
     const { host, port } = names.listen;
@@ -263,7 +263,7 @@ describeWith(['curl', 'openssl', 'python3-dkim'], 'the README', () => {
     expect(received.bytes.toString()).toContain('<p>On its way.</p>');
   }, 60_000);
 
-  test('it ends as it should, and the log tells of no fault', async () => {
+  test('SIGTERM ends the server, and its log has no error', async () => {
     await shell.run('kill -TERM %1 && wait %1');
     expect(await shell.end()).toBe('');
     expect(readFileSync(join(folder, 'serve.log'), 'utf8')).not.toContain('"level":"error"');

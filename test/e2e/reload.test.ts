@@ -1,6 +1,6 @@
 /**
- * A reload of the compiled binary while mail is being sent through both doors: nothing that is under way is lost, what
- * has changed is used from then on, and a config or certificate that will not do changes nothing at all.
+ * A reload of the compiled binary while clients send mail over HTTP and SMTP: nothing under way is lost, what has changed
+ * is used from then on, and a config or certificate that cannot be used changes nothing.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,19 +11,19 @@ import { RawClient } from '../smtp/raw-client.ts';
 import { BinaryAppliance } from '../rig/binary.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { LOAD_CLIENTS, ask, emailTo, send, shownCertificate, startLoad } from '../rig/tls-load.ts';
-import type { Doors } from '../rig/tls-load.ts';
+import type { Listeners } from '../rig/tls-load.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postrider-reload-'));
 const file = (name: string): string => join(folder, name);
 
 let appliance: BinaryAppliance;
-let doors: Doors;
+let listeners: Listeners;
 
-/** Puts a new pair for this name where the config looks for the door's. */
-function install(door: 'http' | 'smtp', name: string): void {
+/** Puts a new pair for this name where the config looks for the listener's. */
+function install(listener: 'http' | 'smtp', name: string): void {
   const made = testAuthority().issue([name, 'localhost', '127.0.0.1']);
-  copyFileSync(made.certFile, file(`${door}.pem`));
-  copyFileSync(made.keyFile, file(`${door}.key`));
+  copyFileSync(made.certFile, file(`${listener}.pem`));
+  copyFileSync(made.keyFile, file(`${listener}.key`));
 }
 
 interface Values {
@@ -81,7 +81,7 @@ beforeAll(async () => {
   ]);
   await appliance.start();
   const ready = await appliance.log.first(({ event }) => event === 'ready');
-  doors = {
+  listeners = {
     httpPort: Number(new URL(appliance.url).port),
     smtpPort: Number(/:(\d+)$/.exec(String(ready['submissions']))?.[1]),
     token: String(made['token']),
@@ -97,19 +97,19 @@ afterAll(async () => {
 
 async function readsAllowed(): Promise<number> {
   const read = { agent: false, method: 'GET', path: '/emails' } as const;
-  const { headers } = await ask(doors, read, (call) => call.end());
+  const { headers } = await ask(listeners, read, (call) => call.end());
   return Number(headers['ratelimit-limit']);
 }
 
 /** The common name that a new handshake is shown. */
 async function shown(port: number): Promise<string> {
-  return String((await shownCertificate(doors, port)).subject.CN);
+  return String((await shownCertificate(listeners, port)).subject.CN);
 }
 
 async function openSession(): Promise<RawClient> {
-  const client = await RawClient.openTls({ host: '127.0.0.1', port: doors.smtpPort });
+  const client = await RawClient.openTls({ host: '127.0.0.1', port: listeners.smtpPort });
   await client.hello();
-  const login = Buffer.from(`\0any\0${doors.token}`).toString('base64');
+  const login = Buffer.from(`\0any\0${listeners.token}`).toString('base64');
   expect(await client.command(`AUTH PLAIN ${login}`)).toStartWith('235');
   return client;
 }
@@ -126,13 +126,13 @@ async function recipientsTaken(count: number): Promise<string[]> {
   return replies;
 }
 
-/** Everything that a reload may change, as it is seen from outside. */
+/** Everything that a reload may change, as a client sees it. */
 async function state(): Promise<object> {
   return {
-    http: await shown(doors.httpPort),
-    smtp: await shown(doors.smtpPort),
+    http: await shown(listeners.httpPort),
+    smtp: await shown(listeners.smtpPort),
     readsAllowed: await readsAllowed(),
-    threeRecipients: (await send(doors, false, 3)).status,
+    threeRecipients: (await send(listeners, false, 3)).status,
     overSmtp: await recipientsTaken(3),
   };
 }
@@ -145,10 +145,10 @@ test('under load: nothing is lost, and what has changed is used from then on', a
     threeRecipients: 200,
     overSmtp: ['250', '250', '250'],
   });
-  const load = startLoad(doors);
+  const load = startLoad(listeners);
   // Under way while everything changes: a request with half its body, a message between RCPT and DATA.
   const [text, begun] = [emailTo(1), Promise.withResolvers<() => void>()];
-  const slow = ask(doors, { agent: false }, (call) => {
+  const slow = ask(listeners, { agent: false }, (call) => {
     call.setHeader('content-length', text.length);
     call.write(text.slice(0, 20), () => begun.resolve(() => call.end(text.slice(20))));
   });
@@ -164,8 +164,8 @@ test('under load: nothing is lost, and what has changed is used from then on', a
     const done = await appliance.json(['reload']);
     expect(done).toEqual({ needs_restart: [], new_certificate: true });
     for (let time = 0; time < 10; time += 1) {
-      expect(await shown(doors.httpPort)).toBe(`${round}-http.example`);
-      expect(await shown(doors.smtpPort)).toBe(`${round}-smtp.example`);
+      expect(await shown(listeners.httpPort)).toBe(`${round}-http.example`);
+      expect(await shown(listeners.smtpPort)).toBe(`${round}-smtp.example`);
     }
   }
   endSlow();
@@ -191,13 +191,13 @@ test('under load: nothing is lost, and what has changed is used from then on', a
   });
 }, 30_000);
 
-/** What stands on disk is made good again at the end, so that the next row begins with it. */
+/** Puts the files on disk right again at the end, so that the next row begins with them. */
 async function refuses(what: () => void, words: string, exitCode: number): Promise<void> {
   const before = await state();
   what();
   appliance.log.clear();
   appliance.hangUp();
-  const logged = await appliance.log.first(({ event }) => event === 'reload refused');
+  const logged = await appliance.log.first(({ event }) => event === 'reload_refused');
   expect(logged.level).toBe('error');
   expect(JSON.stringify(logged)).toContain(words);
   expect(String(logged['hint'])).not.toBe('');
@@ -228,19 +228,23 @@ test.each([
   [
     'a key that belongs to another certificate',
     () => copyFileSync(testAuthority().issue(['x.example']).keyFile, file('smtp.key')),
-    'the key does not belong to the certificate',
+    'the private key does not match the certificate',
   ],
-  ['a file that is none', () => writeFileSync(file('smtp.pem'), 'hello'), 'is no certificate'],
+  [
+    'a file that is not a certificate',
+    () => writeFileSync(file('smtp.pem'), 'hello'),
+    'does not contain a usable certificate',
+  ],
   [
     'a chain that is broken behind its first certificate',
     () => {
       const whole = readFileSync(file('smtp.pem'), 'utf8');
       writeFileSync(file('smtp.pem'), whole + whole.replace(/MII/, 'XXX'));
     },
-    'is no certificate',
+    'does not contain a usable certificate',
   ],
 ])(
-  '%s changes nothing, not even the config and the certificate of the other door',
+  '%s changes nothing, not even the config and the certificate of the other listener',
   async (_, spoil, words) => {
     await refuses(
       () => {
@@ -255,7 +259,7 @@ test.each([
   },
 );
 
-test('what needs a restart is named and waits; the rest is taken over', async () => {
+test('a key that needs a restart is named and waits; the rest is taken over', async () => {
   writeConfig({
     ...FIRST,
     more: '[webhooks]\nallow_networks = ["10.0.0.0/8"]\n[acme]\nemail = "a@example.org"',
@@ -270,5 +274,5 @@ test('without a server there is nothing to reload', async () => {
   await appliance.signal('SIGTERM');
   const run = await appliance.run(['reload']);
   expect(run.code).toBe(1);
-  expect(run.stderr).toContain('no server runs');
+  expect(run.stderr).toContain('No server is running');
 });

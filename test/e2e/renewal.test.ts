@@ -1,5 +1,5 @@
 /**
- * The compiled binary renews its certificate by ACME while mail is being sent through both doors: every handshake after
+ * The compiled binary renews its certificate by ACME while mail is being sent to both listeners: every handshake after
  * the renewal is shown the new certificate, which clients trust, and not one request fails.
  *
  * What it begins with is in the last tenth of its time, so it orders at once; the authority lets it wait until the load
@@ -17,7 +17,7 @@ import { startPebble } from '../rig/pebble.ts';
 import type { Pebble } from '../rig/pebble.ts';
 import { describeWith } from '../rig/programs.ts';
 import { shownCertificate, startLoad } from '../rig/tls-load.ts';
-import type { Doors } from '../rig/tls-load.ts';
+import type { Listeners } from '../rig/tls-load.ts';
 
 const NAME = 'mail.acme.test';
 /** Answers and replies awaited with each certificate. */
@@ -27,7 +27,7 @@ const HANDSHAKES = 20;
 describeWith(['openssl', 'pebble'], 'renewal of a certificate in use', () => {
   let pebble: Pebble;
   let appliance: BinaryAppliance;
-  let doors: Doors;
+  let listeners: Listeners;
   let file: string;
   /** In the order of their starts: a start that fails leaves nothing behind. */
   const started: { stop(): Promise<void> }[] = [];
@@ -47,13 +47,13 @@ describeWith(['openssl', 'pebble'], 'renewal of a certificate in use', () => {
     file = join(appliance.made.data_dir, 'acme', 'certificate.pem');
     mkdirSync(join(file, '..'), { mode: 0o700 });
     writeFileSync(file, made.cert + made.key, { mode: 0o600 });
-    // Loopback in words that HTTP takes for an address which clients reach: behind a proxy the certificate is not its own.
+    // Every address: on loopback alone, HTTP would be behind a proxy, and the certificate the proxy's.
     writeFileSync(
       appliance.made.config,
       `hostname = "${NAME}"
 data_dir = "${appliance.made.data_dir}"
 [http]
-listen = "[::ffff:127.0.0.1]:0"
+listen = "0.0.0.0:0"
 public_url = "https://${NAME}"
 [smtp]
 submissions = ["127.0.0.1:0"]
@@ -75,9 +75,9 @@ rate_per_second = 10000
     const { token } = await appliance.json([...key, '--permission', 'full_access']);
     await appliance.start();
     const ready = await appliance.log.first(({ event }) => event === 'ready');
-    const portOf = (place: unknown): number => Number(/:(\d+)$/.exec(String(place))?.[1]);
+    const portOf = (address: unknown): number => Number(/:(\d+)$/.exec(String(address))?.[1]);
     const [httpPort, smtpPort] = [portOf(appliance.url), portOf(ready['submissions'])];
-    doors = { httpPort, smtpPort, token: String(token), ca, name: NAME };
+    listeners = { httpPort, smtpPort, token: String(token), ca, name: NAME };
   }, 30_000);
 
   afterAll(async () => {
@@ -86,8 +86,8 @@ rate_per_second = 10000
 
   /** Fingerprints that new handshakes are shown, HTTP and SMTP. */
   const shown = async (): Promise<string[]> => {
-    const ports = [doors.httpPort, doors.smtpPort];
-    const certificates = await Promise.all(ports.map((port) => shownCertificate(doors, port)));
+    const ports = [listeners.httpPort, listeners.smtpPort];
+    const certificates = await Promise.all(ports.map((port) => shownCertificate(listeners, port)));
     return certificates.map(({ fingerprint256 }) => fingerprint256);
   };
   const inFile = (): string => new X509Certificate(readFileSync(file)).fingerprint256;
@@ -95,7 +95,7 @@ rate_per_second = 10000
   test('new handshakes are shown the new certificate, and no request fails', async () => {
     const old = inFile();
     expect(await shown()).toEqual([old, old]);
-    const load = startLoad(doors);
+    const load = startLoad(listeners);
     await load.answers.atLeast(ENOUGH);
     await load.replies.atLeast(ENOUGH);
     expect(inFile()).toBe(old);

@@ -133,7 +133,7 @@ ${route('asks.test', { port: reporter.port, host: '127.0.0.1', tls: 'none' })}`,
 
   // [domain, how the explanation ends]
   const waits: [string, RegExp][] = [
-    ['wrong-password.test', /after one attempt: .* answered 535 5\.7\.8 .* at AUTH/],
+    ['wrong-password.test', /after one attempt: .* replied 535 5\.7\.8 .* at AUTH/],
     [
       'wrong-name.test',
       /after one attempt: alias\.relay\.test .* at the TLS handshake: .*alias\.relay\.test/,
@@ -154,7 +154,7 @@ ${route('asks.test', { port: reporter.port, host: '127.0.0.1', tls: 'none' })}`,
 });
 
 describeWith([...NEEDS, 'libfaketime'], 'port 25 closed everywhere', () => {
-  const places = ['one', 'two', 'three', 'four'].map((name, number) => ({
+  const sites = ['one', 'two', 'three', 'four'].map((name, number) => ({
     domain: `${name}.direct.test`,
     host: `127.0.0.${21 + number}`,
   }));
@@ -172,7 +172,7 @@ describeWith([...NEEDS, 'libfaketime'], 'port 25 closed everywhere', () => {
       hostname: SMARTHOST,
       login: LOGIN,
       domains: ['inside.test'],
-      next: Object.fromEntries(places.map(({ domain }) => [domain, behind.port])),
+      next: Object.fromEntries(sites.map(({ domain }) => [domain, behind.port])),
     });
     writeFileSync(offsetFile, '+0');
     world = await startWorld({
@@ -191,7 +191,7 @@ password = ${JSON.stringify(LOGIN.password)}
 tls = "required"`,
     });
     world.names.set(SMARTHOST, 'A', [postfix.host]);
-    for (const { domain, host } of places) {
+    for (const { domain, host } of sites) {
       world.names.set(domain, 'MX', [`10 mx.${domain}`]);
       world.names.set(`mx.${domain}`, 'A', [host]);
     }
@@ -207,8 +207,8 @@ tls = "required"`,
 
   test('the smarthost stands in, and goes when port 25 opens', async () => {
     const { appliance } = world;
-    const [one, two, three, four] = places;
-    if (!one || !two || !three || !four) throw new Error('no places');
+    const [one, two, three, four] = sites;
+    if (!one || !two || !three || !four) throw new Error('no sites');
     const waiting: string[] = [];
     for (const { domain } of [one, two]) {
       const id = await sendTo(world, `ann@${domain}`);
@@ -217,7 +217,7 @@ tls = "required"`,
     }
     expect(behind.messages.items).toEqual([]);
 
-    // The third place that can not be reached says that it is us: its mail takes the other way at once.
+    // The third site that cannot be reached shows that the fault is ours: its mail goes through the smarthost at once.
     await sendTo(world, `ann@${three.domain}`);
     await behind.messages.first(({ to }) => to.includes(`ann@${three.domain}`));
     expect(await appliance.log.first(({ event }) => event === 'port_25_closed')).toMatchObject({
@@ -232,7 +232,7 @@ tls = "required"`,
     expect(email.events.map(({ type }) => type)).toContain('email.sent');
 
     // Port 25 opens. Ten minutes later one message looks, and finds it open.
-    for (const { host } of places) receivers.push(await startReceiver({ host, port }));
+    for (const { host } of sites) receivers.push(await startReceiver({ host, port }));
     await sendTo(world, `ben@${four.domain}`);
     await behind.messages.first(({ to }) => to.includes(`ben@${four.domain}`));
     expect(receivers.every((receiver) => receiver.connections() === 0)).toBe(true);

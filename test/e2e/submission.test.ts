@@ -211,7 +211,7 @@ import os, smtplib, ssl, hashlib
 from email.message import EmailMessage
 from email import policy
 context = ssl.create_default_context(cafile=os.environ['CA'])
-def door():
+def greeting():
     s = smtplib.SMTP('127.0.0.1', int(os.environ['PORT']), local_hostname='client.example')
     s.starttls(context=context)
     s.login('any', os.environ['TOKEN'])
@@ -221,7 +221,7 @@ def door():
   test('8-bit text in its own bytes, over a verified TLS session', async () => {
     const { code, text } = await python(`
 body = 'From: hello@example.org\\r\\nTo: ann@example.net\\r\\nSubject: 8 bit\\r\\nMIME-Version: 1.0\\r\\nContent-Type: text/plain; charset=utf-8\\r\\nContent-Transfer-Encoding: 8bit\\r\\n\\r\\nGrüße 💌\\r\\n'
-s = door()
+s = greeting()
 print(s.sendmail('x@y.example', ['ann@example.net'], body.encode(), mail_options=['BODY=8BITMIME']))
 s.quit()`);
     expect({ code, text }).toMatchObject({ code: 0 });
@@ -233,7 +233,7 @@ s.quit()`);
 m = EmailMessage(policy=policy.SMTPUTF8)
 m['From'] = 'hello@example.org'; m['To'] = 'ännchen@bücher.example.net'; m['Subject'] = 'Grüße'
 m.set_content('Hallo')
-s = door()
+s = greeting()
 s.send_message(m)
 s.quit()`);
     expect({ code, text }).toMatchObject({ code: 0 });
@@ -261,7 +261,7 @@ print(hashlib.sha256(blob).hexdigest())`);
 
   test('several messages in one session, one of them refused', async () => {
     const { code, text } = await python(`
-s = door()
+s = greeting()
 def send(sender):
     m = EmailMessage(); m['From'] = sender; m['To'] = 'ann@example.net'; m.set_content('x')
     try:

@@ -75,11 +75,11 @@ describeWith(['openssl'], 'on a terminal of 80 columns', () => {
 
   test('the help of every command', async () => {
     const { stdout: all } = await world.appliance.run(['--help']);
-    const names = new Set(Array.from(all.matchAll(/^ {2}postrider (\S+)/gm), ([, name]) => name));
-    expect(names.size).toBeGreaterThan(10);
-    for (const name of names) {
-      const { stdout } = await world.appliance.run([name ?? '', '--help']);
-      expect(stdout).toContain(`postrider ${name}`);
+    const names = Array.from(all.matchAll(/^ {2}([a-z]+) {2,}[A-Z]/gm), ([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(10);
+    for (const name of names.filter((one) => one !== 'help')) {
+      const { stdout } = await world.appliance.run([name, '--help']);
+      expect(stdout).toStartWith(`Usage: postrider ${name}`);
       expect(`${all}${stdout}`.split('\n').filter((line) => line.length > 80)).toEqual([]);
     }
   });
@@ -127,6 +127,33 @@ describeWith(['openssl'], 'on a terminal of 80 columns', () => {
         },
       ]);
     });
+  });
+
+  test('queue list, show, retry and fail say the same without the server', async () => {
+    const { appliance } = world;
+    const id = String(
+      ((await appliance.json(['queue', 'list']))['recipients'] as Json[])[0]?.['id'],
+    );
+    const commands = [
+      ['queue', 'list'],
+      ['queue', 'show', messageId],
+      ['queue', 'show', id],
+    ];
+    const beside = await Promise.all(commands.map((command) => appliance.json(command)));
+    expect(await appliance.signal('SIGTERM')).toBe(0);
+    for (const [index, command] of commands.entries()) {
+      const alone: unknown = await appliance.json(command);
+      expect([command, alone]).toEqual([command, beside[index]]);
+    }
+    expect(await appliance.json(['queue', 'retry', id])).toEqual({ retried: 1 });
+    expect(await appliance.json(['queue', 'retry', '--domain', 'elsewhere.example'])).toEqual({
+      retried: 0,
+    });
+    expect(await appliance.json(['queue', 'fail', id])).toEqual({ failed: 1, under_way: 0 });
+    expect(await appliance.json(['queue', 'fail', id])).toEqual({ failed: 0, under_way: 0 });
+    const ended = await appliance.json(['queue', 'show', messageId]);
+    expect(ended['message']).toMatchObject({ status: 'failed' });
+    expect((await appliance.json(['queue', 'list']))['recipients']).toEqual([]);
   });
 });
 

@@ -26,14 +26,14 @@ import type { World } from '../rig/world.ts';
 const POLICY_HOST = `127.${100 + Math.floor(Math.random() * 100)}.44.3`;
 const CIPHER = expect.stringMatching(/^TLS_/);
 
-interface Place {
+interface Site {
   receiver: Receiver;
   domain: string;
 }
 
 describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', () => {
   const authority = testAuthority();
-  const places: Place[] = [];
+  const sites: Site[] = [];
   let garbled: HostileReceiver;
   let world: World;
 
@@ -52,16 +52,16 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
 
   afterAll(async () => {
     await world.stop();
-    await Promise.all([garbled.stop(), ...places.map(({ receiver }) => receiver.stop())]);
+    await Promise.all([garbled.stop(), ...sites.map(({ receiver }) => receiver.stop())]);
   });
 
   /** A receiver at `domain`, whose MX is `mx.<domain>` unless told otherwise. */
-  async function placeAt(
+  async function siteAt(
     domain: string,
     certificate: Pick<Certificate, 'key' | 'cert'> | null,
     mx = `mx.${domain}`,
-  ): Promise<Place> {
-    const host = `127.0.44.${10 + places.length}`;
+  ): Promise<Site> {
+    const host = `127.0.44.${10 + sites.length}`;
     const files = { keyFile: '', certFile: '' };
     const receiver = await startReceiver({
       hostname: mx,
@@ -72,9 +72,9 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
     world.names.set(domain, 'MX', [`10 ${mx}`]);
     // Several domains of these suites have one MX name, one after the other.
     world.names.set(mx, 'A', [host], 0);
-    const place = { receiver, domain };
-    places.push(place);
-    return place;
+    const site = { receiver, domain };
+    sites.push(site);
+    return site;
   }
 
   describe('nobody asks for more', () => {
@@ -82,7 +82,7 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
 
     test('a certificate that is right is said to be', async () => {
       const certificate = authority.issue(['mx.known.test']);
-      const { receiver } = await placeAt('known.test', certificate);
+      const { receiver } = await siteAt('known.test', certificate);
       const id = await sendTo(world, 'ann@known.test');
       expect(await eventOf(world, id, 'email.delivered')).toMatchObject({
         host: 'mx.known.test',
@@ -95,7 +95,7 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
       '%s: delivered under TLS, said to be unverified',
       async (what, chain) => {
         const domain = `${what.replaceAll(' ', '-').toLowerCase()}.bad.test`;
-        const { receiver } = await placeAt(domain, chain, 'mx.a.test');
+        const { receiver } = await siteAt(domain, chain, 'mx.a.test');
         const id = await sendTo(world, `ann@${domain}`);
         expect(await eventOf(world, id, 'email.delivered')).toMatchObject({
           attempt: 1,
@@ -108,7 +108,7 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
     );
 
     test('no STARTTLS: delivered in the clear, and the event says so', async () => {
-      await placeAt('stripped.test', null);
+      await siteAt('stripped.test', null);
       const id = await sendTo(world, 'ann@stripped.test');
       expect(await eventOf(world, id, 'email.delivered')).toMatchObject({ tls: null });
     });
@@ -180,7 +180,7 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
     test('met: delivered, and the event names the policy', async () => {
       const domain = 'good.sts.test';
       publish(domain, 'enforce', `*.${domain}`);
-      await placeAt(domain, authority.issue([`mx.${domain}`]));
+      await siteAt(domain, authority.issue([`mx.${domain}`]));
       const id = await sendTo(world, `ann@${domain}`);
       expect(await eventOf(world, id, 'email.delivered')).toMatchObject({
         tls: { version: 'TLSv1.3', cipher: CIPHER, verified: true, policy: 'mta-sts' },
@@ -223,7 +223,7 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
     test.each(rows)('%s: waits, and says why', async (name, certificate, mx, stage, why) => {
       const domain = `${name}.sts.test`;
       publish(domain, 'enforce', mx === '' ? `mx.${domain}` : mx);
-      const { receiver } = await placeAt(domain, certificate(domain));
+      const { receiver } = await siteAt(domain, certificate(domain));
       const id = await sendTo(world, `ann@${domain}`);
       expect(await eventOf(world, id, 'email.delivery_delayed')).toMatchObject({
         stage,
@@ -235,10 +235,10 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
       expect(receiver.connections()).toBe(stage === 'policy' ? 0 : 1);
     });
 
-    test('an enforced policy holds after a restart, though its record can not be had any more', async () => {
+    test('an enforced policy holds after a restart, though its record cannot be had any more', async () => {
       const domain = 'kept.sts.test';
       publish(domain, 'enforce', 'other.sts.test');
-      const { receiver } = await placeAt(domain, good(domain));
+      const { receiver } = await siteAt(domain, good(domain));
       await eventOf(world, await sendTo(world, `ann@${domain}`), 'email.delivery_delayed');
       await world.appliance.signal('SIGTERM');
       world.names.fail(`_mta-sts.${domain}`, 'servfail');
@@ -251,7 +251,7 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
     test('testing: delivered whatever the certificate', async () => {
       const domain = 'testing.sts.test';
       publish(domain, 'testing', 'other.sts.test');
-      await placeAt(domain, authority.issue(['mx.elsewhere.test']));
+      await siteAt(domain, authority.issue(['mx.elsewhere.test']));
       const id = await sendTo(world, `ann@${domain}`);
       expect(await eventOf(world, id, 'email.delivered')).toMatchObject({
         tls: { verified: false, policy: 'mta-sts-testing' },

@@ -1,16 +1,16 @@
 /**
- * The bytes of webhook bodies: the interface's fields, what the decisions add, and nothing for events that have
+ * The bytes of webhook bodies: the contract's fields, what our decisions add, and nothing for events that have
  * no webhook.
  */
 import { describe, expect, test } from 'bun:test';
 
-import { isId } from '../../src/base/ids.ts';
-import { type EventInput, newEvent } from '../../src/flow/events.ts';
+import { IdSource, isId } from '../../src/base/ids.ts';
+import { type EventInput, eventHeadersOf, newEvent } from '../../src/flow/events.ts';
 import { TestClock } from '../rig/clock.ts';
 
 const clock = new TestClock(Date.UTC(2026, 10, 21, 3, 0, 0));
 let hasEndpoints = true;
-const ctx = { clock, store: { mayHaveEndpoints: () => hasEndpoints } };
+const ctx = { clock, ids: new IdSource(), subscribers: { mayHave: () => hasEndpoints } };
 const input: EventInput = {
   message: {
     id: '01890000-0000-7000-8000-00000000000a',
@@ -22,6 +22,7 @@ const input: EventInput = {
       { name: 'kind', value: 'invoice' },
       { name: '__proto__', value: 'x' },
     ],
+    eventHeaders: [],
     messageId: '<m@mail.rig.test>',
     createdAt: Date.UTC(2026, 10, 21, 2, 59, 0),
   },
@@ -37,13 +38,13 @@ function bodyOf(change: Partial<EventInput>): Record<string, unknown> {
 }
 
 describe('events', () => {
-  test('the body has the fields of the interface and of the decisions, tags as an object', () => {
+  test('the body has the fields of the contract and of our decisions, tags as an object', () => {
     const event = newEvent(ctx, input);
     expect(isId(event.id)).toBe(true);
     expect(event.webhookBody).toBe(
       '{"type":"email.delivered","created_at":"2026-11-21T02:59:30.005Z","data":{' +
         '"email_id":"01890000-0000-7000-8000-00000000000a","created_at":"2026-11-21T02:59:00.000Z",' +
-        '"from":"Büro <a@sender.example>","to":["b@receiver.example","c@receiver.example"],' +
+        '"from":"Büro <a@sender.example>","to":["b@receiver.example"],' +
         '"subject":"Line\u2028separator \\"quoted\\"","message_id":"<m@mail.rig.test>",' +
         '"tags":{"kind":"invoice","__proto__":"x"},"recipient":"b@receiver.example"}}',
     );
@@ -53,10 +54,6 @@ describe('events', () => {
 
   test.each([
     [
-      'email.bounced',
-      { bounce: { type: 'Permanent', subType: 'NoEmail', message: '550 5.1.1 no' } },
-    ],
-    [
       'email.delivery_delayed',
       { delay: { message: '451', attempt: 1, next_attempt_at: '2026-11-21T03:00:00.000Z' } },
     ],
@@ -64,6 +61,34 @@ describe('events', () => {
     ['email.complained', { complaint: { feedback_type: 'abuse' } }],
   ] as const)('%s says what it is about', (type, extra) => {
     expect(bodyOf({ type, extra })).toMatchObject({ type, data: extra });
+  });
+
+  test('a bounce says the server’s reply, and the words by which receivers know a bounce', () => {
+    const bounce = { type: 'Permanent', subType: 'NoEmail', message: '550 5.1.1 no' } as const;
+    expect(bodyOf({ type: 'email.bounced', extra: { bounce } })).toMatchObject({
+      data: { bounce: { ...bounce, message: '550 5.1.1 no (permanent bounce message)' } },
+    });
+  });
+
+  test('tags and metadata of a client library come back as it sent them; other headers do not', () => {
+    const long = 'x'.repeat(2_049);
+    const sent: [string, string][] = [
+      ['X-Tags', '["welcome"]'],
+      ['x-metadata', '{"user":1}'],
+      ['X-Metadata', long],
+      ['X-Order', '7'],
+    ];
+    const eventHeaders = eventHeadersOf(sent);
+    expect(eventHeaders).toEqual(sent.slice(0, 2));
+    expect(bodyOf({ message: { ...input.message, eventHeaders } })).toMatchObject({
+      data: {
+        headers: [
+          { name: 'X-Tags', value: '["welcome"]' },
+          { name: 'x-metadata', value: '{"user":1}' },
+        ],
+      },
+    });
+    expect(bodyOf({})['data']).not.toHaveProperty('headers');
   });
 
   test.each(['email.queued', 'email.suppressed'] as const)('%s has no webhook', (type) => {

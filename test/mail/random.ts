@@ -3,7 +3,7 @@
  *
  * Test support only; a failing test prints its seed, which repeats the failure.
  */
-import type { ComposeInput } from '../../src/mail/compose.ts';
+import type { ComposeInput } from '../../src/mail/compose/compose.ts';
 
 export interface Random {
   /** Whole number from 0 up to and without `below`. */
@@ -102,7 +102,7 @@ const ADDRESSES = [
   '"odd @ local"@example.com',
 ];
 
-/** A message that the doors would let through, with whatever is awkward in it. */
+/** A message that the listeners would accept, with whatever is awkward in it. */
 export function randomInput(random: Random, number: number): ComposeInput {
   const addresses = (most: number): string[] =>
     Array.from({ length: random.int(most + 1) }, () => random.pick(ADDRESSES));
@@ -122,10 +122,10 @@ export function randomInput(random: Random, number: number): ComposeInput {
           ['List-Unsubscribe', '<https://example.com/u?x=1>'],
         ]
       : [],
-    attachments: Array.from({ length: random.chance(0.3) ? 1 + random.int(3) : 0 }, (_, place) => ({
+    attachments: Array.from({ length: random.chance(0.3) ? 1 + random.int(3) : 0 }, (_, index) => ({
       filename: `${randomText(random, 3)
         .replace(/\t|=\?/g, '')
-        .slice(0, 60)}-${place}.bin`.toWellFormed(),
+        .slice(0, 60)}-${index}.bin`.toWellFormed(),
       contentType: random.pick([
         'application/pdf',
         'text/plain',

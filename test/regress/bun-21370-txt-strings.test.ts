@@ -1,8 +1,8 @@
 /**
  * oven-sh/bun#21370: node:dns gives each string of one TXT record as a record of its own, so that no RSA-2048 DKIM
- * key can be read with it. This is why src/wire/dns.ts exists.
+ * key can be read with it. This is why src/wire/dns/dns.ts exists.
  *
- * When the first test fails, Bun was mended. Our resolver is then still needed for the AD bit, TLSA, TTLs and for
+ * When the first test fails, Bun was fixed. Our resolver is then still needed for the AD bit, TLSA, TTLs and for
  * telling NODATA from NXDOMAIN: look at those before thinking of removing it.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';

@@ -1,5 +1,5 @@
 /**
- * Bun's outbound HTTP, as the guarded requests rely on it (src/wire/guarded-agent.ts), and what Bun does not do
+ * Bun's outbound HTTP, as the guarded requests rely on it (src/wire/https/guarded-agent.ts), and what Bun does not do
  * yet. A failure here after an update of Bun says which assumption has changed: read it before the update.
  *
  * Threads: oven-sh/bun 36978 (https lookup), workglow-dev/libs 789 (undici in Bun).
@@ -69,7 +69,7 @@ test('an agent may make the connection itself, later, and no byte is written bef
         ca,
       });
       socket.once('secureConnect', () =>
-        // A turn of the loop with a finished handshake: a request written early would arrive here.
+        // One round of the loop with a finished handshake: a request written early would arrive here.
         setTimeout(() => {
           expect(hook.calls.items).toHaveLength(seen);
           isHandedOver = true;

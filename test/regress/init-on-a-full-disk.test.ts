@@ -11,9 +11,9 @@ import { makeSmallDisk } from '../rig/small-disk.ts';
 const MAIN = join(import.meta.dir, '../../src/main.ts');
 
 async function init(config: string, dataDir: string): Promise<{ code: number; said: string }> {
-  const places = ['--config', config, '--data-dir', dataDir];
+  const paths = ['--config', config, '--data-dir', dataDir];
   const child = Bun.spawn(
-    [process.execPath, MAIN, 'init', '--hostname', 'mail.rig.test', ...places],
+    [process.execPath, MAIN, 'init', '--hostname', 'mail.rig.test', ...paths],
     {
       stdout: 'pipe',
       stderr: 'pipe',
@@ -28,11 +28,11 @@ function treeOf(directory: string): string[] {
 }
 
 describeWith(['mount', 'small disk'], 'init on a full disk', () => {
-  // No room for the config file; for the first pages only; for all but the last of them.
+  // No free space for the config file; for the first pages only; for all but the last of them.
   for (const left of [0, 65_536, 160_000, 300_000]) {
     for (const isThere of [false, true]) {
-      const place = isThere ? 'in directories that were there' : 'where nothing was';
-      test(`with ${left} bytes left, ${place}: says so, and leaves what it found`, async () => {
+      const state = isThere ? 'in directories that were there' : 'where nothing was';
+      test(`with ${left} bytes left, ${state}: says so, and leaves what it found`, async () => {
         const disk = makeSmallDisk(4 * 1024 * 1024);
         try {
           const config = join(disk.path, 'etc/postrider/postrider.toml');
@@ -48,9 +48,7 @@ describeWith(['mount', 'small disk'], 'init on a full disk', () => {
           disk.clear();
           expect({ code, said }).toEqual({
             code: 1,
-            said: expect.stringMatching(
-              /^there is no room for .*: the disk is full\nFree some space/,
-            ),
+            said: expect.stringMatching(/^Cannot write .*: the disk is full\.\nFree some space/),
           });
           expect(said).not.toContain('    at ');
           expect(treeOf(disk.path)).toEqual(found);

@@ -3,9 +3,9 @@
  */
 import { afterEach, expect, test } from 'bun:test';
 
-import type { NewMessage } from '../../src/store/store.ts';
+import type { NewMessage } from '../../src/store/journey.ts';
 import { startReceiver } from '../rig/receiver.ts';
-import { startQueueRig } from '../flow/queue-rig.ts';
+import { startQueueRig } from '../flow/queue/queue-rig.ts';
 
 const ended: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -16,17 +16,17 @@ const NEVER: [what: string, spoil: (made: NewMessage) => void, reason: RegExp][]
   [
     'a header that must not be written',
     ({ body }) => void body.headers.push(['Bcc', 'eve@example.com']),
-    /^the message can not be written: not a custom header: "Bcc"$/,
+    /^the message cannot be written: not a custom header: "Bcc"$/,
   ],
   [
     'a line that no server takes',
     ({ message }) => void (message.messageId = `<${'x'.repeat(1_000)}@mail.rig.test>`),
-    /^the message can not be written: the message has a line of more than 998 bytes$/,
+    /^the message cannot be written: the message has a line of more than 998 bytes$/,
   ],
   [
     'a sender without a domain of the account',
     ({ message }) => void (message.domainId = null),
-    /^the message can not be written: it has no sending domain$/,
+    /^the message cannot be written: it has no sending domain$/,
   ],
 ];
 

@@ -4,38 +4,12 @@
  * for an end of data, and with a signature over exactly those bytes.
  */
 import { expect, test } from 'bun:test';
-import { compose, type ComposeInput } from '../../src/mail/compose.ts';
-import { verifyOwn } from '../../src/mail/dkim-proof.ts';
-import { DkimSigner, generateDkimKey } from '../../src/mail/dkim.ts';
-import { repairSubmission } from '../../src/mail/repair.ts';
+import { compose, type ComposeInput } from '../../src/mail/compose/compose.ts';
+import { verifyOwn } from '../../src/mail/dkim/proof.ts';
+import { DkimSigner, generateDkimKey } from '../../src/mail/dkim/dkim.ts';
+import { repairSubmission } from '../../src/mail/compose/repair.ts';
+import { SMUGGLING_SEQUENCES } from '../rig/smuggling-sequences.ts';
 
-/** What some receiver has taken for the end of data. */
-const SEQUENCES = [
-  '\n.\n',
-  '\n.\r\n',
-  '\r\n.\n',
-  '\r.\r',
-  '\r\n.\r',
-  '\r.\r\n',
-  '\n.\r',
-  '\r.\n',
-  '\r\n.\r\n',
-  '\r\n\0.\r\n',
-  '\r\n.\0\r\n',
-  '\0\r\n.\r\n',
-  '\r\n.\r\n\0',
-  '\n\0.\n',
-  '\n.\0\n',
-  '\r\0\n.\r\0\n',
-  '\n\n.\n\n',
-  '\r\r.\r\r',
-  '\r\n\r\n.\r\n\r\n',
-  '\r\r\n.\r\r\n',
-  '\n\r.\n\r',
-  '\x85.\x85',
-  '\u2028.\u2028',
-  '\x0b.\x0c',
-];
 const COMMANDS =
   'MAIL FROM:<evil@example.net>\r\nRCPT TO:<victim@example.org>\r\nDATA\r\nFrom: evil\r\n\r\nx';
 
@@ -72,7 +46,7 @@ async function expectOneMessage(bytes: Buffer): Promise<void> {
   const text = bytes.toString('latin1');
   expect(text).not.toMatch(/\r(?!\n)|(?<!\r)\n|\0/);
   const data = asData(text);
-  for (const sequence of SEQUENCES.slice(0, 8)) {
+  for (const sequence of SMUGGLING_SEQUENCES.slice(0, 8)) {
     const at = data.indexOf(sequence);
     // The true end holds some of them.
     expect([sequence, at === -1 || at >= data.length - 5]).toEqual([sequence, true]);
@@ -83,7 +57,7 @@ async function expectOneMessage(bytes: Buffer): Promise<void> {
   expect(proof).toEqual({ isProven: true, reason: 'pass' });
 }
 
-test.each(SEQUENCES.map((sequence) => [sequence]))('%j', async (sequence) => {
+test.each(SMUGGLING_SEQUENCES.map((sequence) => [sequence]))('%j', async (sequence) => {
   const evil = `x${sequence}${COMMANDS}`;
   const file = {
     filename: 'f',

@@ -3,8 +3,8 @@
  */
 import { expect, test } from 'bun:test';
 
-import { replayCalls } from '../../src/flow/webhooks.ts';
-import { startWebhookRig } from '../flow/webhook-rig.ts';
+import { replayCalls } from '../../src/flow/webhooks/dispatcher.ts';
+import { startWebhookRig } from '../flow/webhooks/webhook-rig.ts';
 import { type HookAnswer, startHook } from '../rig/hook.ts';
 
 for (const status of [200, 500, 410]) {
@@ -12,9 +12,11 @@ for (const status of [200, 500, 410]) {
     const rig = await startWebhookRig();
     const hook = await startHook();
     const { endpoint } = await rig.endpoint(hook.url);
-    const held = Promise.withResolvers<HookAnswer>();
+    const pending = Promise.withResolvers<HookAnswer>();
     hook.script.answer = (call) =>
-      hook.calls.items.some((before) => before.body === call.body) ? { status: 200 } : held.promise;
+      hook.calls.items.some((before) => before.body === call.body)
+        ? { status: 200 }
+        : pending.promise;
     const [event] = await rig.happen(1);
     if (event === undefined) throw new Error('no event');
     await hook.calls.atLeast(1);
@@ -22,7 +24,7 @@ for (const status of [200, 500, 410]) {
     const { ctx, dispatcher, accountId } = rig;
     const what = { eventId: event.id };
     expect(await replayCalls(ctx, dispatcher, accountId, endpoint.id, what)).toBe(1);
-    held.resolve({ status });
+    pending.resolve({ status });
 
     const calls = await hook.calls.atLeast(2);
     expect(calls.map((call) => call.headers['webhook-id'])).toEqual([event.id, event.id]);

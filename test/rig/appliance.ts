@@ -7,14 +7,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { startAppliance } from '../../src/appliance.ts';
-import type { Appliance } from '../../src/appliance.ts';
+import { startAppliance } from '../../src/appliance/appliance.ts';
+import type { Appliance } from '../../src/appliance/appliance.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { createLog } from '../../src/base/log.ts';
-import { createAccount } from '../../src/flow/accounts.ts';
-import { createKey } from '../../src/flow/keys.ts';
+import { createAccount } from '../../src/flow/accounts/accounts.ts';
+import { createKey } from '../../src/flow/accounts/keys.ts';
 import { Arrivals } from './arrivals.ts';
 import type { LogLine } from './binary.ts';
 

@@ -102,8 +102,8 @@ export class BinaryAppliance {
     const folder = mkdtempSync(join(options.folder ?? tmpdir(), 'postrider-rig-'));
     const hostname = options.hostname ?? 'mail.rig.test';
     const [config, dataDir] = [join(folder, 'postrider.toml'), join(folder, 'data')];
-    const places = ['--config', config, '--data-dir', dataDir];
-    const init = await runBinary(['init', '--json', '--hostname', hostname, ...places]);
+    const paths = ['--config', config, '--data-dir', dataDir];
+    const init = await runBinary(['init', '--json', '--hostname', hostname, ...paths]);
     const made = init.json() as Made;
     const appliance = new BinaryAppliance(folder, made, options.env ?? {});
     appliance.writeConfig(hostname, options.config ?? '');

@@ -103,7 +103,7 @@ function issueLeaf(names: string[], options: CertificateOptions, files: LeafFile
   });
 }
 
-/** `openssl x509` can not choose the beginning (before OpenSSL 3.4), `openssl ca` can, with a database of its own. */
+/** `openssl x509` cannot choose the beginning (before OpenSSL 3.4), `openssl ca` can, with a database of its own. */
 function issueNearEnd({ base, caKey, caCert, certFile }: LeafFiles): void {
   const tables = `[ca]\ndefault_ca=rig\n[rig]\nrand_serial=yes\npolicy=any\ndatabase=${base}.index\nnew_certs_dir=${dirname(base)}\n`;
   writeFileSync(`${base}.conf`, `${tables}[any]\ncommonName=supplied\n`);

@@ -8,12 +8,16 @@
 import type { Clock } from '../../src/base/clock.ts';
 
 interface Timer {
+  /** By the wall clock. */
   atMs: number;
+  /** By the time that has really passed; null: the wall clock alone decides. */
+  elapsedAtMs: number | null;
   fire: () => void;
 }
 
 export class TestClock implements Clock {
   #nowMs: number;
+  #elapsedMs = 0;
   readonly #timers = new Set<Timer>();
 
   /** Starts at `startMs`; the default is a fixed moment, so that failures repeat. */
@@ -25,12 +29,24 @@ export class TestClock implements Clock {
     return this.#nowMs;
   }
 
+  /** How far `advance` has moved it in all: the time that really passed. */
+  get elapsedMs(): number {
+    return this.#elapsedMs;
+  }
+
   at(atMs: number, fire: () => void): () => void {
-    const timer = { atMs, fire };
+    return this.#arm({ atMs, elapsedAtMs: null, fire });
+  }
+
+  after(waitMs: number, fire: () => void): () => void {
+    return this.#arm({ atMs: this.#nowMs + waitMs, elapsedAtMs: this.#elapsedMs + waitMs, fire });
+  }
+
+  #arm(timer: Timer): () => void {
     this.#timers.add(timer);
-    if (atMs <= this.#nowMs) {
+    if (this.#leftMs(timer) <= 0) {
       setImmediate(() => {
-        if (this.#timers.delete(timer)) fire();
+        if (this.#timers.delete(timer)) timer.fire();
       });
     }
     return () => this.#timers.delete(timer);
@@ -43,15 +59,19 @@ export class TestClock implements Clock {
 
   /** Moves forward by `ms`, firing what falls due on the way, also what is armed meanwhile. */
   async advance(ms: number): Promise<void> {
-    const untilMs = this.#nowMs + ms;
+    const endMs = this.#elapsedMs + ms;
     await settle();
-    for (let timer = this.#nextBefore(untilMs); timer; timer = this.#nextBefore(untilMs)) {
+    for (
+      let timer = this.#nextWithin(endMs - this.#elapsedMs);
+      timer;
+      timer = this.#nextWithin(endMs - this.#elapsedMs)
+    ) {
       this.#timers.delete(timer);
-      this.#nowMs = Math.max(this.#nowMs, timer.atMs);
+      this.#pass(Math.max(0, this.#leftMs(timer)));
       timer.fire();
       await settle();
     }
-    this.#nowMs = untilMs;
+    this.#pass(endMs - this.#elapsedMs);
     await settle();
   }
 
@@ -60,10 +80,20 @@ export class TestClock implements Clock {
     this.#nowMs += ms;
   }
 
-  #nextBefore(untilMs: number): Timer | undefined {
+  #pass(ms: number): void {
+    this.#nowMs += ms;
+    this.#elapsedMs += ms;
+  }
+
+  #leftMs({ atMs, elapsedAtMs }: Timer): number {
+    return Math.min(atMs - this.#nowMs, (elapsedAtMs ?? Infinity) - this.#elapsedMs);
+  }
+
+  #nextWithin(ms: number): Timer | undefined {
     let next: Timer | undefined;
     for (const timer of this.#timers) {
-      if (timer.atMs <= untilMs && (next === undefined || timer.atMs < next.atMs)) next = timer;
+      const left = this.#leftMs(timer);
+      if (left <= ms && (next === undefined || left < this.#leftMs(next))) next = timer;
     }
     return next;
   }
@@ -71,7 +101,7 @@ export class TestClock implements Clock {
 
 /** Lets everything that is ready run: a few turns of the event loop, without waiting for time. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn += 1) {
+  for (let round = 0; round < 5; round += 1) {
     await new Promise<void>((resolve) => {
       setImmediate(resolve);
     });

@@ -2,7 +2,7 @@
  * DNS packets for the rig's server (RFC 1035 section 4), without name compression.
  *
  * Promises an encoder that shares nothing with the appliance's own DNS code, so that both being wrong in the same
- * way is unlikely. Queries it can not read give null.
+ * way is unlikely. Queries it cannot read give null.
  */
 import { isIPv6 } from 'node:net';
 

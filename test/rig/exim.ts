@@ -2,7 +2,7 @@
  * A real Exim on loopback that takes mail for one domain and then finds that there is no such mailbox, or keeps it.
  *
  * Promises that nothing is installed: Debian's packages are unpacked below a temporary folder (Exim and
- * Postfix can not be installed side by side), and the user that Exim was built for exists in a mount
+ * Postfix cannot be installed side by side), and the user that Exim was built for exists in a mount
  * namespace of its own only. Needs root, `unshare` and, the first time, Debian's archive. `stop` ends every
  * process it started.
  */
@@ -76,8 +76,8 @@ export async function startExim(
   }
   const [host, port] = ['127.0.0.1', await freePort('127.0.0.1')];
   const config = join(folder, 'exim.conf');
-  const places = { program, folder, domain, port, next };
-  writeFileSync(config, configText(places, certificate !== null), { mode: 0o644 });
+  const settings = { program, folder, domain, port, next };
+  writeFileSync(config, configText(settings, certificate !== null), { mode: 0o644 });
   if (certificate !== null) {
     const pair = join(folder, 'tls.pem');
     writeFileSync(pair, certificate.key + certificate.cert, { mode: 0o600 });
@@ -118,7 +118,7 @@ export async function startExim(
   return { host, port, log, mailbox: () => read('spool/mailbox'), stop };
 }
 
-interface Places {
+interface Settings {
   program: string;
   folder: string;
   domain: string;
@@ -127,7 +127,7 @@ interface Places {
 }
 
 /** Exim 4.96 specification, chapters 14 to 30. Nothing is verified at RCPT, so that it must bounce. */
-function configText({ program, folder, domain, port, next }: Places, isKept: boolean): string {
+function configText({ program, folder, domain, port, next }: Settings, isKept: boolean): string {
   const home = isKept
     ? `here:
   driver = accept

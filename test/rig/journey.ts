@@ -24,7 +24,7 @@ export async function listen({ appliance, hook }: World, events?: string[]): Pro
   expect(made.status).toBe(201);
 }
 
-/** Sends one email and gives its id; `fields` in place of or beside the rig's own. */
+/** Sends one email and gives its id; `fields` instead of or beside the rig's own. */
 export async function sendTo(
   { appliance }: World,
   to: string,

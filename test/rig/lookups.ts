@@ -4,9 +4,9 @@
 import { systemClock } from '../../src/base/clock.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { Listen } from '../../src/base/config.ts';
-import type { Patience } from '../../src/wire/dns-query.ts';
-import { createResolver } from '../../src/wire/dns.ts';
-import type { Resolver } from '../../src/wire/resolver.ts';
+import type { Patience } from '../../src/wire/dns/query.ts';
+import { createResolver } from '../../src/wire/dns/dns.ts';
+import type { Resolver } from '../../src/wire/dns/resolver.ts';
 import { startNames } from './names.ts';
 import type { Names } from './names.ts';
 import { startRawDns } from './raw-dns.ts';

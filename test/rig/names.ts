@@ -42,7 +42,7 @@ export interface Names {
   queries: SeenQuery[];
   /** Replaces the records of this name and type; an empty list removes them. `*.name` answers below it. */
   set(name: string, type: RecordType, records: RecordValue[], ttlSeconds?: number): void;
-  /** Makes every query for `name` fail so; null mends it. */
+  /** Makes every query for `name` fail so; null makes them work again. */
   fail(name: string, how: Failure | null): void;
   /** Whether answers carry the AD bit, as a validating resolver's would. */
   setAuthenticated(isAuthenticated: boolean): void;

@@ -62,8 +62,8 @@ export async function startPebble(authority: CertificateAuthority, names: Names)
   }
   reader.releaseLock();
   // It says so a moment before it listens, and nothing when it does.
-  for (const place of [port, managementPort]) {
-    while (!(await isOpen(place ?? 0)) && child.exitCode === null) await Bun.sleep(POLL_MS);
+  for (const candidate of [port, managementPort]) {
+    while (!(await isOpen(candidate ?? 0)) && child.exitCode === null) await Bun.sleep(POLL_MS);
   }
   return {
     directoryUrl: `https://${NAME}:${port}/dir`,

@@ -1,8 +1,8 @@
-/** Ports for programs that can not choose one themselves and say which: free a moment ago, on 127.0.0.1. */
+/** Ports for programs that cannot choose one themselves and say which: free a moment ago, on 127.0.0.1. */
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-/** All are held before the first is given back, so that they differ. */
+/** All are bound before the first is released, so that they differ. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(

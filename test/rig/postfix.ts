@@ -70,7 +70,7 @@ export async function startPostfix(
   };
 }
 
-interface Places {
+interface Settings {
   hostname: string;
   domains: string[];
   folder: string;
@@ -78,7 +78,7 @@ interface Places {
   owner: number;
 }
 
-function mainConfig({ hostname, domains, folder, logFile, owner }: Places): string {
+function mainConfig({ hostname, domains, folder, logFile, owner }: Settings): string {
   const { certFile, keyFile } = testAuthority().issue([hostname]);
   return `compatibility_level = 3.6
 myhostname = ${hostname}

@@ -15,24 +15,40 @@ export const PROGRAMS = {
   bind9: { file: '/usr/sbin/named', package: 'bind9' },
   chromium: { file: '/usr/bin/chromium', package: 'chromium' },
   curl: { file: '/usr/bin/curl', package: 'curl' },
+  fish: { file: '/usr/bin/fish', package: 'fish' },
   // What Exim needs of Debian and nothing else here brings: it is unpacked, not installed (rig/exim).
   'libgnutls-dane': { file: '/usr/share/doc/libgnutls-dane0', package: 'libgnutls-dane0' },
   libfaketime: { file: '/usr/share/doc/libfaketime', package: 'libfaketime' },
   msmtp: { file: '/usr/bin/msmtp', package: 'msmtp' },
   'net-ssleay': { file: '/usr/share/doc/libnet-ssleay-perl', package: 'libnet-ssleay-perl' },
   mount: { file: '/usr/bin/mount', package: 'mount' },
+  opendkim: { file: '/usr/sbin/opendkim', package: 'opendkim' },
   openssl: { file: '/usr/bin/openssl', package: 'openssl' },
+  php: { file: '/usr/bin/php', package: 'php-cli' },
+  'php-illuminate-mail': {
+    file: '/usr/share/php/Illuminate/Mail/autoload.php',
+    package: 'php-illuminate-mail',
+  },
+  'php-symfony-mailer': {
+    file: '/usr/share/php/Symfony/Component/Mailer/autoload.php',
+    package: 'php-symfony-mailer',
+  },
   pebble: { file: '/usr/bin/pebble', package: 'pebble' },
   postfix: { file: '/usr/sbin/postfix', package: 'postfix' },
   python3: { file: '/usr/bin/python3', package: 'python3' },
   prometheus: { file: '/usr/bin/prometheus', package: 'prometheus' },
   'python3-dkim': { file: '/usr/bin/dkimverify', package: 'python3-dkim' },
+  'ruby-actionmailer': {
+    file: '/usr/share/doc/ruby-actionmailer',
+    package: 'ruby-actionmailer',
+  },
   sasl2: { file: '/usr/sbin/saslpasswd2', package: 'sasl2-bin' },
   'sasl2-modules': { file: '/usr/share/doc/libsasl2-modules', package: 'libsasl2-modules' },
   'systemd-analyze': { file: '/usr/bin/systemd-analyze', package: 'systemd' },
   strace: { file: '/usr/bin/strace', package: 'strace' },
   swaks: { file: '/usr/bin/swaks', package: 'swaks' },
   unbound: { file: '/usr/sbin/unbound', package: 'unbound' },
+  zsh: { file: '/usr/bin/zsh', package: 'zsh' },
 } as const;
 
 export type Program = keyof typeof PROGRAMS;

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 import type { Listen } from '../../src/base/config.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { createResolver } from '../../src/wire/dns.ts';
+import { createResolver } from '../../src/wire/dns/dns.ts';
 
 export interface Zone {
   name: string;

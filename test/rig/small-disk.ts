@@ -9,7 +9,7 @@ import { join } from 'node:path';
 
 export interface SmallDisk {
   path: string;
-  /** Takes all room but about `left` bytes. */
+  /** Fills the disk until about `left` bytes are free. */
   fill(left?: number): void;
   /** Gives it back. */
   clear(): void;

@@ -1,5 +1,5 @@
 /**
- * Mail sent without a pause through both doors under TLS, on every kind of connection, while something changes.
+ * Mail sent without a pause to both listeners under TLS, on every kind of connection, while something changes.
  *
  * Promises that every answer and reply is kept in its order, and that whatever is not answered fails the test: nothing
  * is tried again. Certificates are verified, so one that clients would refuse fails too.
@@ -15,7 +15,7 @@ import { Arrivals } from './arrivals.ts';
 /** Of each kind of HTTP connection: kept, and one for each request. */
 export const LOAD_CLIENTS = 3;
 
-export interface Doors {
+export interface Listeners {
   httpPort: number;
   /** Implicit TLS. */
   smtpPort: number;
@@ -53,14 +53,14 @@ export function emailTo(count: number): string {
 
 /** A request on one of the agent's connections, `false`: on its own; rejects when it is not answered. */
 export function ask(
-  { httpPort, token, ca, name }: Doors,
+  { httpPort, token, ca, name }: Listeners,
   options: { agent: Agent | false; method?: string; path?: string },
   write: (call: ReturnType<typeof request>) => void,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const place = { host: '127.0.0.1', port: httpPort, ca, servername: name, headers };
-    const call = request({ method: 'POST', path: '/emails', ...place, ...options }, (answer) => {
+    const target = { host: '127.0.0.1', port: httpPort, ca, servername: name, headers };
+    const call = request({ method: 'POST', path: '/emails', ...target, ...options }, (answer) => {
       let body = '';
       answer.on('data', (chunk: Buffer) => (body += chunk.toString()));
       answer.on('error', reject);
@@ -73,16 +73,16 @@ export function ask(
   });
 }
 
-export function send(doors: Doors, agent: Agent | false, recipients = 1): Promise<Answer> {
+export function send(listeners: Listeners, agent: Agent | false, recipients = 1): Promise<Answer> {
   const text = emailTo(recipients);
-  return ask(doors, { agent }, (call) => {
+  return ask(listeners, { agent }, (call) => {
     call.setHeader('content-length', text.length);
     call.end(text);
   });
 }
 
 /** What a new handshake is shown at `port`. */
-export function shownCertificate({ ca, name }: Doors, port: number): Promise<PeerCertificate> {
+export function shownCertificate({ ca, name }: Listeners, port: number): Promise<PeerCertificate> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port, ca, servername: name }, () => {
       resolve(socket.getPeerCertificate());
@@ -93,7 +93,7 @@ export function shownCertificate({ ca, name }: Doors, port: number): Promise<Pee
 }
 
 /** Sends until it is told to stop. */
-export function startLoad(doors: Doors): Load {
+export function startLoad(listeners: Listeners): Load {
   const done = new AbortController();
   const answers = new Arrivals<Answer>('answers');
   const replies = new Arrivals<string>('replies');
@@ -102,16 +102,16 @@ export function startLoad(doors: Doors): Load {
     () => new Agent({ keepAlive: true, maxSockets: 1 }),
   );
   const overHttp = [...agents, ...agents.map(() => false as const)].map(async (agent) => {
-    while (!done.signal.aborted) answers.push(await send(doors, agent));
+    while (!done.signal.aborted) answers.push(await send(listeners, agent));
   });
   const pooled = { pool: true, maxConnections: 1, maxMessages: Infinity };
   const overSmtp = [pooled, pooled, {}].map(async (options) => {
     const transport = createTransport({
       host: '127.0.0.1',
-      port: doors.smtpPort,
+      port: listeners.smtpPort,
       secure: true,
-      tls: { ca: doors.ca, servername: doors.name },
-      auth: { user: 'any', pass: doors.token },
+      tls: { ca: listeners.ca, servername: listeners.name },
+      auth: { user: 'any', pass: listeners.token },
       ...options,
     });
     const mail = { from: 'a@example.org', to: 'delivered@sandbox.test', subject: 's', text: 't' };

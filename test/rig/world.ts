@@ -40,7 +40,7 @@ export interface WorldOptions {
   config?: string;
   /** More TOML inside `[delivery]`. */
   delivery?: string;
-  /** Of the receivers, in place of the rig's own. */
+  /** Of the receivers, instead of the rig's own. */
   port?: number;
   folder?: string;
   /** Of the appliance's processes. */

@@ -1,5 +1,6 @@
 /**
- * Sentences that need a receiver: states of real mail, suppression by bounce, webhook calls and their endpoint.
+ * Clauses of the contract that need a receiver: states of real mail, suppression by bounce, webhook deliveries and
+ * their endpoint.
  *
  * Against the compiled binary, with the rig's DNS, an SMTP receiver and an HTTPS receiver; signatures are read by
  * the client libraries.
@@ -52,7 +53,7 @@ async function shown(id: string, status: string): Promise<Sent> {
   }
 }
 
-describe('Events: what is sent for each end', () => {
+describe('Events: what is sent for each outcome', () => {
   const bounce = { type: 'Permanent', subType: 'NoEmail', message: expect.stringMatching(/^550 /) };
   const delay = {
     message: expect.any(String),
@@ -112,11 +113,11 @@ test('Signing: Standard Webhooks, svix and the older header, over the raw body',
 });
 
 describe('States and transitions', () => {
-  test('several recipients: the worst end wins', async () => {
+  test('several recipients: the worst outcome wins', async () => {
     const ends = ['delivered', 'failed', 'bounced', 'complained'];
     for (const count of [1, 2, 3, 4]) {
       const to = ends.slice(0, count).map((end) => `${end}@sandbox.test`);
-      // In whatever order they are named.
+      // In any order.
       for (const order of [to, to.toReversed()]) {
         const { json } = await ask({ path: `/emails/${await send({ to: order })}` });
         expect([json.status, json.last_event]).toEqual([ends[count - 1], ends[count - 1]]);
@@ -124,7 +125,7 @@ describe('States and transitions', () => {
     }
   });
 
-  test('while a recipient is open the newest event shows; the older family says sent', async () => {
+  test('while a recipient is open the newest event is shown; the older family says sent', async () => {
     world.receiver.script.rcpt = (to) => (to.startsWith('later') ? '450 4.2.2 try later' : null);
     const id = await send({ to: ['bounced@sandbox.test', 'later@example.net'] });
     await shown(id, 'delivery_delayed');
@@ -229,7 +230,7 @@ describe('Webhook endpoint', () => {
     const first = await untilDisabled();
     expect(first.json.failure_count).toBeGreaterThanOrEqual(20);
     expect(Date.parse(first.json.last_failure_at)).toBeGreaterThan(0);
-    // It begins to count anew: it takes 20 more.
+    // The count starts at zero: it takes 20 more failures.
     await enable();
     const second = await untilDisabled();
     expect(second.json.failure_count).toBeGreaterThanOrEqual(20);

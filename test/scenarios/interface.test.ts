@@ -1,27 +1,41 @@
 /**
- * The interface, sentence by sentence: each row says which, and fails when it is broken.
+ * The contract, clause by clause: each row says which, and fails when it is broken.
  *
  * The same table runs against the API in this process and against the compiled binary, over plain HTTP and
  * under a certificate of its own.
  */
 import { describe, test } from 'bun:test';
 import { describeWith } from '../rig/programs.ts';
+import { ADAPTERS } from './rows-adapters.ts';
 import { BATCH } from './rows-batch.ts';
+import { FRAMEWORKS } from './rows-frameworks.ts';
 import { GENERAL } from './rows-general.ts';
 import { LIMITS } from './rows-limits.ts';
+import { QUERIES } from './rows-queries.ts';
 import { READING } from './rows-reading.ts';
 import { RESOURCES } from './rows-resources.ts';
 import { SENDING } from './rows-sending.ts';
 import { WEBHOOKS } from './rows-webhooks.ts';
 import { openBinary, openInProcess, openSecureBinary, useTarget, type Target } from './target.ts';
 
-const ROWS = [...GENERAL, ...SENDING, ...BATCH, ...READING, ...RESOURCES, ...WEBHOOKS, ...LIMITS];
+const ROWS = [
+  ...GENERAL,
+  ...SENDING,
+  ...ADAPTERS,
+  ...FRAMEWORKS,
+  ...BATCH,
+  ...READING,
+  ...QUERIES,
+  ...RESOURCES,
+  ...WEBHOOKS,
+  ...LIMITS,
+];
 const ROW_TIMEOUT_MS = 30_000;
 
 const tryAll = (open: () => Promise<Target>) => (): void => {
   const target = useTarget(open);
-  for (const { section, says, run } of ROWS) {
-    test(`${section}: ${says}`, () => run(target()), ROW_TIMEOUT_MS);
+  for (const { clause, says, run } of ROWS) {
+    test(`${clause}: ${says}`, () => run(target()), ROW_TIMEOUT_MS);
   }
 };
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Resend } from 'resend';
 import { openBinary, type Target } from './target.ts';
 
-/** The names that the package's own types know (resend-compat, section 2). */
+/** The names that the package's own types know (docs/client-libraries.md L3). */
 const NAMES =
   'invalid_idempotency_key validation_error missing_api_key restricted_api_key invalid_api_key not_found ' +
   'method_not_allowed invalid_idempotent_request concurrent_idempotent_requests invalid_attachment ' +
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => target.close());
 
-/** What the library gave, with its error as the failure's text. */
+/** What the library returned; throws with its error as the message. */
 function dataOf<T>(result: { data: T | null; error: unknown }): T {
   if (result.data === null) throw new Error(JSON.stringify(result.error));
   return result.data;
@@ -96,7 +96,7 @@ describe('emails', () => {
     expect(permissive.errors).toMatchObject([{ index: 1, message: expect.any(String) }]);
   });
 
-  test('what the service does not do is an error in words', async () => {
+  test('what the service does not offer is a clear error', async () => {
     const cc = await resend.emails.send({ ...email, cc: 'c@example.com' });
     expect(cc.error).toMatchObject({ statusCode: 422, name: 'validation_error' });
     const later = await resend.emails.send({ ...email, scheduledAt: 'in 1 hour' });

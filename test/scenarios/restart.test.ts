@@ -23,7 +23,7 @@ async function newKey(...flags: string[]): Promise<string> {
   return String((await appliance.json(args))['token']);
 }
 
-test('kill -9 before the answer is read: the retry returns the ids that were committed', async () => {
+test('kill -9 before the response is read: the retry returns the ids that were committed', async () => {
   const key = await newKey('--account', 'default', '--test');
   const subject = `crash ${Date.now()}`;
   const body = [1, 2, 3].map((at) => ({
@@ -33,7 +33,7 @@ test('kill -9 before the answer is read: the retry returns the ids that were com
     text: 't',
   }));
   const headers = { 'idempotency-key': 'crash' };
-  // The answer is never looked at: what was committed is found by reading.
+  // The response is never read: what was committed is found by reading the API.
   void ask({ path: '/emails/batch', key, body, headers }).catch(() => null);
   let found: string[] = [];
   while (found.length < 3) {

@@ -1,11 +1,11 @@
 /**
- * One row of the scenario tables: a sentence of the interface and how it shows.
+ * One row of the scenario tables: a rule of the contract and how it is tested.
  */
 import type { Target } from './target.ts';
 
 export interface Row {
-  /** Heading of the interface (or of the decisions) that holds the sentence. */
-  section: string;
+  /** The clause of docs/contract.md, or the decision, that the row shows. */
+  clause: string;
   says: string;
   run: (target: Target) => Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * Sentences about batches and idempotency.
+ * Clauses of the contract about batches and idempotency.
  */
 import { expect } from 'bun:test';
 import type { Sent } from '../api/bench.ts';
@@ -14,8 +14,8 @@ const read = (t: Target, id: string): Promise<Sent> =>
 
 export const BATCH: readonly Row[] = [
   {
-    section: 'POST /emails/batch',
-    says: 'Body: JSON array of 1 to 100 objects',
+    clause: 'C5.1',
+    says: 'a batch is an array of 1 to 100 emails',
     async run(t) {
       for (const body of [[], {}, Array.from({ length: 101 }, () => email(t)), 'x', null]) {
         expectError(await batch(t, body), 422, 'validation_failed');
@@ -29,8 +29,8 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'POST /emails/batch',
-    says: 'strict: if one email is invalid, none are sent',
+    clause: 'C5.3',
+    says: 'strict: one invalid email stops the whole batch',
     async run(t) {
       const subject = `strict ${Date.now()}`;
       const sent = await batch(t, [
@@ -45,8 +45,8 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'POST /emails/batch',
-    says: 'permissive: valid emails are sent; invalid ones are listed in errors by index',
+    clause: 'C5.3',
+    says: 'permissive: the valid emails are sent, the others listed with their index',
     async run(t) {
       const sent = await batch(
         t,
@@ -77,16 +77,16 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Sending',
-    says: 'x-batch-validation with another value than the two is refused, 422',
+    clause: 'C5.5',
+    says: 'x-batch-validation with any other value is refused, 422',
     async run(t) {
       const sent = await batch(t, [email(t)], { 'x-batch-validation': 'loose' });
       expectError(sent, 422, 'validation_failed');
     },
   },
   {
-    section: 'POST /emails/batch',
-    says: 'cc, bcc, reply_to as string or {email, name}; headers; subject at least 1 character',
+    clause: 'C5.2',
+    says: 'cc, bcc, reply_to as text or {email, name}; headers; a subject of at least one character',
     async run(t) {
       const sent = await batch(t, [
         email(t, {
@@ -116,8 +116,8 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'POST /emails/batch',
-    says: 'attachments: content as base64, Buffer object or integers; content_type inferred from the filename',
+    clause: 'C7.7',
+    says: 'content of attachments as base64, Buffer object or integers; content_type follows from the file name',
     async run(t) {
       const attachments = [
         { filename: 'a.txt', content: Buffer.from('one').toString('base64') },
@@ -145,8 +145,8 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'POST /emails/batch',
-    says: 'Attachments by path are refused in a batch; a bad attachment is invalid_attachment',
+    clause: 'C5.7',
+    says: 'an attachment by path is refused in a batch; a bad one is invalid_attachment',
     async run(t) {
       const linked = await batch(t, [
         email(t, { attachments: [{ filename: 'a', path: 'https://example.com/a' }] }),
@@ -169,8 +169,8 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'POST /emails/batch',
-    says: 'tags: 1 to 256 characters from letters, digits, underscore and hyphen',
+    clause: 'C7.4',
+    says: 'names and values of tags: 1 to 256 letters, digits, underscores and hyphens',
     async run(t) {
       for (const tags of [
         { 'a b': 'c' },
@@ -187,13 +187,13 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Sending',
-    says: 'At most 50 recipients a message over to, cc and bcc',
+    clause: 'C7.3',
+    says: 'at most 50 recipients over to, cc and bcc',
     async run(t) {
       const many = (count: number, word: string): string[] =>
         Array.from({ length: count }, (_, at) => `delivered+${word}${at}@sandbox.test`);
       const over = email(t, { to: many(20, 'a'), cc: many(20, 'b'), bcc: many(11, 'c') });
-      // Whatever refuses it, the issue says which email of the batch it is.
+      // Whatever the reason, the issue says which email of the batch it is.
       for (const before of [0, 1]) {
         const sent = await batch(t, [...Array.from({ length: before }, () => email(t)), over]);
         expectError(sent, 422, 'validation_failed');
@@ -204,8 +204,8 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'Limits',
-    says: 'Idempotency key: 1–256 characters',
+    clause: 'C6.1',
+    says: 'an idempotency key has 1 to 256 characters',
     async run(t) {
       for (const key of ['', 'x'.repeat(257)]) {
         const sent = await batch(t, [email(t)], { 'idempotency-key': key });
@@ -214,8 +214,8 @@ export const BATCH: readonly Row[] = [
     },
   },
   {
-    section: 'POST /emails/batch',
-    says: 'a replayed response carries Idempotent-Replayed: true; another body is a conflict',
+    clause: 'C6.3',
+    says: 'a replayed response says so in Idempotent-Replayed; another body is a conflict',
     async run(t) {
       for (const path of ['/emails/batch', '/emails', '/email/send']) {
         const headers = { 'idempotency-key': `${path} ${Date.now()} ${'k'.repeat(200)}` };

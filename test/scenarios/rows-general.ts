@@ -1,5 +1,5 @@
 /**
- * Sentences about every answer: paths, headers, authentication, errors, versioning.
+ * Clauses of the contract about every answer: paths, headers, authentication, errors, versioning.
  */
 import { expect } from 'bun:test';
 import { gzipSync } from 'node:zlib';
@@ -8,7 +8,7 @@ import { email, expectError, issuePaths } from './target.ts';
 
 const NO_SUCH_ID = '01913c7e-89ab-7cde-8f01-23456789abcd';
 
-/** A body in two chunks, of a length nobody knows beforehand. */
+/** A body in two chunks, without a known length. */
 function streamOf(text: string): ReadableStream {
   const parts = [text.slice(0, 10), text.slice(10)];
   return new ReadableStream({
@@ -23,8 +23,8 @@ function streamOf(text: string): ReadableStream {
 
 export const GENERAL: readonly Row[] = [
   {
-    section: 'Versioning',
-    says: 'Every route also answers without the /v1 prefix',
+    clause: 'C1.2',
+    says: 'each route also answers without /v1',
     async run(t) {
       const plain = await t.ask({ path: '/domains', key: t.full });
       const prefixed = await t.ask({ path: '/v1/domains', key: t.full });
@@ -32,7 +32,7 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Errors',
+    clause: 'C1.3',
     says: 'a closing slash and // in a path are read as /',
     async run(t) {
       for (const path of ['/v1/domains/', '//v1//domains', '/domains/', '//domains//']) {
@@ -41,8 +41,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'Introduction',
-    says: 'Every response carries the header X-Request-Id',
+    clause: 'C1.4',
+    says: 'each response has X-Request-Id',
     async run(t) {
       const seen = new Set<string | null>();
       for (const path of ['/domains', '/nothing', '/v1/emails/x', '/openapi.json', '/docs']) {
@@ -53,8 +53,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Names',
-    says: 'a UUID sent by the client in X-Request-Id is not taken over',
+    clause: 'C1.5',
+    says: 'an X-Request-Id that the client sends is not used',
     async run(t) {
       const headers = { 'x-request-id': NO_SUCH_ID };
       const sent = await t.ask({ path: '/domains', key: t.full, headers });
@@ -62,8 +62,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'Authentication 5',
-    says: 'A missing or invalid key receives 401 with code unauthorized',
+    clause: 'C2.8',
+    says: 'without a key, or with a wrong one: 401 unauthorized',
     async run(t) {
       expectError(await t.ask({ path: '/domains' }), 401, 'unauthorized', 'missing_api_key');
       const wrong = await t.ask({ path: '/domains', key: 'pr_live_0000000000000000000000000000' });
@@ -75,8 +75,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'Authentication 6',
-    says: "A resource outside the caller's account answers as not found",
+    clause: 'C2.9',
+    says: 'what belongs to another account is not found',
     async run(t) {
       const made = await t.ask({ path: '/emails', key: t.full, body: email(t) });
       for (const path of [`/emails/${made.json.id}`, `/email/${made.json.id}`]) {
@@ -86,8 +86,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'Authentication 6',
-    says: 'whatever an account has is neither listed nor found nor taken away by another',
+    clause: 'C2.9',
+    says: 'what an account has is neither listed nor found nor removed by another',
     async run(t) {
       const word = `mine${Date.now()}`;
       const make = async (path: string, body: object): Promise<string> => {
@@ -118,7 +118,7 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Errors',
+    clause: 'C3.9',
     says: 'a known path with another method: 405 method_not_allowed, with Allow',
     async run(t) {
       const sent = await t.ask({ path: '/v1/emails', method: 'DELETE', key: t.full });
@@ -128,8 +128,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Errors',
-    says: 'every answer, on every path, is a JSON object, never 204',
+    clause: 'C1.6',
+    says: 'each response, on each path, is a JSON object, never 204',
     async run(t) {
       expectError(await t.ask({ path: '/' }), 404, 'not_found', 'not_found');
       expectError(await t.ask({ path: '/v2/emails', key: t.full }), 404, 'not_found');
@@ -144,7 +144,7 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Errors',
+    clause: 'C3.8',
     says: '400 for a body that is not JSON, and for invalid UTF-8',
     async run(t) {
       for (const raw of ['{', 'from=a', '{"a":1}x', "{'a':1}", Buffer.from([0x7b, 0xff, 0x7d])]) {
@@ -162,8 +162,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Errors',
-    says: 'detail of a validation error is {issues: [{path, message}]}, every issue at once',
+    clause: 'C3.8',
+    says: 'a validation error lists each issue in detail, all at once',
     async run(t) {
       const sent = await t.ask({
         path: '/emails',
@@ -182,8 +182,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'Limits',
-    says: 'Content-Length: required on requests with a body; missing gives 411',
+    clause: 'C17.4',
+    says: 'a body without Content-Length is 411',
     async run(t) {
       const sent = await t.ask({
         path: '/emails',
@@ -194,8 +194,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Sending',
-    says: 'An empty POST is a body-less request and is fine; a body on GET or DELETE is ignored',
+    clause: 'D13',
+    says: 'an empty POST has no body and is fine; a body on GET or DELETE is ignored',
     async run(t) {
       const verify = { path: `/domains/${NO_SUCH_ID}/verify`, method: 'POST', key: t.full };
       expectError(await t.ask({ ...verify, raw: '' }), 404, 'not_found');
@@ -205,8 +205,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Beyond the interface',
-    says: 'calls for what the service does not have answer with an explicit error',
+    clause: 'C20.1',
+    says: 'calls for what the service does not have are refused in words',
     async run(t) {
       for (const [method, path, word] of [
         ['GET', '/audiences', 'audiences'],
@@ -231,8 +231,8 @@ export const GENERAL: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Reading',
-    says: 'The OpenAPI document is at /openapi.json, the page at /docs; neither needs a key',
+    clause: 'C2.10',
+    says: 'the OpenAPI document and the reference page need no key',
     async run(t) {
       const document = await t.ask({ path: '/openapi.json' });
       expect(document.json.paths['/emails/batch'].post.requestBody).toBeDefined();

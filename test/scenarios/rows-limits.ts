@@ -1,6 +1,6 @@
 /**
- * Sentences about limits, tried on an account whose plan has small ones. They run in this order: what one
- * spends the next one finds spent.
+ * Clauses of the contract about limits, tried on an account whose plan has small ones. They run in this order: what one
+ * uses is used up for the next.
  */
 import { expect } from 'bun:test';
 import type { Row } from './row.ts';
@@ -20,8 +20,8 @@ async function sendSlowly(t: Target, body: object) {
 
 export const LIMITS: readonly Row[] = [
   {
-    section: 'Limits',
-    says: 'Sends: per second by plan; 429 rate_limited with Retry-After; a batch counts once',
+    clause: 'C17.2',
+    says: 'sends by the second as the plan says, else 429 with Retry-After; a batch counts once',
     async run(t) {
       const tries = Array.from({ length: 8 }, () =>
         t.ask({ path: '/emails/batch', key: t.starter, body: [{}, {}, {}] }),
@@ -44,8 +44,8 @@ export const LIMITS: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Reading',
-    says: 'Attachment caps are a plan field',
+    clause: 'C7.8',
+    says: 'the cap on attachments is a field of the plan',
     async run(t) {
       const attachments = [{ filename: 'a.bin', content: Buffer.alloc(1_001).toString('base64') }];
       for (;;) {
@@ -64,8 +64,8 @@ export const LIMITS: readonly Row[] = [
     },
   },
   {
-    section: 'Limits',
-    says: 'Daily sends: by plan; quota exceeded is 429 quota_exceeded',
+    clause: 'C17.2',
+    says: 'sends by the day as the plan says, else 429 quota_exceeded',
     async run(t) {
       for (let count = 0; count < 3; count += 1) {
         expect((await sendSlowly(t, small(t))).status).toBe(200);
@@ -79,7 +79,7 @@ export const LIMITS: readonly Row[] = [
     },
   },
   {
-    section: 'Usage',
+    clause: 'C16.3',
     says: 'usedThisMonth counts live recipients; percent is of includedEmails',
     async run(t) {
       const { json } = await t.ask({ path: '/usage', key: t.starter });
@@ -98,7 +98,7 @@ export const LIMITS: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Errors',
+    clause: 'C10.12',
     says: 'more domains than the plan has: 403 forbidden',
     async run(t) {
       const add = (name: string) => t.ask({ path: '/domains', key: t.starter, body: { name } });
@@ -107,8 +107,8 @@ export const LIMITS: readonly Row[] = [
     },
   },
   {
-    section: 'Limits',
-    says: 'Reads: per minute per API key, all GET requests; another key of the account is not touched',
+    clause: 'C17.1',
+    says: "reads by the minute for each key; another key's limit is untouched",
     async run(t) {
       const made = await t.ask({
         path: '/api-keys',

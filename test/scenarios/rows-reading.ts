@@ -1,5 +1,5 @@
 /**
- * Sentences about reading emails, logs and usage.
+ * Clauses of the contract about reading emails, logs and usage.
  */
 import { expect } from 'bun:test';
 import type { Row } from './row.ts';
@@ -12,8 +12,8 @@ const send = async (t: Target, over: Record<string, unknown> = {}): Promise<stri
 
 export const READING: readonly Row[] = [
   {
-    section: 'Email (detail)',
-    says: 'All fields listed are always present',
+    clause: 'C9.5',
+    says: 'each field of an email is always there',
     async run(t) {
       const id = await send(t);
       const { json } = await t.ask({ path: `/v1/emails/${id}`, key: t.full });
@@ -33,8 +33,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Email (detail)',
-    says: 'log_id: the request that sent it; it is found in the log',
+    clause: 'C9.5',
+    says: 'log_id is the request that sent it, and the log has it',
     async run(t) {
       const sent = await t.ask({ path: '/emails', key: t.send, body: email(t) });
       const found = await t.ask({ path: `/emails/${sent.json.id}`, key: t.full });
@@ -53,8 +53,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Email (detail)',
-    says: 'events: type, occurred_at and payload, a JSON object as text or null; failure_reason',
+    clause: 'C8.12',
+    says: 'events have type, occurred_at and payload, an object as text or null; failure_reason',
     async run(t) {
       const id = await send(t, { to: 'failed@sandbox.test' });
       const { json } = await t.ask({ path: `/emails/${id}`, key: t.full });
@@ -73,8 +73,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Limits',
-    says: 'Page size: default 50 for emails and logs, 100 for suppressions, 20 for the older list',
+    clause: 'C9.2',
+    says: 'default page sizes: 50 for emails and logs, 100 for suppressions, 20 for the older list',
     async run(t) {
       const body = Array.from({ length: 60 }, () => email(t));
       await t.ask({ path: '/emails/batch', key: t.full, body });
@@ -100,8 +100,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'EmailSummary',
-    says: 'from_addr and to_addr beside the fields of a row',
+    clause: 'C9.3',
+    says: 'rows have from_addr and to_addr beside the other fields',
     async run(t) {
       const id = await send(t);
       const { json } = await t.ask({ path: '/emails?limit=1', key: t.full });
@@ -118,8 +118,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Limits',
-    says: 'Pass next as after; stop when has_more is false; results are newest first',
+    clause: 'C17.6',
+    says: 'next goes into after, until has_more is false; newest first',
     async run(t) {
       const subject = `pages ${Date.now()}`;
       const ids: string[] = [];
@@ -141,7 +141,7 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Reading',
+    clause: 'C17.7',
     says: 'before pages the other way',
     async run(t) {
       const subject = `before ${Date.now()}`;
@@ -154,8 +154,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Reading emails',
-    says: 'q matches subject, to and from; status is a filter',
+    clause: 'C9.2',
+    says: 'q looks in subject, to and from; status filters',
     async run(t) {
       const word = `w${Date.now()}`;
       const id = await send(t, {
@@ -180,8 +180,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Reading',
-    says: 'A malformed cursor or number is 422, never ignored',
+    clause: 'C17.7',
+    says: 'a malformed cursor or number is 422, never ignored',
     async run(t) {
       for (const [query, path] of [
         ['limit=0', 'limit'],
@@ -213,8 +213,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Older email shapes',
-    says: 'GET /email: {emails, page, limit}, most recent first; GET /email/{id}: camelCase times',
+    clause: 'C9.10',
+    says: 'the older list: {emails, page, limit}, newest first; camelCase times',
     async run(t) {
       const id = await send(t, { to: 'suppressed@sandbox.test' });
       const list = await t.ask({ path: '/email?page=1&limit=1', key: t.full });
@@ -231,8 +231,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'EmailBody',
-    says: 'archived, html, text, headers, attachments',
+    clause: 'C9.7',
+    says: 'the body: archived, html, text, headers, attachments',
     async run(t) {
       const id = await send(t, { html: '<p>ü</p>', headers: { 'X-A': 'b' } });
       const { json } = await t.ask({ path: `/emails/${id}/body`, key: t.full });
@@ -246,8 +246,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Reading emails',
-    says: 'a sending-only key cannot read email',
+    clause: 'C9.1',
+    says: 'a sending-only key reads no email',
     async run(t) {
       const id = await send(t);
       for (const path of [
@@ -262,8 +262,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Logs and usage',
-    says: 'GET /logs: filters by path, status or class digit, and method',
+    clause: 'C15.1',
+    says: 'the log filters by path, by status or its class, and by method',
     async run(t) {
       await t.ask({ path: '/emails/nothing-here', key: t.full });
       const found = await t.ask({
@@ -295,8 +295,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Log',
-    says: 'request_body is kept for writes only; secrets never reach a log row',
+    clause: 'C15.2',
+    says: 'request bodies of writes only; no secret reaches a row',
     async run(t) {
       const made = await t.ask({ path: '/api-keys', key: t.full, body: { name: 'logged' } });
       const id = made.headers.get('x-request-id');
@@ -312,8 +312,8 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Errors',
-    says: 'Every error response has the request_id, which finds the request in the logs',
+    clause: 'C3.2',
+    says: 'the request_id of an error finds its row in the log',
     async run(t) {
       const refused = await t.ask({ path: '/emails', key: t.send, body: { subject: 'half' } });
       const log = await t.ask({ path: `/logs/${refused.json.request_id}`, key: t.full });
@@ -325,7 +325,7 @@ export const READING: readonly Row[] = [
     },
   },
   {
-    section: 'Usage',
+    clause: 'C16.1',
     says: 'period, periodDays 30, plan, usage and counts',
     async run(t) {
       const { json } = await t.ask({ path: '/usage', key: t.full });

@@ -1,5 +1,5 @@
 /**
- * Sentences about domains and API keys.
+ * Clauses of the contract about domains and API keys.
  */
 import { expect } from 'bun:test';
 import type { Row } from './row.ts';
@@ -10,8 +10,8 @@ const remove = (t: Target, key: string, path: string) => t.ask({ path, method: '
 
 export const RESOURCES: readonly Row[] = [
   {
-    section: 'Domains',
-    says: 'POST /domains: Domain, including the two DNS records to publish',
+    clause: 'C10.2',
+    says: 'a new domain comes with the two records to publish',
     async run(t) {
       const name = `${fresh('d')}.example.com`;
       const made = await t.ask({
@@ -45,8 +45,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'Domains',
-    says: 'domain is the older spelling of name; one of them is required',
+    clause: 'C10.2',
+    says: 'domain is read as name; one of the two is required',
     async run(t) {
       const domain = `${fresh('d')}.example.com`;
       const made = await t.ask({ path: '/domains', key: t.other, body: { domain } });
@@ -62,7 +62,7 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Domains',
+    clause: 'C10.11',
     says: 'a public suffix, an IP address or no domain at all is refused',
     async run(t) {
       for (const name of [
@@ -82,8 +82,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Errors',
-    says: 'the same domain twice in an account 409 conflict; two accounts may both add it',
+    clause: 'C10.12',
+    says: 'a domain twice in one account is 409 conflict; two accounts may both add it',
     async run(t) {
       const body = { name: `${fresh('d')}.example.com` };
       expect((await t.ask({ path: '/domains', key: t.other, body })).status).toBe(201);
@@ -97,8 +97,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'Domains',
-    says: 'GET /domains: list envelope of DomainSummary; not cursor-paged',
+    clause: 'C10.6',
+    says: 'domains are listed whole, without paging',
     async run(t) {
       const { json } = await t.ask({ path: '/domains', key: t.full });
       expect(Object.keys(json).sort()).toEqual(['data', 'has_more', 'object']);
@@ -109,8 +109,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'DomainVerify',
-    says: 'dns_ready, ses_verified and records with found; DMARC is added here',
+    clause: 'C10.7',
+    says: 'a check says dns_ready, ses_verified and, for each record, found; DMARC is among them',
     async run(t) {
       const made = await t.ask({
         path: '/domains',
@@ -141,8 +141,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'States and transitions',
-    says: 'DELETE on a domain returns status revoked with deleted: true',
+    clause: 'C10.10',
+    says: 'a deleted domain is revoked',
     async run(t) {
       const made = await t.ask({
         path: '/domains',
@@ -162,8 +162,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Domains',
-    says: 'A deleted domain stops new sends at once; the name can be added again',
+    clause: 'C10.10',
+    says: 'a deleted domain sends nothing any more; its name can be added again',
     async run(t) {
       const name = `${fresh('gone')}.example.com`;
       const body = { from: `a@${name}`, to: 'delivered@sandbox.test', subject: 's', text: 't' };
@@ -180,8 +180,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'API keys',
-    says: 'CreatedApiKey: token and key, shown once; default sending_access',
+    clause: 'C11.2',
+    says: 'a new key shows token and key once; it may only send unless asked otherwise',
     async run(t) {
       const made = await t.ask({ path: '/api-keys', key: t.other, body: { name: 'Shop' } });
       expect(made.status).toBe(201);
@@ -205,8 +205,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'API keys',
-    says: 'scope has the same meaning as permission; domain_id is refused; names have 1–60 characters',
+    clause: 'C11.2',
+    says: 'scope is read as permission; domain_id is refused; names have 1 to 60 characters',
     async run(t) {
       const make = (body: object) => t.ask({ path: '/api-keys', key: t.other, body });
       expect((await make({ name: 'a', scope: 'full' })).json.permission).toBe('full_access');
@@ -228,8 +228,8 @@ export const RESOURCES: readonly Row[] = [
     },
   },
   {
-    section: 'States and transitions',
-    says: 'DELETE on an API key returns status revoked with deleted: true; the key stops at once',
+    clause: 'C11.5',
+    says: 'a deleted key is revoked, and stops at once',
     async run(t) {
       const { json } = await t.ask({
         path: '/api-keys',

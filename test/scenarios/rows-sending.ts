@@ -1,5 +1,5 @@
 /**
- * Sentences about the three sending routes.
+ * Clauses of the contract about the three sending routes.
  */
 import { expect } from 'bun:test';
 import type { Sent } from '../api/bench.ts';
@@ -11,8 +11,8 @@ const read = (t: Target, id: string): Promise<Sent> =>
 
 export const SENDING: readonly Row[] = [
   {
-    section: 'Sending',
-    says: 'POST /email/send answers 202 with SendResult (id, status)',
+    clause: 'C4.1',
+    says: 'POST /email/send answers 202 with id and status',
     async run(t) {
       const sent = await t.ask({ path: '/email/send', key: t.send, body: email(t) });
       expect(sent.status).toBe(202);
@@ -23,16 +23,16 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Sending',
-    says: 'POST /emails answers 200 with {id, status}',
+    clause: 'C4.3',
+    says: 'POST /emails answers 200 with id and status',
     async run(t) {
       const sent = await t.ask({ path: '/emails', key: t.send, body: email(t) });
       expect([sent.status, Object.keys(sent.json)]).toEqual([200, ['id', 'status']]);
     },
   },
   {
-    section: 'Sending',
-    says: 'from, to and subject are required, and at least one of html or text',
+    clause: 'C4.1',
+    says: 'from, to, subject and one of html and text are required',
     async run(t) {
       for (const path of ['/email/send', '/emails']) {
         const sent = await t.ask({ path, key: t.send, body: {} });
@@ -44,8 +44,8 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'Sending',
-    says: 'replyTo and tags (object) are kept by POST /email/send',
+    clause: 'C4.1',
+    says: 'POST /email/send keeps replyTo and tags as an object',
     async run(t) {
       const body = email(t, {
         replyTo: ['a@example.com', 'B <b@example.com>'],
@@ -60,8 +60,8 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'Sending',
-    says: 'cc, bcc, attachments, scheduled sending or batch on POST /emails are refused explicitly, not dropped',
+    clause: 'C4.4',
+    says: 'POST /emails refuses cc, bcc, attachments, scheduling and batches in words',
     async run(t) {
       for (const [field, value] of [
         ['cc', 'a@example.com'],
@@ -85,8 +85,8 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Sending',
-    says: 'Fields a sending route does not know are refused by name; null and empty lists are nothing',
+    clause: 'C1.13',
+    says: 'a sending route refuses unknown fields by name; null and empty lists count as absent',
     async run(t) {
       const unknown = await t.ask({
         path: '/emails',
@@ -124,7 +124,7 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'Sending',
+    clause: 'C4.6',
     says: 'the domain of from must be verified',
     async run(t) {
       const elsewhere = await t.ask({
@@ -144,8 +144,8 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'What the service does',
-    says: 'A sandbox send returns status sent and is delivered at once',
+    clause: 'C19.1',
+    says: 'a sandbox send is sent and delivered at once',
     async run(t) {
       const body = email(t, { from: 'any@unverified.example.net', to: 'someone@example.com' });
       const sent = await t.ask({ path: '/emails', key: t.test, body });
@@ -158,8 +158,8 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Sandbox',
-    says: 'Recipients at sandbox.test are simulated by local part, whatever the key',
+    clause: 'C19.3',
+    says: 'addresses at sandbox.test simulate an outcome, whatever the key',
     async run(t) {
       for (const [name, status] of [
         ['delivered', 'delivered'],
@@ -181,8 +181,8 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Sending',
-    says: 'A custom header may not carry CR, LF or NUL, and may not replace what the service writes itself',
+    clause: 'C7.9',
+    says: 'a custom header carries no CR, LF or NUL and replaces nothing that the service writes',
     async run(t) {
       for (const headers of [
         { 'X-A': 'b\r\nBcc: x@example.com' },
@@ -200,7 +200,7 @@ export const SENDING: readonly Row[] = [
     },
   },
   {
-    section: 'decisions: Sending',
+    clause: 'C7.13',
     says: 'a suppressed recipient is left out; when none is left the status is suppressed',
     async run(t) {
       const address = `quiet-${Date.now()}@example.com`;

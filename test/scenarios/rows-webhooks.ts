@@ -1,5 +1,5 @@
 /**
- * Sentences about webhook endpoints and suppressions.
+ * Clauses of the contract about webhook endpoints and suppressions.
  */
 import { expect } from 'bun:test';
 import type { Sent } from '../api/bench.ts';
@@ -18,8 +18,8 @@ const hook = (t: Target, over: object = {}): Promise<Sent> =>
 
 export const WEBHOOKS: readonly Row[] = [
   {
-    section: 'Webhook endpoints',
-    says: 'CreatedWebhook: signing_secret and secret, shown once; Webhook has no secret',
+    clause: 'C12.2',
+    says: 'a new endpoint shows its secret once, in both spellings; later reads have none',
     async run(t) {
       const made = await hook(t, { events: ['email.sent', 'email.opened'] });
       expect(made.status).toBe(201);
@@ -50,8 +50,8 @@ export const WEBHOOKS: readonly Row[] = [
     },
   },
   {
-    section: 'Webhook endpoints',
-    says: 'endpoint is a public https URL; events are of the allowed names',
+    clause: 'C12.2',
+    says: 'an endpoint is a public https URL; events are of the allowed names',
     async run(t) {
       for (const [body, path] of [
         [{ endpoint: 'http://a.example.com/' }, 'endpoint'],
@@ -73,8 +73,8 @@ export const WEBHOOKS: readonly Row[] = [
     },
   },
   {
-    section: 'Webhook endpoints',
-    says: 'PATCH, enable, deliveries, test, replay and a new secret',
+    clause: 'C12.12',
+    says: 'an endpoint is changed, enabled, tested, replayed and given a new secret',
     async run(t) {
       const made = await hook(t);
       const path = `/webhooks/${made.json.id}`;
@@ -111,8 +111,8 @@ export const WEBHOOKS: readonly Row[] = [
     },
   },
   {
-    section: 'Limits',
-    says: 'At most 10 endpoints per account',
+    clause: 'C12.5',
+    says: 'at most 10 endpoints in an account',
     async run(t) {
       const made: string[] = [];
       for (;;) {
@@ -130,8 +130,8 @@ export const WEBHOOKS: readonly Row[] = [
     },
   },
   {
-    section: 'Suppressions',
-    says: 'POST /suppressions: {email, reason, created_at}; the address is kept in lower case',
+    clause: 'C14.1',
+    says: 'a new suppression: email, reason, created_at; the address in lower case',
     async run(t) {
       const name = fresh('Ann');
       const made = await t.ask({
@@ -153,8 +153,8 @@ export const WEBHOOKS: readonly Row[] = [
     },
   },
   {
-    section: 'Suppressions',
-    says: 'Only manual suppressions can be removed; others answer 403',
+    clause: 'C14.3',
+    says: 'manual suppressions alone can be removed; others answer 403',
     async run(t) {
       for (const reason of ['hard_bounce', 'complaint', 'unsubscribe']) {
         const email = `${fresh(reason)}@example.com`;
@@ -170,8 +170,8 @@ export const WEBHOOKS: readonly Row[] = [
     },
   },
   {
-    section: 'Suppressions',
-    says: 'a batch of removals with one that may not be removed removes nothing',
+    clause: 'C14.4',
+    says: 'a batch of removals with one that may not go removes none',
     async run(t) {
       const [manual, bounced] = [`${fresh('m')}@example.com`, `${fresh('b')}@example.com`];
       await t.ask({ path: '/suppressions', key: t.other, body: { email: manual } });
@@ -193,8 +193,8 @@ export const WEBHOOKS: readonly Row[] = [
     },
   },
   {
-    section: 'Suppressions',
-    says: 'after is the email address of the last item; a cursor holds when its row has been removed',
+    clause: 'C14.2',
+    says: 'after is the last address of a page, and works when its row has gone',
     async run(t) {
       const word = fresh('page');
       const emails = [0, 1, 2].map((at) => `${word}.${at}@example.com`);

@@ -1,13 +1,13 @@
 /**
- * Whether an answer has exactly the shape that the reference page shows for its route: no member missing, none that
+ * Whether a response has exactly the shape that the reference page shows for its route: no member missing, none that
  * is not documented, ids and times in their formats.
  *
- * Promises nothing about refusals: `expectError` looks at those.
+ * Promises nothing about refusals: `expectError` checks those.
  */
 import { FormatRegistry, Kind, type TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import type { Route } from '../../src/api/route.ts';
-import { ROUTES } from '../../src/api/routes.ts';
+import type { Route } from '../../src/api/routes/route.ts';
+import { ROUTES } from '../../src/api/routes/routes.ts';
 
 const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -26,22 +26,26 @@ function countOf({ path }: Route): number {
   return path.split(':').length;
 }
 
-/** Throws when `body`, a successful answer to this request, is not what the reference shows. */
+/** Throws when `body`, a successful response to this request, is not what the reference shows. */
 export function checkShape(method: string, path: string, status: number, body: unknown): void {
-  const [place = ''] = path.replaceAll(/\/{2,}/g, '/').split('?', 1);
+  const [pathname = ''] = path.replaceAll(/\/{2,}/g, '/').split('?', 1);
   const found = MATCHERS.find(
-    ({ route, pattern }) => route.method === method && pattern.test(place),
+    ({ route, pattern }) => route.method === method && pattern.test(pathname),
   );
   if (found === undefined) return;
   const { success } = found.route;
   // Bytes, not JSON.
   if (success.schema[Kind] === 'String') return;
   if (status !== success.status) {
-    throw new Error(`${method} ${place} answered ${status}, the reference says ${success.status}`);
+    throw new Error(
+      `${method} ${pathname} answered ${status}, the reference says ${success.status}`,
+    );
   }
   const [error] = [...Value.Errors(closed(success.schema), body)];
   if (error !== undefined) {
-    throw new Error(`${method} ${place} is not as documented at ${error.path}: ${error.message}`);
+    throw new Error(
+      `${method} ${pathname} is not as documented at ${error.path}: ${error.message}`,
+    );
   }
 }
 

@@ -2,7 +2,7 @@
  * What a scenario talks to: an appliance with three accounts, seen only through HTTP.
  *
  * One target is the API in this process, the others the compiled binary. Promises verified domains, so
- * that every sentence about sending can be tried, and accounts of their own for sentences about limits.
+ * that every clause about sending can be tested, and accounts of their own for clauses about limits.
  */
 import { afterAll, beforeAll, expect } from 'bun:test';
 import { askApi, openBench, type Ask, type Sent } from '../api/bench.ts';
@@ -12,7 +12,7 @@ import { startNames } from '../rig/names.ts';
 import { checkShape } from './shape.ts';
 
 export interface Target {
-  /** Base address; for the API in this process a name that leads nowhere. */
+  /** Base address; for the API in this process a name that does not exist. */
   url: string;
   ask: (what: Ask) => Promise<Sent>;
   /** Keys of the first account: full access, sending only, sandbox. */
@@ -43,7 +43,7 @@ attachment_bytes = 1_000
 const DOMAIN = 'shop.example.com';
 const STARTER_DOMAIN = 'small.example.com';
 
-/** So that a table of hundreds of requests a second meets no limit but those it is about. */
+/** So that a table with hundreds of requests per second meets only the limits that it tests. */
 const FAST_TOML = `
 [[plans]]
 id = "fast"
@@ -87,7 +87,13 @@ export async function openBinary(http = '', ca?: string): Promise<Target> {
   const { host, port } = names.listen;
   names.set('*.example.com', 'A', ['127.0.0.1']);
   const appliance = await BinaryAppliance.start({
-    config: `${http}\n[delivery]\nmode = "capture"\n[dns]\nservers = ["${host}:${port}"]\n[webhooks]\nallow_networks = ["127.0.0.0/8"]\n${STARTER_TOML}${FAST_TOML}`,
+    config: [
+      http,
+      '[delivery]\nmode = "capture"',
+      `[dns]\nservers = ["${host}:${port}"]`,
+      '[webhooks]\nallow_networks = ["127.0.0.0/8"]',
+      `${STARTER_TOML}${FAST_TOML}`,
+    ].join('\n'),
   });
   const key = async (account: string, ...flags: string[]): Promise<string> => {
     const made = await appliance.json([
@@ -141,7 +147,7 @@ export async function openBinary(http = '', ca?: string): Promise<Target> {
   }
 }
 
-/** `ask`, and every success it brings is held against the reference. */
+/** `ask`, which also checks every success against the reference. */
 function shaped(ask: Target['ask']): Target['ask'] {
   return async (what) => {
     const sent = await ask(what);
@@ -167,7 +173,7 @@ export function useTarget(open: () => Promise<Target>): () => Target {
   };
 }
 
-/** The body that every refusal has (interface, Error body). */
+/** The body that every refusal has (docs/contract.md C3.1). */
 export function expectError(sent: Sent, status: number, code: string, name?: string): void {
   expect({ status: sent.status, code: sent.json?.code }).toEqual({ status, code });
   const { statusCode, message, request_id, error } = sent.json;

@@ -1,7 +1,7 @@
-/** The judge of a soak, over made-up runs: that it sees what grows, and leaves alone what only breathes. */
+/** The verdict on a soak, over made-up runs: it sees what grows and ignores what only fluctuates. */
 import { expect, test } from 'bun:test';
 
-import { judge } from '../../scripts/soak-verdict.ts';
+import { assess } from '../../scripts/soak-verdict.ts';
 import type { Sample } from '../../scripts/soak-verdict.ts';
 
 /** Thirty intervals of 10,000 messages, in which memory swings by 4 MiB and some descriptors come and go. */
@@ -21,12 +21,12 @@ function run(change: (sample: Sample, at: number) => Partial<Sample>): Sample[] 
 }
 
 const failedOf = (samples: Sample[]): string[] =>
-  judge(samples)
+  assess(samples)
     .filter(({ isPassed }) => isPassed === false)
     .map(({ what }) => what);
 
 test('what only breathes passes', () => {
-  const verdicts = judge(run(() => ({})));
+  const verdicts = assess(run(() => ({})));
   expect(verdicts.map(({ isPassed }) => isPassed)).toEqual([true, true, true, true]);
 });
 
@@ -47,8 +47,8 @@ test('a little more memory than the figure fails, a little less passes', () => {
   expect(failedOf(run(growing(0.6)))).toEqual([]);
 });
 
-test('a run that is too short is not judged, rather than passed', () => {
-  const short = judge(run((one) => ({ sent: one.sent / 10 })));
+test('a run that is too short is not decided, rather than passed', () => {
+  const short = assess(run((one) => ({ sent: one.sent / 10 })));
   expect(short[0]).toMatchObject({ what: 'memory', isPassed: null });
-  expect(judge(run(() => ({})).slice(0, 3)).map(({ isPassed }) => isPassed)).toEqual([null]);
+  expect(assess(run(() => ({})).slice(0, 3)).map(({ isPassed }) => isPassed)).toEqual([null]);
 });

@@ -1,11 +1,11 @@
-/** Which certificate the doors show, and that the self-signed one is sound to other software than ours. */
+/** Which certificate the listeners present, and that other software accepts the self-signed one. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { X509Certificate } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseConfig } from '../../src/base/config-file.ts';
-import { certificateFile } from '../../src/flow/certificates.ts';
+import { certificateFile } from '../../src/flow/upkeep/certificates.ts';
 import { tlsPair } from '../../src/smtp/certificate.ts';
 import { selfSigned } from '../../src/smtp/self-signed.ts';
 import { testAuthority } from '../rig/certificates.ts';
@@ -25,7 +25,7 @@ const config = (toml = '') =>
 const now = Date.now();
 const print = (pem: string): string => new X509Certificate(pem).fingerprint256;
 
-test('a self-signed one is made once, kept private, and openssl finds nothing wrong with it', () => {
+test('a self-signed one is created once, kept private, and valid for openssl', () => {
   const { cert, key } = tlsPair(config(), now);
   expect(tlsPair(config(), now)).toEqual({ cert, key });
   const file = join(dir, 'smtp-self-signed.pem');
@@ -58,7 +58,7 @@ test('a self-signed one is made once, kept private, and openssl finds nothing wr
 test.each([
   ['before 2050, as UTCTime', Date.UTC(2026, 5, 1), '2036'],
   ['after it, as GeneralizedTime', Date.UTC(2045, 5, 1), '2055'],
-])('its ten years end in time %s', (_, from, year) => {
+])('its ten years end in %s', (_, from, year) => {
   expect(new X509Certificate(selfSigned('a.example', from).cert).validTo).toContain(year);
 });
 
@@ -80,15 +80,17 @@ test('the order is [smtp], [http], ACME, self-signed', () => {
   expect(print(tlsPair(config(), now).cert)).toBe(print(acme.cert));
 });
 
-test('what can not be used is refused by name', () => {
+test('what cannot be used is refused by name', () => {
   const [one, other] = [testAuthority().issue(['a.example']), testAuthority().issue(['b.example'])];
   const pair = (cert: string, key: string) => () =>
     tlsPair(config(`[smtp]\ntls_cert = "${cert}"\ntls_key = "${key}"\n`), now);
-  expect(pair(one.certFile, other.keyFile)).toThrow('does not belong');
-  // The config's own check comes first; a file may go away later.
+  expect(pair(one.certFile, other.keyFile)).toThrow('does not match');
+  // The config is checked first; a file may be deleted later.
   const gone = config(`[smtp]\ntls_cert = "${other.certFile}"\ntls_key = "${other.keyFile}"\n`);
   rmSync(other.keyFile);
-  expect(() => tlsPair(gone, now)).toThrow('can not be read (ENOENT)');
+  expect(() => tlsPair(gone, now)).toThrow('cannot be read (ENOENT)');
   writeFileSync(join(dir, 'junk.pem'), 'junk');
-  expect(pair(join(dir, 'junk.pem'), one.keyFile)).toThrow('junk.pem is no certificate');
+  expect(pair(join(dir, 'junk.pem'), one.keyFile)).toThrow(
+    'junk.pem does not contain a usable certificate',
+  );
 });

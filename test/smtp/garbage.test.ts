@@ -1,13 +1,14 @@
 /**
- * Every SMTP door against bytes that are no SMTP, by a printed seed: each session ends, none is left, and an honest
- * client is served afterwards. Lines without end are cut, and who does not read is not written to without end.
+ * Every SMTP listener against bytes that are no SMTP, by a printed seed: each session ends, none is left, and an honest
+ * client is served afterwards. Lines without end are refused, and replies to a client that does not read them do not
+ * grow without limit.
  */
 import { afterEach, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 
 import type { Listen } from '../../src/base/config.ts';
 import { seeded, type Random } from '../mail/random.ts';
-import { openSmtpHouse, type SmtpHouse } from './house.ts';
+import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
 import { RawClient } from './raw-client.ts';
 
 const SEED = Number(process.env['POSTRIDER_SEED'] ?? Date.now() % 1_000_000);
@@ -15,10 +16,10 @@ const SESSIONS = 150;
 const AT_ONCE = 25;
 const MIB = 1024 * 1024;
 
-let house: SmtpHouse | null = null;
+let fixture: SmtpFixture | null = null;
 afterEach(async () => {
-  await house?.close();
-  house = null;
+  await fixture?.close();
+  fixture = null;
 });
 
 const WORDS = [
@@ -42,7 +43,7 @@ const WORDS = [
   'GET / HTTP/1.1',
 ];
 
-/** Bytes at random, or commands in any order, some of them spoilt, with any line ends. */
+/** Bytes at random, or commands in any order, some of them corrupted, with any line ends. */
 function garbage(random: Random): Buffer {
   const below = (limit: number): number => random.int(limit);
   const noise = (length: number): Buffer => Buffer.from(Array.from({ length }, () => below(256)));
@@ -70,7 +71,7 @@ function meet(to: Listen, bytes: Buffer, isEager: boolean): Promise<void> {
   });
 }
 
-async function isHonestServed({ inbound, submission }: SmtpHouse): Promise<void> {
+async function isHonestServed({ inbound, submission }: SmtpFixture): Promise<void> {
   for (const to of [inbound, submission]) {
     const client = await RawClient.open(to);
     expect(await client.reply()).toStartWith('220 ');
@@ -80,13 +81,13 @@ async function isHonestServed({ inbound, submission }: SmtpHouse): Promise<void>
   }
 }
 
-test(`${SESSIONS} sessions of garbage at each door (POSTRIDER_SEED=${SEED})`, async () => {
-  const open = await openSmtpHouse();
-  house = open;
+test(`${SESSIONS} sessions of garbage at each listener (POSTRIDER_SEED=${SEED})`, async () => {
+  const open = await openSmtpFixture();
+  fixture = open;
   const random = seeded(SEED);
   for (const to of [open.inbound, open.submission, open.submissions]) {
     for (let done = 0; done < SESSIONS; done += AT_ONCE) {
-      // Before TLS the server says nothing: waiting for it would be waiting for each other.
+      // Before TLS the server sends nothing: waiting for it would be a deadlock.
       const sessions = Array.from({ length: AT_ONCE }, () =>
         meet(to, garbage(random), to === open.submissions || random.chance(0.5)),
       );
@@ -97,9 +98,9 @@ test(`${SESSIONS} sessions of garbage at each door (POSTRIDER_SEED=${SEED})`, as
   expect(open.logged.filter(({ level }) => level === 'error')).toEqual([]);
 }, 60_000);
 
-test('a command line that does not end is cut', async () => {
-  const open = await openSmtpHouse();
-  house = open;
+test('a command line without end is refused', async () => {
+  const open = await openSmtpFixture();
+  fixture = open;
   for (const to of [open.inbound, open.submission]) {
     const socket = connect({ port: to.port, host: to.host });
     socket.on('error', () => undefined);
@@ -119,9 +120,9 @@ test('a command line that does not end is cut', async () => {
   await isHonestServed(open);
 }, 30_000);
 
-test('replies that nobody reads are not made without end', async () => {
-  const open = await openSmtpHouse();
-  house = open;
+test('replies that the client does not read do not grow without limit', async () => {
+  const open = await openSmtpFixture();
+  fixture = open;
   const socket = connect({ port: open.inbound.port, host: open.inbound.host });
   socket.on('error', () => undefined);
   await new Promise((resolve) => socket.once('data', resolve));
@@ -133,7 +134,7 @@ test('replies that nobody reads are not made without end', async () => {
   socket.on('drain', more);
   more();
   for (let round = 0; round < 5; round += 1) await isHonestServed(open);
-  // What the kernel holds for both sides, not what the client would like to send.
+  // What the kernel buffers for both sides, not what the client tries to send.
   expect(socket.bytesWritten).toBeLessThan(32 * MIB);
   socket.destroy();
 }, 30_000);

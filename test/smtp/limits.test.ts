@@ -1,20 +1,21 @@
-/** What slow, many, silent and malformed clients cost: a bounded time and a bounded place, and no honest client its mail. */
+/** Slow, silent, malformed and very many clients cost bounded time and memory, and honest clients still get through. */
 import { afterEach, expect, test } from 'bun:test';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { encodeReturnPath } from '../../src/mail/return-path.ts';
-import { AddressCounts, ByteBudget, FailedLogins } from '../../src/smtp/limits.ts';
-import { draft } from '../flow/house.ts';
+import { encodeReturnPath } from '../../src/mail/reports/return-path.ts';
+import { ByteBudget } from '../../src/flow/byte-budget.ts';
+import { AddressCounts, FailedLogins } from '../../src/smtp/limits.ts';
+import { draft } from '../flow/fixture.ts';
 import { TestClock } from '../rig/clock.ts';
-import { openSmtpHouse, type SmtpHouse } from './house.ts';
+import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
 import { RawClient } from './raw-client.ts';
 
-let house: SmtpHouse | null = null;
+let fixture: SmtpFixture | null = null;
 const clients: RawClient[] = [];
 
 afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
-  await house?.close();
-  house = null;
+  await fixture?.close();
+  fixture = null;
 });
 
 async function open(to: { host: string; port: number }, from?: string): Promise<RawClient> {
@@ -35,13 +36,13 @@ function sockets(): number {
   return new Set(kinds.filter((kind) => kind.startsWith('socket:'))).size;
 }
 
-test('500 slow clients beside an honest one: it is served, they end by the clock, nothing is left', async () => {
-  house = await openSmtpHouse();
+test('500 slow clients beside an honest one: it is served, they are timed out, nothing is left', async () => {
+  fixture = await openSmtpFixture();
   const before = sockets();
   const slow: RawClient[] = [];
-  // Ten addresses of fifty clients each, in five states of not getting on.
+  // Ten addresses of fifty clients each, stalled in five different states.
   for (let n = 0; n < 500; n += 1)
-    slow.push(await open(house.submission, `127.0.1.${1 + (n % 10)}`));
+    slow.push(await open(fixture.submission, `127.0.1.${1 + (n % 10)}`));
   await Promise.all(slow.map((client) => client.reply()));
   await Promise.all(
     slow.map(async (client, n) => {
@@ -53,10 +54,10 @@ test('500 slow clients beside an honest one: it is served, they end by the clock
       if (n % 5 === 4) client.write('STARTTLS\r\n\x16\x03\x01');
     }),
   );
-  const honest = await open(house.submission);
+  const honest = await open(fixture.submission);
   const began = Date.now();
   await honest.hello(true);
-  expect(await honest.login(house.token)).toStartWith('235');
+  expect(await honest.login(fixture.token)).toStartWith('235');
   await honest.command('MAIL FROM:<a@x.example>');
   await honest.command('RCPT TO:<ann@receiver.example>');
   await honest.command('DATA');
@@ -65,9 +66,9 @@ test('500 slow clients beside an honest one: it is served, they end by the clock
   // The greeting alone waits 0.1 s for early talkers; a stalled server would take the test's whole time.
   expect(Date.now() - began).toBeLessThan(3_000);
   // One byte now and then re-arms an idle timer, but not this one.
-  await house.clock.advance(14 * 60_000);
+  await fixture.clock.advance(14 * 60_000);
   for (const client of slow.slice(0, 100)) client.write('x');
-  await house.clock.advance(60_000 + 2_000);
+  await fixture.clock.advance(60_000 + 2_000);
   await Promise.all(slow.map((client) => client.closed));
   await honest.closed;
   // The library keeps a half-closed socket five seconds at most; ours is closed, so it goes at once.
@@ -77,17 +78,17 @@ test('500 slow clients beside an honest one: it is served, they end by the clock
   expect(sockets()).toBeLessThanOrEqual(before);
 }, 30_000);
 
-test('one address may not take every place, with and without TLS', async () => {
-  house = await openSmtpHouse({ submission: { connectionsPerAddress: 3 } });
-  for (let n = 0; n < 3; n += 1) await (await open(house.submission, '127.0.2.1')).reply();
-  const fourth = await open(house.submission, '127.0.2.1');
+test('one address cannot take every session, with and without TLS', async () => {
+  fixture = await openSmtpFixture({ submission: { connectionsPerAddress: 3 } });
+  for (let n = 0; n < 3; n += 1) await (await open(fixture.submission, '127.0.2.1')).reply();
+  const fourth = await open(fixture.submission, '127.0.2.1');
   expect(await fourth.reply()).toStartWith('421 4.7.0');
   await fourth.closed;
-  expect(await (await open(house.submission, '127.0.2.2')).reply()).toStartWith('220');
+  expect(await (await open(fixture.submission, '127.0.2.2')).reply()).toStartWith('220');
   clients[0]?.close();
   await clients[0]?.closed;
   const again = async (): Promise<string> => {
-    const client = await open(house?.submission ?? { host: '', port: 0 }, '127.0.2.1');
+    const client = await open(fixture?.submission ?? { host: '', port: 0 }, '127.0.2.1');
     const reply = await client.reply();
     client.close();
     return reply;
@@ -96,26 +97,26 @@ test('one address may not take every place, with and without TLS', async () => {
   for (const until = Date.now() + 3_000; !reply.startsWith('220') && Date.now() < until;)
     reply = await again();
   expect(reply).toStartWith('220');
-  for (let n = 0; n < 3; n += 1) clients.push(await RawClient.openTls(house.submissions));
-  const refused = await RawClient.openTls(house.submissions).then(
+  for (let n = 0; n < 3; n += 1) clients.push(await RawClient.openTls(fixture.submissions));
+  const refused = await RawClient.openTls(fixture.submissions).then(
     () => null,
     (error: unknown) => error,
   );
   expect(refused).toBeInstanceOf(Error);
 });
 
-test('more sessions than there may be in all are told so', async () => {
-  house = await openSmtpHouse({ submission: { connections: 5 } });
-  for (let n = 0; n < 5; n += 1) await (await open(house.submission)).reply();
-  expect(await (await open(house.submission)).reply()).toStartWith('421');
+test('sessions beyond the total limit are told so', async () => {
+  fixture = await openSmtpFixture({ submission: { connections: 5 } });
+  for (let n = 0; n < 5; n += 1) await (await open(fixture.submission)).reply();
+  expect(await (await open(fixture.submission)).reply()).toStartWith('421');
 });
 
-test('messages under way share one budget, and who finds none is asked to come later', async () => {
-  house = await openSmtpHouse({ submission: { bufferedBytes: 50_000 } });
+test('messages in progress share one budget, and clients beyond it are told to try later', async () => {
+  fixture = await openSmtpFixture({ budget: new ByteBudget({ large: 0, small: 50_000 }) });
   const begin = async (): Promise<RawClient> => {
-    const client = await open(house?.submission ?? { host: '', port: 0 });
+    const client = await open(fixture?.submission ?? { host: '', port: 0 });
     await client.hello(true);
-    await client.login(house?.token ?? '');
+    await client.login(fixture?.token ?? '');
     await client.command('MAIL FROM:<a@x.example>');
     await client.command('RCPT TO:<ann@receiver.example>');
     await client.command('DATA');
@@ -127,26 +128,34 @@ test('messages under way share one budget, and who finds none is asked to come l
   first.write(lines);
   const second = await begin();
   second.write(lines);
-  // Whichever came second found the room taken.
+  // The second one found the memory used up.
   const replies = [await second.command('.'), await first.command('.')].sort();
   expect(replies[0]).toStartWith('250 2.0.0');
   expect(replies[1]).toStartWith('452 4.3.1');
+  // What is declared too large for now is refused before it is sent.
+  const taken = fixture.ctx.budget.open('');
+  expect(taken.grow(45_000)).toBe(true);
+  const declared = await open(fixture.submission);
+  await declared.hello(true);
+  await declared.login(fixture.token);
+  expect(await declared.command('MAIL FROM:<a@x.example> SIZE=36000')).toStartWith('452 4.3.1');
+  taken.release();
   const third = await begin();
   third.write(lines);
   expect(await third.command('.')).toStartWith('250');
 });
 
-test('200 malformed messages: each is answered, none stops the door, memory stays', async () => {
-  house = await openSmtpHouse();
+test('200 malformed messages: each gets a reply, none stops the listener, memory stays constant', async () => {
+  fixture = await openSmtpFixture();
   const seed = Date.now() % 1_000_000;
   let state = seed + 1;
   const random = (below: number): number => {
     state = (state * 48_271) % 2_147_483_647;
     return state % below;
   };
-  const { recipients } = await house.stored(await house.accept(house.by, draft()));
+  const { recipients } = await fixture.stored(await fixture.accept(fixture.by, draft()));
   const mac = (text: string): Buffer =>
-    Buffer.from(house?.ctx.secrets.mac('return-path', text) ?? []);
+    Buffer.from(fixture?.ctx.secrets.mac('return-path', text) ?? []);
   const path = `${encodeReturnPath(recipients[0]?.id ?? '', mac)}@send.acme.example`;
   const pieces = [
     'Content-Type: multipart/mixed; boundary="b"\r\n',
@@ -166,11 +175,11 @@ test('200 malformed messages: each is answered, none stops the door, memory stay
     '=\r\n==\r\n=G\r\n',
     '!!!!\r\n',
   ];
-  const inbound = await open(house.inbound);
+  const inbound = await open(fixture.inbound);
   await inbound.hello();
-  const outbound = await open(house.submission);
+  const outbound = await open(fixture.submission);
   await outbound.hello(true);
-  await outbound.login(house.token);
+  await outbound.login(fixture.token);
   const rss = process.memoryUsage.rss();
   for (let n = 0; n < 200; n += 1) {
     const nested = n % 20 === 0;
@@ -192,31 +201,21 @@ test('200 malformed messages: each is answered, none stops the door, memory stay
     }
   }
   expect(process.memoryUsage.rss() - rss).toBeLessThan(200 * 1024 * 1024);
-  expect(house.logged.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(fixture.logged.filter(({ level }) => level === 'error')).toEqual([]);
 }, 60_000);
 
-test('counts, budgets and failures do what they say', () => {
+test('counts and failed logins work as documented', () => {
   const counts = new AddressCounts();
   expect([counts.add('a'), counts.add('a'), counts.add('b')]).toEqual([1, 2, 1]);
   counts.remove('a');
   counts.remove('a');
   expect(counts.add('a')).toBe(1);
 
-  const budget = new ByteBudget(10);
-  expect([budget.take(6), budget.take(5), budget.take(4), budget.take(1)]).toEqual([
-    true,
-    false,
-    true,
-    false,
-  ]);
-  budget.giveBack(6);
-  expect(budget.take(6)).toBe(true);
-
   const failures = new FailedLogins(new TestClock());
   for (let n = 0; n < 10; n += 1) failures.note('2001:db8::1');
   expect(failures.isBlocked('2001:db8::ffff')).toBe(true);
   expect(failures.isBlocked('2001:db8:1::1')).toBe(false);
-  // A flood of addresses costs a bounded place, and pushes out the oldest.
+  // A flood of addresses costs bounded memory, and drops the oldest entries.
   for (let n = 0; n < 20_000; n += 1) failures.note(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
   expect(failures.isBlocked('2001:db8::1')).toBe(false);
 });

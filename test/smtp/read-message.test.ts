@@ -2,27 +2,32 @@
 import { expect, test } from 'bun:test';
 import { PassThrough } from 'node:stream';
 import type { SMTPServerDataStream } from 'smtp-server';
-import { ByteBudget } from '../../src/smtp/limits.ts';
+import { ByteBudget, type Share } from '../../src/flow/byte-budget.ts';
 import { readMessage, type ReadMessage } from '../../src/smtp/read-message.ts';
 
 function stream(): SMTPServerDataStream {
   return Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false });
 }
 
+function budgetOf(small: number): ByteBudget {
+  return new ByteBudget({ large: 0, small });
+}
+
 async function read(
   chunks: (string | Buffer)[],
   maxBytes = 1_000,
-  budget = new ByteBudget(1_000),
-): Promise<ReadMessage> {
+  budget = budgetOf(1_000),
+): Promise<ReadMessage & Share> {
   const input = stream();
-  const message = readMessage(input, maxBytes, budget);
+  const share = budget.open('');
+  const message = readMessage(input, maxBytes, share);
   for (const chunk of chunks) {
     input.write(chunk);
     // Each chunk is read before the next is there, so the cuts stay where they are.
     await new Promise((resolve) => setImmediate(resolve));
   }
   input.end();
-  return message;
+  return { ...(await message), ...share };
 }
 
 test.each([
@@ -47,33 +52,35 @@ test.each([
 });
 
 test('keeps the first bytes, counts all, and gives the budget back', async () => {
-  const budget = new ByteBudget(10);
+  const budget = budgetOf(10);
   const message = await read(['abcd', 'efgh', 'ijkl'], 6, budget);
-  expect([message.bytes.toString(), message.totalBytes, message.isCrowdedOut]).toEqual([
+  expect([message.bytes.toString(), message.totalBytes, message.isOverBudget]).toEqual([
     'abcdef',
     12,
     false,
   ]);
-  expect(budget.take(5)).toBe(false);
+  expect(budget.isFree(5, '')).toBe(false);
   message.release();
-  expect(budget.take(10)).toBe(true);
+  expect(budget.isFree(10, '')).toBe(true);
 });
 
-test('keeps nothing where there is no room, and holds none of it', async () => {
-  const budget = new ByteBudget(10);
+test('keeps nothing once the budget is used up, and takes none of it', async () => {
+  const budget = budgetOf(10);
   const message = await read(['abcd', 'efghijklmno', 'p'], 100, budget);
-  expect([message.bytes.length, message.totalBytes, message.isCrowdedOut]).toEqual([0, 16, true]);
-  expect(budget.take(10)).toBe(true);
+  expect([message.bytes.length, message.totalBytes, message.isOverBudget]).toEqual([0, 16, true]);
+  expect(budget.isFree(10, '')).toBe(true);
 });
 
-test('a client that goes away rejects and holds nothing', async () => {
-  const budget = new ByteBudget(10);
+test('a client that disconnects rejects and keeps nothing', async () => {
+  const budget = budgetOf(10);
   const input = stream();
-  const message = readMessage(input, 100, budget);
+  const share = budget.open('');
+  const message = readMessage(input, 100, share);
   input.write('abcd');
   await new Promise((resolve) => setImmediate(resolve));
   input.destroy(new Error('gone'));
   const error = await message.catch((reason: unknown) => reason);
   expect((error as Error).message).toBe('gone');
-  expect(budget.take(10)).toBe(true);
+  share.release();
+  expect(budget.isFree(10, '')).toBe(true);
 });

@@ -1,18 +1,9 @@
 /** Accepting: everything of a message at once, idempotency, quota; also when many do it in parallel. */
 import { describe, expect, test } from 'bun:test';
 
-import type { AcceptBatch, NewIdempotencyRecord } from '../../src/store/store.ts';
-import {
-  accepted,
-  batchOf,
-  newAccount,
-  newEndpoint,
-  newEvent,
-  newMessage,
-  openIn,
-  withDir,
-  withStore,
-} from './samples.ts';
+import type { AcceptBatch, NewIdempotencyRecord } from '../../src/store/journey.ts';
+import { accepted, batchOf, newAccount, newEndpoint, newEvent, newMessage } from './samples.ts';
+import { openTestStore, withDir, withStore } from './test-store.ts';
 
 const DAY = '2026-01-15';
 
@@ -40,12 +31,12 @@ describe('accept', () => {
     withDir(async (dir) => {
       const account = newAccount('default');
       const sent = newMessage(account.id, {}, ['ann@example.org', 'bob@example.net']);
-      const store = await openIn(dir);
+      const store = await openTestStore(dir);
       await store.createAccount(account);
       await accepted(store, sent);
       await store.close();
 
-      const again = await openIn(dir);
+      const again = await openTestStore(dir);
       const { id } = sent.message;
       expect(await again.message(account.id, id)).toEqual(sent.message);
       expect(await again.messageForDelivery(id)).toEqual({
@@ -72,7 +63,7 @@ describe('accept', () => {
       expect((await store.emails(other.id, page)).rows).toEqual([]);
     }));
 
-  test('a batch with one impossible message leaves nothing, and does not harm its neighbours', () =>
+  test('a batch with one impossible message leaves nothing, and does not harm other batches', () =>
     withStore(async (store, account) => {
       const good = newMessage(account.id);
       const before = newMessage(account.id);
@@ -107,6 +98,7 @@ describe('accept', () => {
       expect(result.calls.map(({ endpointId }) => endpointId)).toEqual([all.id]);
       const [call] = await store.beginCalls(
         result.calls.map(({ id }) => ({ id, owner: 'me', leaseUntil: 0, nextAttemptAt: 0 })),
+        Date.now(),
       );
       expect(call?.body).toBe(sent.events[1]?.webhookBody ?? 'none');
       expect(call?.eventId).toBe(sent.events[1]?.id ?? 'none');
@@ -132,7 +124,7 @@ describe('idempotency', () => {
       expect((await store.countsByStatus(account.id, 0)).queued).toBe(1);
     }));
 
-  test('a record that has expired makes room for a new one', () =>
+  test('a record that has expired gives way to a new one', () =>
     withStore(async (store, account) => {
       const old = batchOf(account.id, newMessage(account.id));
       await store.accept(withRecord(old, record({ expiresAt: old.now + 5 })));
@@ -146,11 +138,11 @@ describe('idempotency', () => {
   test('of 50 parallel requests with one key one is accepted and 49 are replays of it', () =>
     withStore(async (store, account) => {
       const results = await Promise.all(
-        Array.from({ length: 50 }, (_, place) =>
+        Array.from({ length: 50 }, (_, at) =>
           store.accept(
             withRecord(
               batchOf(account.id, newMessage(account.id)),
-              record({ response: `answer ${place}` }),
+              record({ response: `answer ${at}` }),
             ),
           ),
         ),
@@ -182,7 +174,7 @@ describe('quota', () => {
     monthlyLimit,
   });
 
-  test('parallel requests can not pass the daily limit', () =>
+  test('parallel requests cannot pass the daily limit', () =>
     withStore(async (store, account) => {
       const results = await Promise.all(
         Array.from({ length: 30 }, () =>

@@ -1,9 +1,10 @@
 /** Accounts, keys, domains, settings, confirmed recipients, logs: what is unique, what belongs to whom. */
 import { describe, expect, test } from 'bun:test';
 
-import { newId } from '../../src/base/ids.ts';
+import { newId } from '../rig/ids.ts';
 import type { Domain, Key } from '../../src/store/rows.ts';
-import { newAccount, newLogRecord, withStore } from './samples.ts';
+import { newAccount, newLogRecord } from './samples.ts';
+import { withStore } from './test-store.ts';
 
 function newKey(accountId: string): Key {
   const createdAt = Date.now();
@@ -61,7 +62,7 @@ describe('keys', () => {
     withStore(async (store, account) => {
       const key = newKey(account.id);
       const hash = new Uint8Array(32).fill(7);
-      await store.createKey(key, hash);
+      await store.createKey(key, hash, 100);
       expect(await store.keyByHash(hash)).toEqual({ key, account });
       expect(await store.keyByHash(new Uint8Array(32))).toBeNull();
       expect(await store.revokeKey('another account', key.id, 5)).toBe(false);

@@ -3,33 +3,21 @@ import { describe, expect, test } from 'bun:test';
 
 import type { MessageStatus } from '../../src/base/status.ts';
 import type { Recipient } from '../../src/store/rows.ts';
-import type { NewMessage, Store } from '../../src/store/store.ts';
-import {
-  accepted,
-  finishOf,
-  newAttempt,
-  newEvent,
-  newMessage,
-  newSuppression,
-  withStore,
-} from './samples.ts';
+import type { NewMessage } from '../../src/store/journey.ts';
+import type { Store } from '../../src/store/store.ts';
+import { accepted, finishOf, newAttempt, newEvent, newMessage, newSuppression } from './samples.ts';
+import { withStore } from './test-store.ts';
 
-function recipientOf(message: NewMessage, place = 0): Recipient {
-  const recipient = message.recipients[place];
+function recipientOf(message: NewMessage, at = 0): Recipient {
+  const recipient = message.recipients[at];
   if (recipient === undefined) throw new Error('no such recipient');
   return recipient;
 }
 
 function begin(store: Store, recipient: Recipient, owner: string, leaseMs = 60_000) {
   const now = Date.now();
-  return store.begin([
-    {
-      recipientId: recipient.id,
-      owner,
-      leaseUntil: now + leaseMs,
-      nextAttemptAt: now + 300_000,
-    },
-  ]);
+  const claim = { owner, leaseUntil: now + leaseMs, nextAttemptAt: now + 300_000 };
+  return store.begin([{ recipientId: recipient.id, ...claim }], now);
 }
 
 describe('begin', () => {
@@ -46,12 +34,12 @@ describe('begin', () => {
     withStore(async (store, account) => {
       const recipient = recipientOf(await accepted(store, newMessage(account.id)));
       const begun = await Promise.all(
-        Array.from({ length: 10 }, (_, place) => begin(store, recipient, `owner ${place}`)),
+        Array.from({ length: 10 }, (_, at) => begin(store, recipient, `owner ${at}`)),
       );
       expect(begun.flat()).toHaveLength(1);
     }));
 
-  test('a lease that has ended, or was given back, can be taken over', () =>
+  test('a lease that has ended, or was released, can be taken over', () =>
     withStore(async (store, account) => {
       const recipient = recipientOf(await accepted(store, newMessage(account.id)));
       expect(await begin(store, recipient, 'dead', -1)).toHaveLength(1);
@@ -106,27 +94,26 @@ describe('finish', () => {
       expect([counts.queued, counts.bounced]).toEqual([0, 1]);
     }));
 
-  test('the reason is that of the status shown, and there is none while it is no failure', () =>
+  test('the reason belongs to the status shown, and there is none while it is not a failure', () =>
     withStore(async (store, account) => {
       const to = ['a@example.org', 'b@example.org', 'c@example.org', 'd@example.org'];
       const sent = await accepted(store, newMessage(account.id, {}, to));
-      const steps: [place: number, status: MessageStatus, reason: string, shown: string | null][] =
-        [
-          [0, 'bounced', '550 5.1.1 who?', '550 5.1.1 who?'],
-          [1, 'delivery_delayed', '450 4.2.0 later', null],
-          [2, 'failed', 'no such domain', 'no such domain'],
-          [3, 'delivered', '250 ok', null],
-          // The last one ends, and the worst of all is shown: the one that bounced.
-          [1, 'delivered', '250 ok', '550 5.1.1 who?'],
-        ];
-      for (const [place, status, lastReason, shown] of steps) {
-        const recipient = recipientOf(sent, place);
+      const steps: [at: number, status: MessageStatus, reason: string, shown: string | null][] = [
+        [0, 'bounced', '550 5.1.1 who?', '550 5.1.1 who?'],
+        [1, 'delivery_delayed', '450 4.2.0 later', null],
+        [2, 'failed', 'no such domain', 'no such domain'],
+        [3, 'delivered', '250 ok', null],
+        // The last one ends, and the worst of all is shown: the one that bounced.
+        [1, 'delivered', '250 ok', '550 5.1.1 who?'],
+      ];
+      for (const [at, status, lastReason, shown] of steps) {
+        const recipient = recipientOf(sent, at);
         const nextAttemptAt = status === 'delivery_delayed' ? Date.now() + 60_000 : null;
         const change = { status, lastReason, nextAttemptAt, attempt: null };
         await store.finish(finishOf(sent, recipient, change));
         const message = await store.message(account.id, sent.message.id);
         expect([message?.status, message?.failureReason]).toEqual([
-          place === 1 && nextAttemptAt === null ? 'bounced' : status,
+          at === 1 && nextAttemptAt === null ? 'bounced' : status,
           shown,
         ]);
       }
@@ -136,13 +123,13 @@ describe('finish', () => {
     withStore(async (store, account) => {
       const to = ['a@example.org', 'b@example.org', 'c@example.org'];
       const sent = await accepted(store, newMessage(account.id, {}, to));
-      const steps: [place: number, status: MessageStatus, shown: MessageStatus][] = [
+      const steps: [at: number, status: MessageStatus, shown: MessageStatus][] = [
         [0, 'bounced', 'bounced'],
         [1, 'delivered', 'delivered'],
         [2, 'delivered', 'bounced'],
       ];
-      for (const [place, status, shown] of steps) {
-        const recipient = recipientOf(sent, place);
+      for (const [at, status, shown] of steps) {
+        const recipient = recipientOf(sent, at);
         const attempt = newAttempt(recipient);
         const { messageStatus } = await store.finish(
           finishOf(sent, recipient, { status, attempt }),
@@ -152,7 +139,7 @@ describe('finish', () => {
       expect((await store.message(account.id, sent.message.id))?.status).toBe('bounced');
     }));
 
-  test('a deferred recipient is due again when it says', () =>
+  test('a deferred recipient is due again at the time given', () =>
     withStore(async (store, account) => {
       const sent = await accepted(store, newMessage(account.id));
       const recipient = recipientOf(sent);
@@ -163,8 +150,8 @@ describe('finish', () => {
       );
       expect(messageStatus).toBe('delivery_delayed');
       const due = await store.recipientsDue(Date.now(), nextAttemptAt, 10, null);
-      const { id, messageId, domain } = recipient;
-      expect(due).toEqual([{ id, messageId, domain, dueAt: nextAttemptAt }]);
+      const { id, accountId, domain } = recipient;
+      expect(due).toEqual([{ id, accountId, domain, dueAt: nextAttemptAt }]);
       expect(await store.nextRecipientDue(0)).toBe(nextAttemptAt);
       expect(await store.nextRecipientDue(nextAttemptAt)).toBeNull();
     }));
@@ -189,7 +176,7 @@ describe('finish', () => {
       expect(types).toEqual(['email.queued', 'email.delivered']);
     }));
 
-  test('a report may say worse of a finished recipient', () =>
+  test('a report may turn a finished recipient to the worse', () =>
     withStore(async (store, account) => {
       const sent = await accepted(store, newMessage(account.id));
       const recipient = recipientOf(sent);
@@ -208,11 +195,11 @@ describe('the queue', () => {
   test('is read soonest first in pages, without gaps or repeats', () =>
     withStore(async (store, account) => {
       const now = Date.now();
-      for (let place = 0; place < 20; place += 1) {
+      for (let at = 0; at < 20; at += 1) {
         const message = newMessage(account.id);
         // Pairs share a time, so that a page can end between equals.
         for (const recipient of message.recipients)
-          recipient.nextAttemptAt = now - Math.floor(place / 2);
+          recipient.nextAttemptAt = now - Math.floor(at / 2);
         await accepted(store, message);
       }
       const all = await store.recipientsDue(now, now, 100, null);
@@ -269,13 +256,13 @@ describe('the queue', () => {
       expect(await store.retryNow({ id: null, domain: null }, now)).toBe(messages.length);
     }));
 
-  test('what was due and is tried and put off meanwhile is not counted twice', () =>
+  test('what was due and is tried and postponed in between is not counted twice', () =>
     withStore(async (store, account) => {
       const message = await accepted(store, newMessage(account.id));
       const recipient = recipientOf(message);
       const now = Date.now();
       const change = { status: 'delivery_delayed', nextAttemptAt: now + 1e6 } as const;
-      // All on their way to the writer before the first is done: it may be in its attempt when it is counted, or not yet.
+      // All are sent before the first is done: the recipient may be in its attempt when it is counted, or not yet.
       const [, , retried] = await Promise.all([
         begin(store, recipient, 'me'),
         store.finish(finishOf(message, recipient, change)),

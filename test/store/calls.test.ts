@@ -1,20 +1,12 @@
 /** Endpoints and their calls: what is due, failures in a row, replay, one account's rows for it alone. */
 import { describe, expect, test } from 'bun:test';
 
-import { newId } from '../../src/base/ids.ts';
+import { newId } from '../rig/ids.ts';
 import type { Account, Call, CallAttempt, Endpoint } from '../../src/store/rows.ts';
-import type { FinishCall, Store } from '../../src/store/store.ts';
-import {
-  accepted,
-  finishOf,
-  newAccount,
-  newEndpoint,
-  newEvent,
-  newMessage,
-  openIn,
-  withDir,
-  withStore,
-} from './samples.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { FinishCall } from '../../src/store/webhooks.ts';
+import { accepted, finishOf, newAccount, newEndpoint, newEvent, newMessage } from './samples.ts';
+import { withStore } from './test-store.ts';
 
 /** Delivers a message, so that its event goes out; returns the event's id. */
 async function happen(store: Store, account: Account): Promise<string> {
@@ -29,7 +21,8 @@ async function happen(store: Store, account: Account): Promise<string> {
 async function beginAll(store: Store, owner = 'me', leaseUntil = Date.now() + 60_000) {
   const due = await store.callsDue(Date.now(), Date.now() + 1e9, 100, []);
   const nextAttemptAt = Date.now() + 30_000;
-  return store.beginCalls(due.map(({ id }) => ({ id, owner, leaseUntil, nextAttemptAt })));
+  const claims = due.map(({ id }) => ({ id, owner, leaseUntil, nextAttemptAt }));
+  return store.beginCalls(claims, Date.now());
 }
 
 function finished(call: Call, ok: boolean, change: Partial<FinishCall> = {}): FinishCall {
@@ -77,7 +70,7 @@ describe('calls', () => {
       expect((await store.callAttempts(endpoint.id, page)).rows).toEqual([result.attempt]);
     }));
 
-  test('a failed call is due again when it says, and not for an excluded endpoint', () =>
+  test('a failed call is due again at the time given, and not for an excluded endpoint', () =>
     withEndpoint(async (store, account, endpoint) => {
       await happen(store, account);
       const [call] = await beginAll(store);
@@ -170,7 +163,7 @@ describe('calls', () => {
 });
 
 describe('endpoints', () => {
-  test('parallel creations can not pass the limit', () =>
+  test('parallel creations cannot pass the limit', () =>
     withStore(async (store, account) => {
       const results = await Promise.all(
         Array.from({ length: 12 }, () => store.createEndpoint(newEndpoint(account.id), 10)),
@@ -190,19 +183,20 @@ describe('endpoints', () => {
       });
     }));
 
-  test('an account may have endpoints from the moment it asks for one, also after a restart', () =>
-    withDir(async (dir) => {
-      const [account, other] = [newAccount('default'), newAccount('other')];
-      const before = await openIn(dir);
-      for (const one of [account, other]) await before.createAccount(one);
-      expect(before.mayHaveEndpoints(account.id)).toBe(false);
-      const created = before.createEndpoint(newEndpoint(account.id), 10);
-      expect(before.mayHaveEndpoints(account.id)).toBe(true);
-      await created;
-      await before.close();
-      const after = await openIn(dir);
-      expect([account, other].map(({ id }) => after.mayHaveEndpoints(id))).toEqual([true, false]);
-      await after.close();
+  test('the accounts with endpoints are known, of disabled ones too, not of deleted ones', () =>
+    withStore(async (store, account) => {
+      const [disabled, deleted, none] = ['b', 'c', 'd'].map((name) => newAccount(name));
+      if (disabled === undefined || deleted === undefined || none === undefined) throw new Error();
+      for (const one of [disabled, deleted, none]) await store.createAccount(one);
+      expect(await store.accountsWithEndpoints()).toEqual([]);
+      await store.createEndpoint(newEndpoint(account.id), 10);
+      await store.createEndpoint(newEndpoint(account.id), 10);
+      await store.createEndpoint(newEndpoint(disabled.id, { status: 'disabled' }), 10);
+      const gone = newEndpoint(deleted.id);
+      await store.createEndpoint(gone, 10);
+      await store.deleteEndpoint(deleted.id, gone.id, Date.now());
+      const found = await store.accountsWithEndpoints();
+      expect(found.toSorted()).toEqual([account.id, disabled.id].toSorted());
     }));
 
   test('attempts are paged newest first, a test call among them', () =>

@@ -1,9 +1,12 @@
 /** Lists of messages: order, cursors that hold while rows arrive, page numbers, status filters. */
 import { describe, expect, test } from 'bun:test';
 
-import { newId } from '../../src/base/ids.ts';
-import type { EmailFilter, NewMessage, Store } from '../../src/store/store.ts';
-import { accepted, finishOf, newAccount, newMessage, withStore } from './samples.ts';
+import { newId } from '../rig/ids.ts';
+import type { NewMessage } from '../../src/store/journey.ts';
+import type { EmailFilter } from '../../src/store/messages.ts';
+import type { Store } from '../../src/store/store.ts';
+import { accepted, finishOf, newAccount, newMessage } from './samples.ts';
+import { withStore } from './test-store.ts';
 
 const PAGE: EmailFilter = { limit: 10, after: null, before: null, q: null, status: null };
 
@@ -61,7 +64,7 @@ describe('lists of messages', () => {
       expect(last.hasMore).toBe(false);
     }));
 
-  test('a cursor that is not a row of the account stands by its time', () =>
+  test('a cursor that is not a row of the account counts by its time', () =>
     withStore(async (store, account) => {
       const other = newAccount('other');
       await store.createAccount(other);
@@ -71,10 +74,10 @@ describe('lists of messages', () => {
         ids.unshift((await accepted(store, newMessage(account.id))).message.id);
         foreign.unshift((await accepted(store, newMessage(other.id))).message.id);
       }
-      for (const [place, cursor] of foreign.entries()) {
+      for (const [at, cursor] of foreign.entries()) {
         const page = await store.emails(account.id, { ...PAGE, after: cursor });
         // The account's own row of that moment was committed just before the foreign one.
-        expect(page.rows.map(({ id }) => id)).toEqual(ids.slice(place + 1));
+        expect(page.rows.map(({ id }) => id)).toEqual(ids.slice(at + 1));
       }
     }));
 
@@ -108,5 +111,8 @@ describe('lists of messages', () => {
         pages.push((await store.emailsByPage(account.id, page, 10)).map(({ id }) => id));
       }
       expect(pages).toEqual([ids.slice(0, 10), ids.slice(10, 20), ids.slice(20), []]);
+      for (const far of [1_000_000, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
+        expect(await store.emailsByPage(account.id, far, 100)).toEqual([]);
+      }
     }));
 });

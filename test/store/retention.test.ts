@@ -1,9 +1,10 @@
 /** Retention takes what is old and nothing else. */
 import { expect, test } from 'bun:test';
 
-import { idBound } from '../../src/store/write-retention.ts';
-import { newId } from '../../src/base/ids.ts';
-import type { NewMessage, Store } from '../../src/store/store.ts';
+import { idBound } from '../../src/base/ids.ts';
+import { newId } from '../rig/ids.ts';
+import type { NewMessage } from '../../src/store/journey.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   accepted,
   batchOf,
@@ -14,8 +15,8 @@ import {
   newLogRecord,
   newMessage,
   newSuppression,
-  withStore,
 } from './samples.ts';
+import { withStore } from './test-store.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -38,13 +39,7 @@ async function sentAgo(
   return message;
 }
 
-test('an id sorts by its time against a bound', () => {
-  const now = Date.now();
-  expect(newId(now) > idBound(now)).toBe(true);
-  expect(newId(now) < idBound(now + 60_000)).toBe(true);
-});
-
-test('bodies go when they are old and nothing waits for them', () =>
+test('bodies are removed when they are old and no recipient waits', () =>
   withStore(async (store, account) => {
     const old = await sentAgo(store, account.id, 40 * DAY_MS, true);
     const waiting = await sentAgo(store, account.id, 40 * DAY_MS, false);
@@ -56,14 +51,14 @@ test('bodies go when they are old and nothing waits for them', () =>
     expect(await store.message(account.id, old.message.id)).not.toBeNull();
   }));
 
-test('more bodies than one step takes all go', () =>
+test('more bodies than one step takes are all removed', () =>
   withStore(async (store, account) => {
     const messages = Array.from({ length: 250 }, () => newMessage(account.id, {}, []));
     await store.accept(batchOf(account.id, ...messages));
     expect(await store.purgeBodies(Date.now() + 1)).toBe(250);
   }));
 
-test('events, attempts and calls go with the age of their message', () =>
+test('events, attempts and calls are removed by the age of their message', () =>
   withStore(async (store, account) => {
     const endpoint = newEndpoint(account.id);
     await store.createEndpoint(endpoint, 1);
@@ -79,7 +74,28 @@ test('events, attempts and calls go with the age of their message', () =>
     expect(await store.callsDue(Date.now(), Date.now(), 10, [])).toEqual([]);
   }));
 
-test('idempotency records and marks of removed suppressions go when they are over', () =>
+test('old messages go whole; those that wait, young ones and the newest of all stay', () =>
+  withStore(async (store, account) => {
+    const old = await sentAgo(store, account.id, 40 * DAY_MS, true);
+    const waiting = await sentAgo(store, account.id, 40 * DAY_MS, false);
+    const young = await sentAgo(store, account.id, DAY_MS, true);
+    expect(await store.purgeMessages(Date.now() - 30 * DAY_MS)).toBe(1);
+    expect(await store.messageById(old.message.id)).toBeNull();
+    expect(await store.recipients(old.message.id)).toEqual([]);
+    expect(await store.events(old.message.id)).toEqual([]);
+    expect(await store.attempts(old.message.id)).toEqual([]);
+    expect(await store.messageForDelivery(waiting.message.id)).not.toBeNull();
+    expect(await store.purgeMessages(Date.now() + DAY_MS)).toBe(0);
+    expect(await store.messageById(young.message.id)).not.toBeNull();
+    // What comes next has a new position, in the list and in the index.
+    const next = await sentAgo(store, account.id, 0, true);
+    expect(await store.purgeMessages(Date.now() - DAY_MS / 2)).toBe(1);
+    const filter = { limit: 10, after: null, before: null, q: null, status: null };
+    const listed = await store.emails(account.id, filter);
+    expect(listed.rows.map(({ id }) => id)).toEqual([next.message.id, waiting.message.id]);
+  }));
+
+test('expired idempotency records and marks of removed suppressions are removed', () =>
   withStore(async (store, account) => {
     const now = Date.now();
     for (const [key, expiresAt] of [
@@ -100,7 +116,7 @@ test('idempotency records and marks of removed suppressions go when they are ove
     for (const email of ['gone@x.org', 'kept@x.org']) {
       await store.addSuppression(newSuppression(account.id, email));
     }
-    await store.removeSuppression(account.id, 'gone@x.org');
+    await store.removeSuppression(account.id, 'gone@x.org', Date.now());
     expect(await store.purgeExpired(now)).toBe(1);
     expect(await store.idempotencyRecord(account.id, 'new', now)).not.toBeNull();
     expect(await store.purgeExpired(Date.now() + 8 * DAY_MS)).toBe(2);

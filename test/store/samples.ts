@@ -1,18 +1,9 @@
-/**
- * Rows and stores for the tests of the store: complete, valid, and different from each other.
- *
- * `withStore` promises a store in a new directory of its own, closed and removed afterwards.
- */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
-import { newId } from '../../src/base/ids.ts';
-import type { Log } from '../../src/base/log.ts';
-import { systemClock } from '../../src/base/clock.ts';
+/** Rows for the tests of the store: complete, valid, and different from each other. */
+import { newId } from '../rig/ids.ts';
 import type {
   Account,
   Attempt,
+  Body,
   Endpoint,
   Event,
   LogRecord,
@@ -21,38 +12,8 @@ import type {
   Recipient,
   Suppression,
 } from '../../src/store/rows.ts';
-import { openStore } from '../../src/store/sqlite.ts';
-import type { AcceptBatch, FinishAttempt, NewMessage, Store } from '../../src/store/store.ts';
-
-export const QUIET: Log = { info() {}, warn() {}, error() {} };
-
-/** Runs `body` with a new directory, removed afterwards. */
-export async function withDir<T>(body: (dir: string) => Promise<T> | T): Promise<T> {
-  const dir = mkdtempSync(join(tmpdir(), 'postrider-store-'));
-  try {
-    return await body(dir);
-  } finally {
-    rmSync(dir, { recursive: true, force: true });
-  }
-}
-
-export function openIn(dataDir: string): Promise<Store> {
-  return openStore({ dataDir, clock: systemClock, log: QUIET });
-}
-
-/** Runs `body` with a new store and an account in it. */
-export function withStore(body: (store: Store, account: Account, dir: string) => Promise<void>) {
-  return withDir(async (dir) => {
-    const store = await openIn(dir);
-    try {
-      const account = newAccount('default');
-      await store.createAccount(account);
-      await body(store, account, dir);
-    } finally {
-      await store.close();
-    }
-  });
-}
+import type { AcceptBatch, FinishAttempt, NewMessage } from '../../src/store/journey.ts';
+import type { Store } from '../../src/store/store.ts';
 
 export function newAccount(name: string): Account {
   const createdAt = Date.now();
@@ -81,6 +42,7 @@ export function newMessage(
     replyTo: ['help@example.com'],
     subject: 'Your order',
     tags: [{ name: 'kind', value: 'order' }],
+    eventHeaders: [],
     messageId: `<${id}@mail.example.com>`,
     status: 'queued',
     failureReason: null,
@@ -88,42 +50,41 @@ export function newMessage(
     updatedAt: now,
     ...change,
   };
-  const recipients = to.map((address): Recipient => {
-    const domain = address.slice(address.lastIndexOf('@') + 1);
-    return {
-      id: newId(now),
-      messageId: id,
-      accountId,
-      address,
-      domain,
-      kind: 'to',
-      status: 'queued',
-      attempts: 0,
-      nextAttemptAt: now,
-      expiresAt: now + 3_600_000,
-      lastReason: null,
-      delayedAt: null,
-      updatedAt: now,
-    };
-  });
   return {
     message,
-    recipients,
-    body: {
-      html: '<p>Thanks</p>',
-      text: 'Thanks',
-      headers: [['X-Order', '1']],
-      attachments: [
-        {
-          filename: 'a.txt',
-          contentType: 'text/plain',
-          contentId: null,
-          content: Buffer.from('abc'),
-        },
-      ],
-      raw: null,
-    },
+    recipients: to.map((address) => newRecipient(message, address)),
+    body: newBody(),
     events: [newEvent(message, null, 'email.queued')],
+  };
+}
+
+function newRecipient({ id: messageId, accountId }: Message, address: string): Recipient {
+  const now = Date.now();
+  return {
+    id: newId(now),
+    messageId,
+    accountId,
+    address,
+    domain: address.slice(address.lastIndexOf('@') + 1),
+    kind: 'to',
+    status: 'queued',
+    attempts: 0,
+    nextAttemptAt: now,
+    expiresAt: now + 3_600_000,
+    lastReason: null,
+    delayedAt: null,
+    updatedAt: now,
+  };
+}
+
+function newBody(): Body {
+  const content = Buffer.from('abc');
+  return {
+    html: '<p>Thanks</p>',
+    text: 'Thanks',
+    headers: [['X-Order', '1']],
+    attachments: [{ filename: 'a.txt', contentType: 'text/plain', contentId: null, content }],
+    raw: null,
   };
 }
 
@@ -237,6 +198,7 @@ export function newLogRecord(accountId: string, change: Partial<LogRecord> = {})
     accountId,
     keyId: null,
     keyName: 'ci',
+    isSandbox: false,
     keyPermission: 'full_access',
     method: 'POST',
     path: '/emails',

@@ -2,7 +2,8 @@
 import { expect, test } from 'bun:test';
 
 import type { Suppression } from '../../src/store/rows.ts';
-import { newAccount, newSuppression, withStore } from './samples.ts';
+import { newAccount, newSuppression } from './samples.ts';
+import { withStore } from './test-store.ts';
 
 test('a row keeps its reason, but a stronger one replaces manual', () =>
   withStore(async (store, account) => {
@@ -17,12 +18,12 @@ test('a row keeps its reason, but a stronger one replaces manual', () =>
     expect(await store.suppression(account.id, email)).toEqual(upgraded);
   }));
 
-test('a removed row is gone from every look, and can come back', () =>
+test('a removed address is no longer found, and can be added again', () =>
   withStore(async (store, account) => {
     const email = 'ann@example.org';
     await store.addSuppression(newSuppression(account.id, email, { reason: 'complaint' }));
-    expect(await store.removeSuppression(account.id, email)).toBe(true);
-    expect(await store.removeSuppression(account.id, email)).toBe(false);
+    expect(await store.removeSuppression(account.id, email, Date.now())).toBe(true);
+    expect(await store.removeSuppression(account.id, email, Date.now())).toBe(false);
     expect(await store.suppression(account.id, email)).toBeNull();
     expect((await store.suppressed(account.id, [email])).size).toBe(0);
     const back = newSuppression(account.id, email);
@@ -38,10 +39,10 @@ test('accounts have lists of their own', () =>
     await store.createAccount(other);
     await store.addSuppression(newSuppression(account.id, 'ann@example.org'));
     expect(await store.suppression(other.id, 'ann@example.org')).toBeNull();
-    expect(await store.removeSuppression(other.id, 'ann@example.org')).toBe(false);
+    expect(await store.removeSuppression(other.id, 'ann@example.org', Date.now())).toBe(false);
   }));
 
-test('a cursor holds when its row has been removed, and while rows arrive', () =>
+test('a cursor works when its row has been removed, and while rows arrive', () =>
   withStore(async (store, account) => {
     const emails = Array.from({ length: 30 }, (_, at) => `u${String(at).padStart(2, '0')}@x.org`);
     await store.addSuppressions(emails.map((email) => newSuppression(account.id, email)));
@@ -52,7 +53,7 @@ test('a cursor holds when its row has been removed, and while rows arrive', () =
       const page = await store.suppressions(account.id, null, { limit: 4, after, before: null });
       seen.push(...page.rows.map(({ email }) => email));
       if (!page.hasMore) break;
-      await store.removeSuppression(account.id, seen.at(-1) ?? '');
+      await store.removeSuppression(account.id, seen.at(-1) ?? '', Date.now());
       await store.addSuppression(newSuppression(account.id, `new${added}@x.org`));
     }
     expect(seen).toEqual(newestFirst);
@@ -62,7 +63,43 @@ test('a cursor holds when its row has been removed, and while rows arrive', () =
     expect(page.rows.map(({ email }) => email)).toEqual(['u09@x.org', 'u08@x.org', 'u07@x.org']);
   }));
 
-test('a list larger than one step of the writer is added whole, and other writes get their turn', () =>
+test('a cursor may be the id of a row, and the list can be cut to one reason', () =>
+  withStore(async (store, account) => {
+    const reasons = ['manual', 'hard_bounce', 'complaint', 'unsubscribe'] as const;
+    const rows = Array.from({ length: 40 }, (_, at) => {
+      const reason = reasons[at % 4] ?? 'manual';
+      return newSuppression(account.id, `u${at}@${at % 8 < 4 ? 'x' : 'y'}.org`, { reason });
+    });
+    await store.addSuppressions(rows);
+    const removed = new Set<string>();
+    for (const reason of ['hard_bounce', 'unsubscribe'] as const) {
+      for (const q of [null, 'Y.org']) {
+        const wanted = rows
+          .filter((row) => row.reason === reason && row.email.includes(q?.toLowerCase() ?? ''))
+          .filter(({ id }) => !removed.has(id))
+          .map(({ id }) => id)
+          .toReversed();
+        const seen: string[] = [];
+        for (let hasMore = true; hasMore;) {
+          const page = { limit: 3, after: seen.at(-1) ?? null, before: null };
+          const found = await store.suppressions(account.id, q, page, reason);
+          seen.push(...found.rows.map(({ id }) => id));
+          ({ hasMore } = found);
+          if (removed.size > 0) continue;
+          // The cursor holds although its row has gone.
+          const last = found.rows.at(-1);
+          removed.add(last?.id ?? '');
+          await store.removeSuppression(account.id, last?.email ?? '', Date.now());
+        }
+        expect([reason, q, seen]).toEqual([reason, q, wanted]);
+      }
+    }
+    const page = { limit: 2, after: null, before: rows[5]?.id ?? '' };
+    const newer = await store.suppressions(account.id, null, page, 'hard_bounce');
+    expect(newer.rows.map(({ id }) => id)).toEqual([rows[13]?.id ?? '', rows[9]?.id ?? '']);
+  }));
+
+test('a list larger than one step of the writer is added whole, and other writes run between steps', () =>
   withStore(async (store, account) => {
     const rows: Suppression[] = Array.from({ length: 3500 }, (_, at) =>
       newSuppression(account.id, `u${at % 3000}@x.org`),

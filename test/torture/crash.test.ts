@@ -1,5 +1,5 @@
 /**
- * kill -9 at 50 random points under some 200 sends a second (reliability goals 1 and 2), on the compiled binary.
+ * kill -9 at 50 random points under some 200 sends a second (docs/reliability.md R1 and R2), on the compiled binary.
  *
  * Three sets are compared at the end: what was acknowledged, what the receiver took, what the store says happened.
  * Long run: POSTRIDER_CRASHES=2000.
@@ -95,24 +95,24 @@ async function send(world: World, subjects: string[], acknowledged: Sent[]): Pro
     const answer = await world.appliance.api(
       'POST',
       '/emails/batch',
-      subjects.map((subject, place) => ({
+      subjects.map((subject, index) => ({
         from: 'crash@example.org',
-        to: `r${place}@d${place}.example.net`,
+        to: `r${index}@d${index}.example.net`,
         subject,
         text: 'x'.repeat(2_000),
       })),
     );
     if (answer.status !== 200) return;
     const { data } = (await answer.json()) as { data: { id: string }[] };
-    for (const [place, { id }] of data.entries()) {
-      acknowledged.push({ subject: subjects[place] ?? '', id });
+    for (const [index, { id }] of data.entries()) {
+      acknowledged.push({ subject: subjects[index] ?? '', id });
     }
   } catch {
     // The kill took the connection: nothing was promised.
   }
 }
 
-/** Brings every waiting recipient to its turn until nothing waits. */
+/** Makes every waiting recipient due until nothing waits. */
 async function drained({ appliance }: World): Promise<void> {
   for (;;) {
     const { destinations } = (await appliance.json(['queue', 'list'])) as {

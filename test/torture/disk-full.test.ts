@@ -1,5 +1,5 @@
 /**
- * A disk that fills up under the compiled binary (reliability goal 5): a small tmpfs of its own.
+ * A disk that fills up under the compiled binary (docs/reliability.md R5): a small tmpfs of its own.
  *
  * Sends are refused before the disk is full, reads and the queue go on, and service is back by itself within
  * five seconds of space.
@@ -14,6 +14,7 @@ import { startWorld } from '../rig/world.ts';
 import type { World } from '../rig/world.ts';
 
 const SIZE_MIB = 48;
+const MIB = 1024 * 1024;
 const BACK_WITHIN_MS = 5_000;
 
 describeWith(['openssl', 'mount', 'small disk'], 'a disk that fills up', () => {
@@ -38,13 +39,22 @@ describeWith(['openssl', 'mount', 'small disk'], 'a disk that fills up', () => {
     rmSync(mountPoint, { recursive: true, force: true });
   });
 
-  const send = (subject: string): Promise<Response> =>
+  const send = (subject: string, text = 'x'): Promise<Response> =>
     world.appliance.api('POST', '/emails', {
       from: 'full@example.org',
       to: 'a@example.net',
       subject,
-      text: 'x',
+      text,
     });
+
+  /** Resolves when the outcome is recorded, which nothing else tells. */
+  const delivered = async (id: string): Promise<void> => {
+    for (const until = Date.now() + 10_000; Date.now() < until; await Bun.sleep(50)) {
+      const email = await world.appliance.api('GET', `/emails/${id}`);
+      if (((await email.json()) as { status: string }).status === 'delivered') return;
+    }
+    throw new Error(`${id} was not delivered within 10 s`);
+  };
 
   /** Leaves `bytes` free. */
   const fill = (bytes: number): void => {
@@ -93,6 +103,33 @@ describeWith(['openssl', 'mount', 'small disk'], 'a disk that fills up', () => {
     expect(status).toBe(200);
     await world.receiver.messages.first(({ bytes }) => bytes.includes('Subject: back'));
   });
+
+  test('a burst between two looks at the disk stops before the reserve, and all outcomes are recorded', async () => {
+    const freeBytes = (): number => {
+      const { bavail, bsize } = statfsSync(mountPoint);
+      return bavail * bsize;
+    };
+    fill(12 * MIB);
+    // The watch looks every 2 s and says nothing where nothing changes.
+    await Bun.sleep(2_500);
+    const text = `${'x'.repeat(76)}\r\n`.repeat(MIB / 78);
+    const burst = Array.from({ length: 40 }, (_, n) => send(`burst ${n}`, text));
+    const answers = await Promise.all(burst);
+    expect(freeBytes()).toBeGreaterThan(SIZE_MIB * MIB * 0.05);
+    const taken = answers.flatMap(({ status }, n) => (status === 200 ? [`burst ${n}`] : []));
+    process.stdout.write(`${taken.length} of 40 taken, ${freeBytes() / MIB} MiB free\n`);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]));
+    for (const subject of taken) {
+      await world.receiver.messages.first(({ bytes }) => bytes.includes(`Subject: ${subject}\r`));
+    }
+    for (const answer of answers) {
+      if (answer.status !== 200) continue;
+      const { id } = (await answer.json()) as { id: string };
+      await delivered(id);
+    }
+    free();
+    await Bun.sleep(2_500);
+  }, 60_000);
 
   test('completely full: nothing acknowledged is lost, the process lives, and it goes on by itself', async () => {
     fill(0);

@@ -1,7 +1,7 @@
 /**
- * A 2xx is only written after an fsync (reliability goal 3), seen from outside by strace on the compiled binary.
+ * A 2xx is only written after an fsync (docs/reliability.md R3), seen from outside by strace on the compiled binary.
  *
- * kill -9 can not show this: the page cache survives it. One request at a time, so that every write to the
+ * kill -9 cannot show this: the page cache survives it. One request at a time, so that every write to the
  * log of the mail file between two answers belongs to the second one.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';

@@ -2,7 +2,7 @@
  * What clients that mean harm can do to the HTTP listener of the binary: dripping heads and bodies beside an honest
  * client, uploads that are refused by their head, and every shape of two lengths.
  *
- * Goals 31 to 33 of the reliability figures. POSTRIDER_SLOW_HEADS and POSTRIDER_SLOW_BODIES change how many drip.
+ * docs/reliability.md R31 to R33. POSTRIDER_SLOW_HEADS and POSTRIDER_SLOW_BODIES change how many drip.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';

@@ -100,10 +100,10 @@ test('SIGTERM under load: what was taken is finished, exit 0, nothing is left in
   undo.push(() => world.stop());
   const answers: Promise<Response>[] = [];
   for (let number = 0; number < 60; number += 1) {
-    const batch = Array.from({ length: 10 }, (_, place) => ({
+    const batch = Array.from({ length: 10 }, (_, index) => ({
       from: 'drain@example.org',
-      to: `r${number}-${place}@example.net`,
-      subject: `drain ${number} ${place}`,
+      to: `r${number}-${index}@example.net`,
+      subject: `drain ${number} ${index}`,
       text: 'x',
     }));
     answers.push(world.appliance.api('POST', '/emails/batch', batch));

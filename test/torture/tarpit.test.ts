@@ -1,6 +1,7 @@
 /**
- * Slow and unwilling destinations beside healthy ones (reliability goal 13), on the compiled binary: a tarpit holds up
- * only itself, and a provider that asks for less is given less, alone, with its own words and link for the operator.
+ * Slow and unwilling destinations beside healthy ones (docs/reliability.md R13), on the compiled binary: a tarpit
+ * holds up only itself, and a provider that asks us to slow down is throttled, alone, with its own words and link for
+ * the operator.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
@@ -16,16 +17,16 @@ const TARPIT_MESSAGES = 500;
 const TARPIT_DOMAINS = 1_500;
 const HEALTHY_MESSAGES = 100;
 const HEALTHY_EVERY_MS = 30;
-/** Reliability goal 13. */
+/** docs/reliability.md R13. */
 const P95_MS = 2_000;
-/** Sessions at once to a place that has not answered yet. */
+/** Sessions at once to a site that has not responded yet. */
 const FIRST_SESSIONS = 5;
 
 async function batch({ appliance }: World, to: (number: number) => string, count: number) {
   for (let from = 0; from < count; from += 100) {
-    const drafts = Array.from({ length: Math.min(100, count - from) }, (_, place) => ({
+    const drafts = Array.from({ length: Math.min(100, count - from) }, (_, index) => ({
       from: 'hello@example.org',
-      to: to(from + place),
+      to: to(from + index),
       subject: 's',
       text: 't',
     }));
@@ -112,11 +113,11 @@ describeWith(['openssl'], 'beside a healthy domain', () => {
     );
   }, 60_000);
 
-  test(`mail still goes out when ${TARPIT_DOMAINS} places take connections and say nothing`, async () => {
+  test(`mail still goes out when ${TARPIT_DOMAINS} sites take connections and say nothing`, async () => {
     const tarpit = await receiverFor('mx.many.test', []);
     tarpit.script.connect = () => 'stall';
     for (let number = 0; number < TARPIT_DOMAINS; number += 1) {
-      // Places of their own: each has its MX name.
+      // Sites of their own: each has its MX name.
       world.names.set(`many${number}.test`, 'MX', [`10 mx.many${number}.test`]);
       world.names.set(`mx.many${number}.test`, 'A', [tarpit.host]);
     }
@@ -183,7 +184,7 @@ describeWith(['openssl'], 'beside a healthy domain', () => {
       expect(facts['hint']).toContain(link);
       expect(await explanationOf(world, first)).toContain(link);
       const slowed = await world.appliance.log.first(
-        (line) => line.event === 'place_slowed' && line['place'] === name,
+        (line) => line.event === 'site_throttled' && line['site'] === name,
       );
       expect(slowed['hint']).toContain(link);
 
@@ -191,13 +192,13 @@ describeWith(['openssl'], 'beside a healthy domain', () => {
       const dialled = receiver.connections();
       expect(dialled).toBeLessThanOrEqual(before + 1);
       for (const domain of [own, hosted]) {
-        const held = await sendTo(world, `cy@${domain}`);
-        expect(await eventOf(world, held, 'email.delivery_delayed')).toMatchObject({
-          stage: 'held',
+        const waiting = await sendTo(world, `cy@${domain}`);
+        expect(await eventOf(world, waiting, 'email.delivery_delayed')).toMatchObject({
+          stage: 'throttled',
           hint: expect.stringContaining(link),
         });
-        const explanation = await explanationOf(world, held);
-        expect(explanation).toContain(`${name} is given less until`);
+        const explanation = await explanationOf(world, waiting);
+        expect(explanation).toContain('Slowed down until ');
         expect(explanation).toContain(said);
         expect(explanation).toContain(link);
       }

@@ -4,14 +4,18 @@
  */
 import { afterEach, expect, test } from 'bun:test';
 
-import { enableEndpoint } from '../../src/flow/endpoints.ts';
-import { replayCalls } from '../../src/flow/webhooks.ts';
+import { enableEndpoint } from '../../src/flow/webhooks/endpoints.ts';
+import { replayCalls } from '../../src/flow/webhooks/dispatcher.ts';
 import { TestClock } from '../rig/clock.ts';
 import { type Hook, startHook } from '../rig/hook.ts';
-import { closePlaces, place } from '../wire/tls-place.ts';
-import { startWebhookRig, type WebhookRig, type WebhookRigOptions } from '../flow/webhook-rig.ts';
+import { closeEndpoints, openEndpoint } from '../wire/https/tls-endpoint.ts';
+import {
+  startWebhookRig,
+  type WebhookRig,
+  type WebhookRigOptions,
+} from '../flow/webhooks/webhook-rig.ts';
 
-/** Goal 39: failures in a row that disable, and posts at once to one endpoint. */
+/** docs/reliability.md R39: failures in a row that disable, and posts at once to one endpoint. */
 const MOST_ATTEMPTS = 20 + 4;
 const EVENTS = 10_000;
 
@@ -22,7 +26,7 @@ afterEach(async () => {
 
 async function start(options: WebhookRigOptions): Promise<WebhookRig> {
   const rig = await startWebhookRig(options);
-  ends.push(() => rig.stop(), closePlaces);
+  ends.push(() => rig.stop(), closeEndpoints);
   return rig;
 }
 
@@ -42,8 +46,8 @@ test('10,000 events to a dead, a hanging and a dripping endpoint cost 24 attempt
   const closed = await hookOf();
   const deadUrl = closed.url;
   await closed.stop();
-  const hanging = await place(() => undefined, '127.0.0.1');
-  const dripping = await place((socket) => {
+  const hanging = await openEndpoint(() => undefined, '127.0.0.1');
+  const dripping = await openEndpoint((socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n');
     const timer = setInterval(() => {
       if (socket.destroyed) clearInterval(timer);
@@ -89,7 +93,7 @@ test('10,000 events to a dead, a hanging and a dripping endpoint cost 24 attempt
   }
   expect(hanging.requests.length).toBeLessThanOrEqual(MOST_ATTEMPTS);
   expect(dripping.requests.length).toBeLessThanOrEqual(MOST_ATTEMPTS);
-  expect(rig.ctx.metrics.render()).toContain(
+  expect(await rig.ctx.metrics.render()).toContain(
     `postrider_webhook_call_seconds_count{result="acknowledged"} ${happenedAt.size}`,
   );
 }, 120_000);

@@ -1,22 +1,22 @@
 /**
- * Values against shapes: every fault at once, each with the path and a sentence of its own.
+ * Checks values against shapes: reports every fault at once, each with its path and a sentence.
  *
- * Shapes are TypeBox schemas, the same from which the reference page is made. Promises that no message
- * repeats the value that was refused. `must` gives a shape the words for its fault; inside a union the
- * branch that fits the value best speaks.
+ * Shapes are TypeBox schemas, the same from which the reference page is made. Promises that no message repeats the
+ * refused value. `must` gives a shape its own words for a fault; inside a union the fault comes from the branch that
+ * has the JSON type of the value.
  */
 import type { Static, TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type TypeCheck } from '@sinclair/typebox/compiler';
 import { ValueErrorType, type ValueError } from '@sinclair/typebox/errors';
 import { validationFailed, type ErrorName, type Issue } from '../../base/errors.ts';
-import { joinPath, shown } from '../json.ts';
-import type { Reader } from '../route.ts';
+import { joinPath, shown } from './json.ts';
+import type { Reader } from './reader.ts';
 
 const WORDS = Symbol('words');
-/** Most issues in one answer; beyond it nobody reads on. */
+/** Most issues in one response. */
 export const MAX_ISSUES = 100;
 
-/** `schema` with the words for its fault: they follow the field's name (`must be …`). */
+/** `schema` with words for its fault, which follow the name of the field (`must be …`). */
 export function must<T extends TSchema>(schema: T, words: string): T {
   return { ...schema, [WORDS]: words };
 }
@@ -25,7 +25,7 @@ export interface Fault extends Issue {
   isMissing: boolean;
 }
 
-/** A schema that is compiled when it is first used, since most routes are rarely called. */
+/** A schema that is compiled when first used, since most routes are rarely called. */
 export class Shape<T extends TSchema> {
   readonly schema: T;
   #check: TypeCheck<T> | null = null;
@@ -34,16 +34,16 @@ export class Shape<T extends TSchema> {
     this.schema = schema;
   }
 
-  /** Everything wrong with `value`; empty when it fits. `at`: path of `value` in the body. */
-  faults(value: unknown, at = ''): Fault[] {
+  /** What is wrong with `value`, at most `most`; empty when it fits. `at`: path of `value` in the body. */
+  faults(value: unknown, at = '', most = MAX_ISSUES): Fault[] {
     this.#check ??= TypeCompiler.Compile(this.schema);
     if (this.#check.Check(value)) return [];
     const faults = new Map<string, Fault>();
     for (const error of flatten(this.#check.Errors(value))) {
       const path = pathIn(value, error.path, at);
-      // A missing field is reported again as a field of the wrong type: the first word holds.
+      // TypeBox reports a missing field again as one of the wrong type: the first fault counts.
       if (!faults.has(path)) faults.set(path, faultOf(error, path));
-      if (faults.size >= MAX_ISSUES) break;
+      if (faults.size >= most) break;
     }
     return [...faults.values()];
   }
@@ -57,15 +57,15 @@ export class Shape<T extends TSchema> {
 }
 
 /**
- * A reader of JSON bodies for creation routes: null counts as absent, an empty body as `{}`.
- * Whether other fields are refused is the schema's word (`additionalProperties`).
+ * A reader of JSON bodies: null counts as absent, an empty body as `{}`. The schema says whether unknown fields are
+ * refused (`additionalProperties`).
  */
 export function bodyOf<T extends TSchema>(schema: T): Reader<Static<T>> {
   const shape = new Shape(schema);
   return { schema, read: (value) => shape.read(withoutNulls(value ?? {})) };
 }
 
-/** The object without its null members: libraries write null for what was not given. */
+/** The object without its null fields: libraries write null for what was not set. */
 export function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   if (!Object.values(value).includes(null)) return value;
@@ -82,7 +82,7 @@ export function hasFault(faults: readonly Fault[], path: string): boolean {
   });
 }
 
-/** The refusal for these faults, under the name that client libraries branch on (decisions, Errors). */
+/** The refusal for these faults, with the name that client libraries expect (docs/client-libraries.md L3). */
 export function refusalFor(faults: readonly Fault[]): ReturnType<typeof validationFailed> {
   const missing = faults.filter(({ isMissing }) => isMissing);
   const first = missing[0] ?? faults[0];
@@ -109,7 +109,7 @@ function* flatten(errors: Iterable<ValueError>): Iterable<ValueError> {
   }
 }
 
-/** The errors of the union's branch that has the value's own JSON type; null when none has. */
+/** The errors of the branch of a union that has the JSON type of the value; null when none has. */
 function branchFor({ schema, value, errors }: ValueError): Iterable<ValueError> | null {
   const branches = (schema['anyOf'] ?? []) as TSchema[];
   if (value === null) return null;
@@ -146,7 +146,7 @@ const LIMIT_WORDS: Partial<Record<ValueErrorType, (schema: TSchema) => string>> 
   [ValueErrorType.ArrayMinItems]: () => 'must not be empty',
   [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => `must have at most ${maxItems} items`,
   [ValueErrorType.ObjectMaxProperties]: ({ maxProperties }) =>
-    `must have at most ${maxProperties} members`,
+    `must have at most ${maxProperties} fields`,
   [ValueErrorType.Union]: (schema) => `must be ${unionWords(schema)}`,
 };
 
@@ -163,7 +163,7 @@ function withArticle(type: string): string {
   return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
-/** A JSON pointer (RFC 6901) as the path the interface shows: `attachments[0].filename`. */
+/** A JSON pointer (RFC 6901) as the path in issues: `attachments[0].filename`. */
 function pathIn(value: unknown, pointer: string, at: string): string {
   let path = at;
   let here: unknown = value;

@@ -1,9 +1,14 @@
 /**
- * Parts that many answers share: times, ids, the list envelope, what a deletion says.
+ * Parts that many responses share: times, ids, the list envelope, the response to a deletion.
  *
- * Promises ISO 8601 in UTC at the edge and nowhere else.
+ * This folder turns JSON into checked values and rows into JSON. In: `json.ts` parses strictly, `check.ts` and
+ * `query.ts` check against the schema of a route and report every fault, `read-email.ts` makes the draft of an email.
+ * Out: the `*-response.ts` files hold the schema of each resource and the function that builds it; `error-body.ts` has
+ * the errors. The same schemas make the reference page. Nothing here touches the store or the network.
+ *
+ * Promises ISO 8601 in UTC for every time that a client sees.
  */
-import { Type, type TSchema } from '@sinclair/typebox';
+import { Type, type SchemaOptions, type TSchema } from '@sinclair/typebox';
 
 export const Id = Type.String({
   format: 'uuid',
@@ -16,31 +21,36 @@ export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** A closed set of words. */
-export function words<const T extends readonly string[]>(values: T) {
-  return Type.Union(values.map((value) => Type.Literal(value as T[number])));
+/** The schema of a fixed set of words. */
+export function words<const T extends readonly string[]>(values: T, options: SchemaOptions = {}) {
+  return Type.Union(
+    values.map((value) => Type.Literal(value as T[number])),
+    options,
+  );
 }
 
-/** A list that is returned whole (interface, Limits: domains, keys, endpoints). */
+/** The schema of a list of a titled `item` that is returned whole (docs/contract.md C17.8). */
 export function wholeList(item: TSchema) {
-  return Type.Object({
+  const fields = {
     object: Type.Literal('list'),
     has_more: Type.Boolean(),
     data: Type.Array(item),
-  });
+  };
+  return Type.Object(fields, { title: `${item.title}List` });
 }
 
-/** A list by cursor. */
+/** The schema of a list of a titled `item` by cursor. */
 export function pagedList(item: TSchema) {
-  return Type.Object({
+  const fields = {
     object: Type.Literal('list'),
     has_more: Type.Boolean(),
-    next: nullable(Type.String({ description: 'Pass it as `after` for the following page.' })),
+    next: nullable(Type.String({ description: 'Send it as `after` to get the next page.' })),
     data: Type.Array(item),
-  });
+  };
+  return Type.Object(fields, { title: `${item.title}Page` });
 }
 
-/** What every deletion answers; `status` is the interface's word for it. */
+/** The schema of the response to a deletion; `status` as in the contract. */
 export function deletion(object: string, status: string) {
   return Type.Object({
     object: Type.Literal(object),
@@ -60,9 +70,24 @@ export function isoOrNull(timeMs: number | null): string | null {
   return timeMs === null ? null : iso(timeMs);
 }
 
-/** The envelope of a whole list. */
-export function whole<T>(data: T[]): { object: 'list'; has_more: false; data: T[] } {
-  return { object: 'list', has_more: false, data };
+/** Which rows of a whole list a client asks for; all of them where nothing is set. */
+export interface WholeListPart {
+  limit?: number;
+  after?: string;
+  before?: string;
+}
+
+/** The envelope of a list that is returned whole, or of the part that is asked for. `rows`: all, by rising id. */
+export function wholePage<T extends { id: string }>(
+  rows: readonly T[],
+  { limit = rows.length, after, before }: WholeListPart,
+): { object: 'list'; has_more: boolean; data: T[] } {
+  // By order, not by equality: a cursor holds when its row has been removed.
+  const from = after === undefined ? 0 : rows.filter(({ id }) => id <= after).length;
+  const until = before === undefined ? rows.length : rows.filter(({ id }) => id < before).length;
+  const found = rows.slice(from, until);
+  const data = before === undefined ? found.slice(0, limit) : found.slice(-limit);
+  return { object: 'list', has_more: data.length < found.length, data };
 }
 
 /** The envelope of a page; `cursorOf` names a row. */

@@ -1,22 +1,21 @@
 /**
- * Examples for the reference page, made from the shapes themselves.
+ * Examples for the reference page, made from the shapes.
  *
- * Promises a value that its shape accepts: written examples first, then constants, defaults, the first
- * branch of a union, and at last something plain of the right type.
+ * Promises a value that its shape accepts: written examples first, then constants, defaults, the first branch of a
+ * union, and last a plain value of the right type.
  */
 import { OptionalKind, type TSchema } from '@sinclair/typebox';
 
-/** A value that `schema` accepts. Optional members are shown when they have something to show. */
+/** A value that `schema` accepts. Optional fields are included when they have an example. */
 export function exampleOf(schema: TSchema): unknown {
   const examples = schema['examples'] as unknown[] | undefined;
   if (examples !== undefined) return examples[0];
   if (schema['const'] !== undefined) return schema['const'];
   if (schema['default'] !== undefined) return schema['default'];
+  if (schema['type'] === 'object') return objectExample(schema);
   const branches = schema['anyOf'] as TSchema[] | undefined;
   if (branches?.[0] !== undefined) return exampleOf(branches[0]);
   switch (schema['type']) {
-    case 'object':
-      return objectExample(schema);
     case 'array':
       return [exampleOf(schema['items'] as TSchema)];
     case 'string':
@@ -33,8 +32,12 @@ export function exampleOf(schema: TSchema): unknown {
 
 function objectExample(schema: TSchema): Record<string, unknown> {
   const properties = (schema['properties'] ?? {}) as Record<string, TSchema>;
+  const [oneOf] = (schema['anyOf'] ?? schema['oneOf'] ?? []) as { required: string[] }[];
   const shown = Object.entries(properties).filter(
-    ([, property]) => !(OptionalKind in property) || hasExample(property),
+    ([name, property]) =>
+      !(OptionalKind in property) ||
+      hasExample(property) ||
+      oneOf?.required.includes(name) === true,
   );
   return Object.fromEntries(shown.map(([name, property]) => [name, exampleOf(property)]));
 }

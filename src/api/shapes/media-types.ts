@@ -1,8 +1,8 @@
 /**
- * Media types by file name, for attachments that come without one.
+ * Media types by file name, for attachments without one.
  *
- * A short table of what people attach; anything else is `application/octet-stream`, which every mail
- * reader offers to save. Never looks at the content.
+ * A short table of common files; anything else is `application/octet-stream`, which every mail client offers to save.
+ * Never looks at the content.
  */
 const TYPES: Readonly<Record<string, string>> = {
   avif: 'image/avif',
@@ -56,7 +56,7 @@ const TYPES: Readonly<Record<string, string>> = {
   zip: 'application/zip',
 };
 
-/** The media type for a file of this name. */
+/** The media type of a file with this name. */
 export function typeOfFile(filename: string): string {
   const ending = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
   return Object.hasOwn(TYPES, ending) ? (TYPES[ending] ?? '') : 'application/octet-stream';

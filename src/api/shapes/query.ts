@@ -1,26 +1,31 @@
 /**
- * Query parameters against shapes.
+ * Checks query parameters against shapes.
  *
- * Promises that a number is digits and in its range, that a parameter given twice is refused, and that
- * nothing malformed is ignored (decisions, Reading). Parameters a route does not know are left alone.
- * Fails with `validation_failed` and every issue.
+ * Promises that a number is digits and in its range, that a repeated parameter is refused, and that nothing malformed
+ * is ignored (docs/contract.md C17.7). Ignores parameters that the route does not have. Fails with `validation_failed`
+ * and every issue.
  */
 import { Type, type Static, type TInteger, type TObject, type TString } from '@sinclair/typebox';
 import { isId } from '../../base/ids.ts';
-import type { Page } from '../../store/store.ts';
-import type { Reader } from '../route.ts';
+import type { Page } from '../../store/pages.ts';
+import type { QueryReader } from './reader.ts';
 import { must, refusalFor, Shape, type Fault } from './check.ts';
 
-/** Longest text that is searched for, in characters. */
+/** Longest search text, in characters. */
 const MAX_SEARCH_LENGTH = 200;
 
-/** A whole number in a query. */
-export function count(minimum: number, maximum: number, byDefault: number): TInteger {
+/** A whole number in a query; without `description` the length of a page. */
+export function count(
+  minimum: number,
+  maximum: number,
+  byDefault: number,
+  description = 'Rows of a page.',
+): TInteger {
   const words = `must be a whole number from ${minimum} to ${maximum}`;
-  return must(Type.Integer({ minimum, maximum, default: byDefault }), words);
+  return must(Type.Integer({ minimum, maximum, default: byDefault, description }), words);
 }
 
-/** Text to search for; control characters are refused, empty text finds everything. */
+/** Text to search for, without control characters; empty text finds everything. */
 export function search(description: string): TString {
   return must(
     Type.String({
@@ -36,7 +41,7 @@ export function search(description: string): TString {
 /** A cursor of a list whose rows have ids. */
 export const Cursor = Type.String({
   format: 'uuid',
-  description: 'Id of a row; `next` of a page is the id of its last row.',
+  description: 'The id of a row. `next` of a page is the id of its last row.',
 });
 
 const CURSOR_FIELDS = ['after', 'before'] as const;
@@ -51,20 +56,20 @@ export const CursorFields = {
 export function queryOf<T extends TObject>(
   schema: T,
   isCursor: (text: string) => boolean = isId,
-): Reader<Static<T>> {
-  // Formats are for readers of the reference page; cursors are checked below.
+): QueryReader<Static<T>> {
+  // Formats are for the reference page only; cursors are checked below.
   const shape = new Shape(withoutFormats(schema));
   return {
     schema,
-    read(value) {
+    read(query) {
       const faults: Fault[] = [];
-      const fields = fieldsOf(schema, value as URLSearchParams, faults);
+      const fields = fieldsOf(schema, query, faults);
       for (const name of CURSOR_FIELDS) {
         const cursor = fields[name];
         if (typeof cursor === 'string' && !isCursor(cursor)) {
           faults.push({
             path: name,
-            message: `${name} is not a cursor of this list.`,
+            message: `${name} must be a cursor from this list: the value of next in an earlier page.`,
             isMissing: false,
           });
         }
@@ -72,7 +77,7 @@ export function queryOf<T extends TObject>(
       if (fields['after'] !== undefined && fields['before'] !== undefined) {
         faults.push({
           path: 'before',
-          message: 'after and before exclude each other.',
+          message: 'after and before cannot be combined. Send one of them.',
           isMissing: false,
         });
       }
@@ -83,7 +88,20 @@ export function queryOf<T extends TObject>(
   };
 }
 
-/** The page a checked query asks for. */
+/** Parameters of a list that is returned whole: client libraries page through it all the same. */
+export const WholeListQuery = queryOf(
+  Type.Object({
+    limit: Type.Optional(
+      must(
+        Type.Integer({ minimum: 1, maximum: 100, description: 'All rows when omitted.' }),
+        'must be a whole number from 1 to 100',
+      ),
+    ),
+    ...CursorFields,
+  }),
+);
+
+/** The page that a checked query requests. */
 export function pageOfQuery(query: { limit: number; after?: string; before?: string }): Page {
   return { limit: query.limit, after: query.after ?? null, before: query.before ?? null };
 }
@@ -102,10 +120,10 @@ function fieldsOf(
       continue;
     }
     if (values.length > 1) {
-      faults.push({ path: name, message: `${name} is given twice.`, isMissing: false });
+      faults.push({ path: name, message: `${name} must appear only once.`, isMissing: false });
     }
-    // Text that is no number stays text, which the shape then refuses.
-    const isNumber = property['type'] === 'integer' && /^\d{1,15}$/.test(text);
+    // Text that is not a number stays text, and the shape refuses it.
+    const isNumber = property['type'] === 'integer' && /^\d{1,16}$/.test(text);
     fields[name] = isNumber ? Number(text) : text;
   }
   return fields;

@@ -1,26 +1,34 @@
 /**
- * From the JSON of one email to a draft that `accept` can decide about.
+ * From the JSON of one email to a draft that flow/accept can decide about.
  *
- * Promises every fault of the email at once, each at its path, whatever its kind: shape, address, header,
- * tag or attachment. Nothing a caller wrote reaches a header without its check. Never asks the store.
+ * Promises every fault of the email at once, each with its path, of any kind: shape, address, header, tag or
+ * attachment. Nothing a caller wrote reaches a header without its check. Never reads the store.
  */
 import type { Static } from '@sinclair/typebox';
 import type { Draft } from '../../flow/draft.ts';
-import {
-  checkCharacters,
-  checkHeaderValue,
-  isHeaderName,
-  isPrototypeName,
-  isReservedHeader,
-} from '../../mail/headers.ts';
+import { addressOf, type Mailbox } from '../../mail/header/address.ts';
+import { checkCharacters } from '../../mail/header/headers.ts';
 import type { Tag } from '../../store/rows.ts';
-import { joinPath, shown } from '../json.ts';
+import { joinPath, shown } from './json.ts';
 import { readAddress, readAddresses, tidyAddresses } from './addresses.ts';
-import { readAttachments, tidyAttachments, type LinkedAttachment } from './attachments.ts';
+import {
+  readAttachments,
+  tidyAttachments,
+  type LinkedAttachment,
+  type ListedBytes,
+} from './attachments.ts';
 import { hasFault, Shape, withoutNulls, type Fault } from './check.ts';
-import { FullEmail, PluralEmail, REFUSED, SingularEmail } from './email-fields.ts';
+import {
+  FullEmail,
+  LONGEST_LISTS,
+  PluralEmail,
+  REFUSED,
+  SingularEmail,
+  TAG_WORDS,
+} from './email-fields.ts';
+import { joinReplyTo, readHeaders, type HeadersRead } from './email-headers.ts';
 
-/** Which fields an email may have: `full` everything, `plural` what `POST /emails` takes, `singular` the older family. */
+/** Which fields an email may have: `full` all, `plural` those of `POST /emails`, `singular` those of `/email/send`. */
 export type EmailKind = 'singular' | 'plural' | 'full';
 
 export interface EmailRules {
@@ -28,11 +36,13 @@ export interface EmailRules {
   /** Path of the email in the body: empty, or `[3]` in a batch. */
   at: string;
   mayLink: boolean;
-  /** Whether html or text must be there (interface: not in a batch). */
+  /** Whether html or text is required (docs/contract.md C4.1; not in a batch, C5.2). */
   needsContent: boolean;
+  /** Most faults to look for: what the request's budget has left. */
+  mostFaults?: number;
 }
 
-/** A draft, and its attachments that are still to be fetched. */
+/** A draft, and its attachments that must still be fetched. */
 export interface EmailRead {
   draft: Draft;
   links: LinkedAttachment[];
@@ -45,86 +55,105 @@ const SHAPES = {
 };
 
 const ADDRESS_FIELDS = ['from', 'to', 'cc', 'bcc', 'reply_to', 'replyTo'] as const;
+/** Absent when empty (docs/contract.md C7.11): libraries write "" or [] for what was not set. */
+const MAY_BE_EMPTY = ['cc', 'bcc', 'reply_to', 'replyTo'] as const;
+const CONTENT_FIELDS = ['html', 'text'] as const;
 
-/** Reads one email. Returns the faults instead when it has any. */
+/** The draft of one email, or its faults when it has any. */
 export function readEmail(value: unknown, rules: EmailRules): EmailRead | Fault[] {
   const faults: Fault[] = [];
-  const fields = knownFields(value, rules, faults);
-  const shapeFaults = SHAPES[rules.kind].faults(fields, rules.at);
-  faults.push(...shapeFaults);
+  const listed: ListedBytes = new Map();
+  const fields = knownFields(value, rules, faults, listed);
+  faults.push(...SHAPES[rules.kind].faults(fields, rules.at, rules.mostFaults));
   if (!isRecord(fields)) return faults;
-  // What the shape refused is not looked at again; the other fields are, so that all faults show at once.
-  const email = pick(fields, shapeFaults, rules.at) as Partial<Static<typeof FullEmail>>;
+  // Fields that the shape refused are not checked again; the others are, so that all faults are reported at once.
+  const email = pick(fields, faults, rules.at) as Partial<Static<typeof FullEmail>>;
   const at = (field: string): string => joinPath(rules.at, field);
 
   const from = email.from === undefined ? null : readAddress(email.from, at('from'), faults);
   const links: LinkedAttachment[] = [];
-  const to = readAddresses(email.to, at('to'), faults);
+  const addresses = (list: typeof email.to, path: string): Mailbox[] =>
+    readAddresses(list, path, faults, rules.mostFaults);
+  const to = addresses(email.to, at('to'));
   if (Array.isArray(email.to) && email.to.length === 0) {
-    faults.push(fault(at('to'), 'must name at least one recipient'));
+    faults.push(fault(at('to'), 'must have at least one recipient'));
   }
   const reply = email.reply_to ?? email.replyTo;
   if (email.reply_to !== undefined && email.replyTo !== undefined) {
-    faults.push(fault(at('replyTo'), 'and reply_to are the same field; send one of them'));
+    faults.push(fault(at('replyTo'), 'and reply_to are the same field; send only one of them'));
   }
   if (email.subject !== undefined) {
     addFault(faults, at('subject'), checkCharacters(email.subject));
   }
-  for (const field of ['html', 'text'] as const) {
+  for (const field of CONTENT_FIELDS) {
     if (email[field]?.includes('\0') === true)
-      faults.push(fault(at(field), 'must not contain NUL'));
+      faults.push(fault(at(field), 'must not contain NUL characters'));
   }
-  if (rules.needsContent && fields['html'] === undefined && fields['text'] === undefined) {
-    const path = at('html');
-    faults.push({ path, message: 'Missing `html` or `text` field.', isMissing: true });
-  }
+  const lacking = contentFault(value, fields, rules);
+  if (lacking !== null) faults.push(lacking);
+  const headers = readHeaders(email.headers ?? {}, at('headers'), faults);
+  const replyPath = at(email.reply_to === undefined ? 'replyTo' : 'reply_to');
   const draft: Omit<Draft, 'from'> = {
     to,
-    cc: readAddresses(email.cc, at('cc'), faults),
-    bcc: readAddresses(email.bcc, at('bcc'), faults),
-    replyTo: readAddresses(
-      reply,
-      at(email.reply_to === undefined ? 'replyTo' : 'reply_to'),
-      faults,
-    ),
+    cc: addresses(email.cc, at('cc')),
+    bcc: addresses(email.bcc, at('bcc')),
+    replyTo: oneReplyTo(addresses(reply, replyPath), replyPath, headers, faults),
     subject: email.subject ?? '',
     html: email.html ?? null,
     text: email.text ?? null,
-    headers: readHeaders(email.headers ?? {}, at('headers'), faults),
+    headers: headers.headers,
     attachments: readAttachments(
       email.attachments ?? [],
-      { path: at('attachments'), mayLink: rules.mayLink, links },
+      { path: at('attachments'), mayLink: rules.mayLink, links, listed },
       faults,
     ),
     tags: readTags(email.tags ?? [], at('tags'), faults),
     raw: null,
+    ...(headers.messageId !== undefined && { messageId: headers.messageId }),
   };
   if (faults.length > 0 || from === null) return faults;
-  return { draft: { ...draft, from }, links };
+  const sender = senderBeside(from, headers);
+  return { draft: { ...draft, from, ...(sender !== null && { sender }) }, links };
 }
 
-/** The fields without nulls and without those refused by name; empty lists of the refused are nothing. */
-function knownFields(value: unknown, { kind, at }: EmailRules, faults: Fault[]): unknown {
+/** The fields without nulls, without empty values that count as absent, and without those refused by name. */
+function knownFields(
+  value: unknown,
+  { kind, at }: EmailRules,
+  faults: Fault[],
+  listed: ListedBytes,
+): unknown {
   const given = withoutNulls(value ?? {});
   if (!isRecord(given)) return given;
   const fields = { ...given };
   for (const [field, words] of Object.entries(REFUSED[kind])) {
     if (fields[field] === undefined) continue;
-    const isEmpty = Array.isArray(fields[field]) && fields[field].length === 0;
-    if (!isEmpty) faults.push(fault(joinPath(at, field), words));
+    if (!isEmpty(fields[field])) faults.push(fault(joinPath(at, field), words));
     delete fields[field];
   }
+  for (const field of MAY_BE_EMPTY) if (isEmpty(fields[field])) delete fields[field];
+  // By its length first: nobody looks at what stands in a list that is refused.
+  for (const [field, most] of LONGEST_LISTS) {
+    const list = fields[field];
+    if (!Array.isArray(list) || list.length <= most) continue;
+    faults.push(fault(joinPath(at, field), `must have at most ${most} items`));
+    fields[field] = [];
+  }
+  if (Array.isArray(fields['tags'])) fields['tags'] = fields['tags'].map(tagOfPair);
+  // PHP writes an empty map so.
+  if (Array.isArray(fields['headers']) && isEmpty(fields['headers'])) delete fields['headers'];
+  for (const field of CONTENT_FIELDS) if (fields[field] === '') delete fields[field];
   for (const field of ADDRESS_FIELDS) {
-    // What most addresses are, text, has no members.
+    // Most addresses are text, which has no nulls to remove.
     if (typeof fields[field] === 'object') fields[field] = tidyAddresses(fields[field]);
   }
   if (fields['attachments'] !== undefined) {
-    fields['attachments'] = tidyAttachments(fields['attachments']);
+    fields['attachments'] = tidyAttachments(fields['attachments'], listed);
   }
   return fields;
 }
 
-/** The fields that can be read: lists stay although an item is broken, the other items have a say. */
+/** The fields that can be read. A list stays even if one item is invalid, so that the other items are checked. */
 function pick(
   fields: Record<string, unknown>,
   faults: readonly Fault[],
@@ -139,35 +168,68 @@ function pick(
   return Object.fromEntries(Object.entries(fields).filter(isReadable));
 }
 
-function readHeaders(
-  headers: Readonly<Record<string, unknown>>,
-  at: string,
+/** A fault where no content is left and it is required, or where an empty html or text was all there was. */
+function contentFault(value: unknown, fields: object, rules: EmailRules): Fault | null {
+  if (CONTENT_FIELDS.some((field) => Object.hasOwn(fields, field))) return null;
+  const empty = CONTENT_FIELDS.filter((field) => isRecord(value) && value[field] === '');
+  const [first] = empty;
+  if (first !== undefined) {
+    const words = empty.length > 1 ? 'and text must not both be empty' : 'must not be empty';
+    return fault(joinPath(rules.at, first), words);
+  }
+  if (!rules.needsContent) return null;
+  const path = joinPath(rules.at, 'html');
+  return { path, message: 'Missing `html` or `text` field.', isMissing: true };
+}
+
+/** Reply addresses of the field or of a Reply-To header; a fault where the two differ. */
+function oneReplyTo(
+  field: Mailbox[],
+  path: string,
+  { replyTo: header }: HeadersRead,
   faults: Fault[],
-): [name: string, value: string][] {
-  return Object.entries(headers).map(([name, value]) => {
-    const path = joinPath(at, shown(name));
-    const text = String(value);
-    if (!isHeaderName(name)) faults.push(fault(path, 'is not a valid header name'));
-    else if (isReservedHeader(name)) faults.push(fault(path, 'is written by the service itself'));
-    else addFault(faults, path, checkHeaderValue(text));
-    return [name, text];
-  });
+): Mailbox[] {
+  if (header === null) return field;
+  if (field.length === 0) return header.mailboxes;
+  const joined = joinReplyTo(field, header.mailboxes);
+  if (joined === null) faults.push(fault(header.path, `and ${path} differ; send only one of them`));
+  return joined ?? field;
+}
+
+/** The Sender to write: none where it says what From says (RFC 5322 section 3.6.2). */
+function senderBeside(from: Mailbox, { sender }: HeadersRead): Mailbox | null {
+  return sender === undefined || addressOf(sender) === addressOf(from) ? null : sender;
 }
 
 function readTags(tags: Tag[] | Record<string, unknown>, at: string, faults: Fault[]): Tag[] {
-  if (Array.isArray(tags)) return tags;
-  return Object.entries(tags).map(([name, value]) => {
-    // Values have passed the shape; names of an object are not part of it.
-    if (!/^[A-Za-z0-9_-]{1,256}$/.test(name) || isPrototypeName(name)) {
-      faults.push(
-        fault(
-          joinPath(at, shown(name)),
-          'must have a name of 1 to 256 letters, digits, underscores and hyphens',
-        ),
-      );
-    }
-    return { name, value: String(value) };
-  });
+  const isList = Array.isArray(tags);
+  // The shape has checked values, and the names of a list.
+  const pairs = isList
+    ? tags
+    : Object.entries(tags).map(([name, value]) => ({ name, value: String(value) }));
+  for (const [index, { name }] of pairs.entries()) {
+    // As a key of an object `__proto__` is refused in every body, and tags are shown as objects too.
+    if (/^[A-Za-z0-9_-]{1,256}$/.test(name) && name !== '__proto__') continue;
+    const path = isList ? `${at}[${index}].name` : joinPath(at, shown(name));
+    const what = isList ? '' : 'must have a name that ';
+    faults.push(fault(path, `${what}${TAG_WORDS}, other than __proto__`));
+  }
+  return pairs;
+}
+
+/** `{"X-Tag": "welcome"}`, as Symfony writes a tag, as name and value; anything else as it is. */
+function tagOfPair(item: unknown): unknown {
+  if (!isRecord(item)) return item;
+  const [[name, value] = [], ...more] = Object.entries(item);
+  const isPair = more.length === 0 && name !== undefined && name !== 'name' && name !== 'value';
+  return isPair ? { name, value } : item;
+}
+
+/** "", [] and {}. */
+function isEmpty(value: unknown): boolean {
+  if (value === '') return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
 function fault(path: string, words: string): Fault {

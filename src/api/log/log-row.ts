@@ -1,0 +1,106 @@
+/**
+ * The row of the request log for one request that was handled.
+ *
+ * Promises what `redaction.ts` promises about bodies. Request bodies are kept for writes only; response bodies for
+ * writes and refusals, since the store still has what a read returned. The html and text of an accepted email are kept
+ * with its message only; other content is hidden where the account keeps log rows longer than `[retention] bodies`
+ * allows.
+ */
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../base/config.ts';
+import { hideKeys } from '../../base/key-text.ts';
+import { withoutContent } from '../../flow/content/logged-request.ts';
+import type { Draft, Identity } from '../../flow/draft.ts';
+import { planOf } from '../../flow/accounts/plans.ts';
+import type { LogRecord } from '../../store/rows.ts';
+import { logBody, logRest } from './redaction.ts';
+
+/** Longest path or user agent that is kept, in characters. */
+const MAX_TEXT_LENGTH = 2_048;
+/** A body that was refused before it was read as JSON is looked through for the log up to this size. */
+const MAX_UNREAD_BYTES = 256 * 1024;
+const DAY_MS = 86_400_000;
+
+/** The body of a request: its bytes, and once it was read as JSON its text and value. */
+interface RequestBody {
+  rawBody: Uint8Array;
+  json: string | null;
+  value: unknown;
+}
+
+/** The request as it arrived. `method` and `path`: as the client sent them. */
+interface LoggedRequest {
+  request: Request;
+  method: string;
+  path: string;
+}
+
+/** How it was handled. */
+interface LoggedResult {
+  status: number;
+  /** Id of the first message it created, and the content of that message where it is the only one. */
+  messageId?: string;
+  content?: Pick<Draft, 'html' | 'text'>;
+}
+
+interface Known extends RequestBody {
+  requestId: string;
+  startedAt: number;
+  identity: Identity;
+  /** Address of the client; null without a socket. */
+  ip: string | null;
+}
+
+/** The row. `payload`: the response body; bytes are never kept. */
+export function logRow(
+  { clock, config }: { clock: Clock; config: Config },
+  { request, method, path }: LoggedRequest,
+  known: Known,
+  result: LoggedResult,
+  payload: string | Uint8Array,
+): LogRecord {
+  const { key, account } = known.identity;
+  const isPlainRead = request.method === 'GET' && result.status < 400;
+  const isContentHidden =
+    planOf(config.live.plans, account).logRetentionDays * DAY_MS > config.live.retention.bodiesMs;
+  return {
+    id: known.requestId,
+    accountId: account.id,
+    keyId: key.id,
+    keyName: key.name,
+    keyPermission: key.permission,
+    isSandbox: key.isTest,
+    method,
+    path: hideKeys(path).slice(0, MAX_TEXT_LENGTH),
+    status: result.status,
+    durationMs: Math.max(0, clock.now() - known.startedAt),
+    messageId: result.messageId ?? null,
+    userAgent: request.headers.get('user-agent')?.slice(0, MAX_TEXT_LENGTH) ?? null,
+    ip: known.ip,
+    requestBody: shortBody(known, result, isContentHidden) ?? wholeBody(known, isContentHidden),
+    responseBody:
+      isPlainRead || typeof payload !== 'string' ? null : logBody(payload, { isJson: true }),
+    createdAt: known.startedAt,
+  };
+}
+
+/** Of an accepted email: the body without the content that its message keeps. Null for others, replays too. */
+function shortBody(
+  { value }: RequestBody,
+  { messageId, content }: LoggedResult,
+  isContentHidden: boolean,
+): string | null {
+  if (messageId === undefined || content === undefined) return null;
+  const rest = withoutContent(value, content);
+  return rest === null ? null : logRest(rest, isContentHidden);
+}
+
+/** The body as it was sent. Empty for a read, whose body is never read. */
+function wholeBody({ json, rawBody, value }: RequestBody, isContentHidden: boolean): string | null {
+  if (json === null && rawBody.length > MAX_UNREAD_BYTES) {
+    return `[${rawBody.length} bytes that were not read]`;
+  }
+  const { buffer, byteOffset, byteLength } = rawBody;
+  const text = json ?? Buffer.from(buffer, byteOffset, byteLength).toString();
+  return logBody(text, { isJson: json !== null, isContentHidden, value });
+}

@@ -1,0 +1,88 @@
+/**
+ * Opens what every part is given: store, key, resolver and memory, for the server and for commands that run without one.
+ *
+ * Promises that the data directory's lock is ours from here on, so that a second process is refused at once, and that
+ * a failure halfway leaves nothing open.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Config } from '../base/config.ts';
+import { IdSource } from '../base/ids.ts';
+import type { Log } from '../base/log.ts';
+import { Metrics } from '../base/metrics.ts';
+import { ByteBudget } from '../flow/byte-budget.ts';
+import type { Context, Parts } from '../flow/context.ts';
+import { unlock } from '../flow/data-key.ts';
+import { DiskSpace } from '../flow/disk-space.ts';
+import type { Identity } from '../flow/draft.ts';
+import { HaltSwitch } from '../flow/halt-switch.ts';
+import { KeyUses } from '../flow/key-uses.ts';
+import { RowCache } from '../flow/row-cache.ts';
+import { Subscribers } from '../flow/subscribers.ts';
+import { SigningPool } from '../mail/dkim/signing.ts';
+import type { Domain } from '../store/rows.ts';
+import { openStore } from '../store/sqlite/store.ts';
+import { createResolver } from '../wire/dns/dns.ts';
+import type { Resolver } from '../wire/dns/resolver.ts';
+
+export interface ContextOptions {
+  clock: Clock;
+  log: Log;
+  /** Instead of the appliance's own. */
+  resolver?: Resolver;
+}
+
+/** Throws `OperatorError` when the directory is in use, or the disk or the key cannot be used. */
+export async function openContext(config: Config, options: ContextOptions): Promise<Context> {
+  const { clock, log } = options;
+  const metrics = new Metrics();
+  const onCommit = (commitMs: number, writes: number): void => {
+    metrics.commitSeconds.observe(commitMs / 1000);
+    metrics.commitWrites.observe(writes);
+  };
+  const store = await openStore({
+    dataDir: config.startup.dataDir,
+    now: clock.now(),
+    log,
+    onCommit,
+  });
+  try {
+    return await makeContext({
+      config,
+      clock,
+      log,
+      store,
+      resolver: options.resolver ?? createResolver({ servers: config.startup.dns.servers, clock }),
+      secrets: await unlock(config.startup.dataDir, store),
+      metrics,
+    });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Adds to the parts what the appliance remembers while it runs, read from the store where it outlives a restart. */
+export async function makeContext(parts: Parts): Promise<Context> {
+  const ctx: Context = {
+    ...parts,
+    ids: new IdSource(),
+    halt: new HaltSwitch(parts),
+    disk: new DiskSpace(),
+    budget: new ByteBudget(),
+    identities: new RowCache<Identity>(parts.clock),
+    keyUses: new KeyUses(parts),
+    senderDomains: new RowCache<Domain>(parts.clock),
+    subscribers: await Subscribers.read(parts.store),
+    signing: new SigningPool(parts),
+    emulation: null,
+  };
+  await ctx.halt.load();
+  return ctx;
+}
+
+/** Writes what is only in memory yet, and frees the directory. */
+export async function closeContext(ctx: Context): Promise<void> {
+  await ctx.keyUses.flush();
+  ctx.signing.stop();
+  await ctx.store.close();
+}

@@ -1,0 +1,83 @@
+/**
+ * One request of a signed-in operator: what a page gets, and what it may return.
+ *
+ * Promises that pages get parsed input only, never a raw request. A page refuses with `ApiError`, which is shown as a
+ * message.
+ */
+import type { Capture } from '../../flow/upkeep/capture.ts';
+import type { Context } from '../../flow/context.ts';
+import type { Queue } from '../../flow/queue/queue.ts';
+import type { Vitals } from '../../health/vitals.ts';
+import type { WebhookDispatcher } from '../../flow/webhooks/dispatcher.ts';
+import type { Account } from '../../store/rows.ts';
+import type { Html } from './html.ts';
+
+/** The parts of the appliance that pages act on. */
+export interface DashboardParts {
+  queue: Pick<Queue, 'retry' | 'fail' | 'setResting' | 'counts'>;
+  webhooks: Pick<WebhookDispatcher, 'offer' | 'test' | 'endpointChanged'>;
+  /** Null except in capture mode. */
+  capture: Pick<Capture, 'captured'> | null;
+  /** The last check of the host. */
+  vitals: Pick<Vitals, 'findings'>;
+}
+
+export interface Visit {
+  ctx: Context;
+  parts: DashboardParts;
+  /** Values of the `:name` parts of the page's path. */
+  params: Readonly<Record<string, string>>;
+  query: URLSearchParams;
+  /** Fields of the posted form; empty for a GET. */
+  form: URLSearchParams;
+}
+
+/** A page inside the frame. `account`: the account it belongs to, for the menu. */
+export interface PageResponse {
+  kind: 'page';
+  title: string;
+  account: Account | null;
+  body: Html;
+  /** Seconds after which the browser loads it again. */
+  refreshSeconds?: number;
+}
+
+/** After a form was accepted (303). `done`: a key of the notices in `layout.ts`. */
+export interface RedirectResponse {
+  kind: 'redirect';
+  to: string;
+  done?: string;
+  count?: number;
+}
+
+/** The content of an email, shown in a sandboxed frame or as plain text. */
+export interface DocumentResponse {
+  kind: 'document';
+  contentType: 'text/html; charset=utf-8' | 'text/plain; charset=utf-8';
+  body: string | Buffer;
+}
+
+export type VisitResponse = PageResponse | RedirectResponse | DocumentResponse;
+
+export interface Page {
+  method: 'GET' | 'POST';
+  /** Below `/dashboard`, with `:name` parts: `/accounts/:account/emails`. */
+  path: string;
+  open(visit: Visit): Promise<VisitResponse>;
+}
+
+/** A form field without surrounding space; empty when absent. */
+export function field(visit: Visit, name: string): string {
+  return (visit.form.get(name) ?? '').trim();
+}
+
+/** A `:name` part of the path. */
+export function param(visit: Visit, name: string): string {
+  return visit.params[name] ?? '';
+}
+
+/** A query value; null when absent or empty. */
+export function queryText(visit: Visit, name: string): string | null {
+  const value = visit.query.get(name)?.trim() ?? '';
+  return value === '' ? null : value;
+}

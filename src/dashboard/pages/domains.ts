@@ -1,0 +1,128 @@
+/**
+ * Sending domains of an account: add, show the DNS records to publish, check now, remove.
+ *
+ * The work is in flow/domains.
+ */
+import { allRecords, type DnsRecord } from '../../flow/domains/records.ts';
+import { addDomain, domainOf, removeDomain, verifyDomain } from '../../flow/domains/domains.ts';
+import type { Account, Domain } from '../../store/rows.ts';
+import { accountOf } from './accounts.ts';
+import { html, type Html } from '../frame/html.ts';
+import { accountPath, action, badge, facts, table, time } from '../frame/layout.ts';
+import { field, type Page, type PageResponse, param } from '../frame/visit.ts';
+
+export const domainPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/accounts/:account/domains',
+    async open(visit) {
+      const account = await accountOf(visit);
+      const domains = await visit.ctx.store.domains(account.id);
+      const path = `${accountPath(account)}/domains`;
+      const body = html`${table(
+          ['Domain', 'Status', 'Added (UTC)', 'Last check (UTC)', 'Next check (UTC)'],
+          domains.map((domain) => [
+            html`<a href="${path}/${domain.id}">${domain.name}</a>`,
+            badge(domain.status),
+            time(domain.createdAt),
+            time(domain.lastCheckedAt),
+            time(domain.nextCheckAt),
+          ]),
+          'No domains yet.',
+        )}
+        <h2>New domain</h2>
+        <form method="post" action="${path}">
+          <label>Name <input name="name" placeholder="example.com" required /></label>
+          <button>Add domain</button>
+        </form>`;
+      return { kind: 'page', title: 'Domains', account, body };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/accounts/:account/domains',
+    async open(visit) {
+      const account = await accountOf(visit);
+      const { id } = await addDomain(visit.ctx, account, field(visit, 'name'));
+      return { kind: 'redirect', to: `${accountPath(account)}/domains/${id}`, done: 'added' };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/accounts/:account/domains/:id',
+    async open(visit) {
+      const account = await accountOf(visit);
+      const domain = await domainOf(visit.ctx, account.id, param(visit, 'id'));
+      return detail(account, domain, allRecords(visit.ctx.config.startup.hostname, domain), null);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/accounts/:account/domains/:id/verify',
+    async open(visit) {
+      const account = await accountOf(visit);
+      const check = await verifyDomain(visit.ctx, account.id, param(visit, 'id'));
+      const words = check.isDnsReady
+        ? 'All required DNS records were found.'
+        : 'Some required DNS records were not found yet. DNS changes can take some time to become visible.';
+      return detail(account, check.domain, check.records, words);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/accounts/:account/domains/:id/remove',
+    async open(visit) {
+      const account = await accountOf(visit);
+      await removeDomain(visit.ctx, account.id, param(visit, 'id'));
+      return { kind: 'redirect', to: `${accountPath(account)}/domains`, done: 'removed' };
+    },
+  },
+];
+
+type ShownRecord = DnsRecord & { reason?: string | null };
+
+function detail(
+  account: Account,
+  domain: Domain,
+  records: readonly ShownRecord[],
+  words: string | null,
+): PageResponse {
+  const path = `${accountPath(account)}/domains/${domain.id}`;
+  const body = html`${words !== null && html`<p class="notice" role="status">${words}</p>`}
+    ${facts([
+      ['Status', badge(domain.status)],
+      ['Added (UTC)', time(domain.createdAt)],
+      ['Verified (UTC)', time(domain.verifiedAt)],
+      ['Last check (UTC)', time(domain.lastCheckedAt)],
+      ['Next check (UTC)', time(domain.nextCheckAt)],
+    ])}
+    <h2>DNS records to publish</h2>
+    ${table(
+      ['', 'Type', 'Name', 'Value', 'Status'],
+      records.map((record) => [
+        html`${record.record}<br /><span class="soft"
+            >${record.required ? 'required' : 'recommended'}</span
+          >`,
+        record.type,
+        html`<code>${record.name}</code>`,
+        html`<code class="long">${record.value}</code>
+          <p class="soft">${record.purpose}</p>`,
+        html`${badge(record.status)} ${record.reason}`,
+      ]),
+      'No records.',
+    )}
+    <p>${action(`${path}/verify`, 'Check now')}</p>
+    ${removal(path, domain)}`;
+  return { kind: 'page', title: domain.name, account, body };
+}
+
+function removal(path: string, domain: Domain): Html {
+  return html`<details>
+    <summary class="soft">Remove this domain</summary>
+    <p>
+      New emails from ${domain.name} are refused from now on. Emails that were already accepted are
+      still delivered.
+    </p>
+    ${action(`${path}/remove`, `Remove ${domain.name}`, 'danger')}
+  </details>`;
+}

@@ -1,0 +1,71 @@
+/**
+ * Which page opens at which path below `/dashboard`.
+ *
+ * Each other file of this folder is a list of pages for one kind of object: it reads the store, calls flow/ for
+ * changes, and returns a page, a redirect or a document. Promises one page per path and method.
+ */
+import { accountPages } from './accounts.ts';
+import { domainPages } from './domains.ts';
+import { emailPages } from './emails.ts';
+import { inboxPages } from './inbox.ts';
+import { keyPages } from './keys.ts';
+import { logPages } from './logs.ts';
+import { overviewPages } from './overview.ts';
+import { queuePages } from './queue.ts';
+import { suppressionPages } from './suppressions.ts';
+import type { Page } from '../frame/visit.ts';
+import { webhookPages } from './webhooks.ts';
+
+const PAGES: readonly Page[] = [
+  ...overviewPages,
+  ...queuePages,
+  ...inboxPages,
+  ...accountPages,
+  ...emailPages,
+  ...domainPages,
+  ...webhookPages,
+  ...suppressionPages,
+  ...keyPages,
+  ...logPages,
+];
+
+/** The page of `path` (below `/dashboard`, without closing slash) and the values of its `:name` parts. */
+export function findPage(
+  method: 'GET' | 'POST',
+  path: string,
+): { page: Page; params: Record<string, string> } | null {
+  const parts = path.split('/');
+  for (const page of PAGES) {
+    if (page.method !== method) continue;
+    const params = match(page.path.split('/'), parts);
+    if (params !== null) return { page, params };
+  }
+  return null;
+}
+
+function match(
+  pattern: readonly string[],
+  parts: readonly string[],
+): Record<string, string> | null {
+  if (pattern.length !== parts.length) return null;
+  const params: Record<string, string> = {};
+  for (const [at, name] of pattern.entries()) {
+    const part = parts[at] ?? '';
+    if (name.startsWith(':')) {
+      const value = decoded(part);
+      if (value === null || value === '') return null;
+      params[name.slice(1)] = value;
+    } else if (name !== part) {
+      return null;
+    }
+  }
+  return params;
+}
+
+function decoded(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}

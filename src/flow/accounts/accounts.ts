@@ -1,0 +1,88 @@
+/**
+ * Accounts: who sends, on which plan, and whether they may. The story of this room:
+ *
+ * The operator creates an account and its keys (`keys`); every request comes in with a key and goes on as an identity:
+ * key, account and plan. `plans` says what a plan allows and `usage` what an acceptance spends, which the accept commit
+ * checks. `brake` pauses an account whose mail bounces too much. `admin` holds the operator's own password.
+ *
+ * Promises that a change of status is in force for the next request: it is committed first, then everything kept in
+ * memory about the account's keys is forgotten. A crash between the two loses only that memory. Accounts are created by
+ * the operator, never through the API.
+ */
+import { UNLIMITED } from '../../base/config.ts';
+import { ApiError, validationFailed } from '../../base/errors.ts';
+import type { AccountStatus } from '../../base/status.ts';
+import type { Account } from '../../store/rows.ts';
+import type { Context } from '../context.ts';
+
+/**
+ * Makes an account. `name`: 1 to 60 characters, no control characters, not shaped like an id.
+ * Throws ApiError `validation_failed` (name or plan) or `conflict` (name taken).
+ */
+export async function createAccount(
+  ctx: Pick<Context, 'config' | 'clock' | 'ids' | 'store'>,
+  input: { name: string; plan?: string },
+): Promise<Account> {
+  const name = input.name.trim();
+  const plan = input.plan ?? UNLIMITED.id;
+  if (!/^[^\p{Cc}]{1,60}$/u.test(name) || /^[0-9a-f-]{36}$/.test(name)) {
+    throw validationFailed([{ path: 'name', message: 'name must have 1 to 60 characters.' }]);
+  }
+  if (!ctx.config.live.plans.has(plan)) {
+    const known = [...ctx.config.live.plans.keys()].join(', ');
+    throw validationFailed([
+      { path: 'plan', message: `There is no plan "${plan}"; the config has: ${known}.` },
+    ]);
+  }
+  const now = ctx.clock.now();
+  const account: Account = {
+    id: ctx.ids.next(now),
+    name,
+    plan,
+    status: 'active',
+    statusReason: null,
+    createdAt: now,
+  };
+  if ((await ctx.store.createAccount(account)) === 'exists') {
+    throw new ApiError('conflict', `There is an account named "${name}" already.`);
+  }
+  return account;
+}
+
+/**
+ * Sets an account's status; `reason` is one sentence shown to its senders, null when active.
+ * Throws ApiError `not_found`.
+ */
+export async function setAccountStatus(
+  ctx: Pick<Context, 'store' | 'log' | 'identities'>,
+  idOrName: string,
+  status: AccountStatus,
+  reason: string | null = null,
+): Promise<Account> {
+  const account = await accountNamed(ctx, idOrName);
+  const statusReason = status === 'active' ? null : reason;
+  await ctx.store.setAccountStatus(account.id, status, statusReason);
+  ctx.identities.forget();
+  ctx.log.info('account_status', { account: account.name, status, reason: statusReason });
+  return { ...account, status, statusReason };
+}
+
+/** The account with this id or name. Throws ApiError `not_found`. */
+export async function accountNamed(
+  ctx: Pick<Context, 'store'>,
+  idOrName: string,
+): Promise<Account> {
+  const account = await ctx.store.account(idOrName);
+  if (account === null) throw new ApiError('not_found', `There is no account "${idOrName}".`);
+  return account;
+}
+
+/** Throws `account_paused` (403) or `payment_required` (402) for an account that may not send. */
+export function refuseInactive(account: Account): void {
+  if (account.status === 'active') return;
+  const why = account.statusReason === null ? '' : ` ${account.statusReason}`;
+  if (account.status === 'paused') {
+    throw new ApiError('account_paused', `This account is paused.${why}`);
+  }
+  throw new ApiError('payment_required', `This account cannot send until it is paid.${why}`);
+}

@@ -1,0 +1,155 @@
+/**
+ * One attempt for one recipient. The story of this folder begins here.
+ *
+ * The queue hands over a claimed recipient with its site (`site.ts`: routes, MX, source address, TLS policy) and lane.
+ * The message is composed and signed once for all its recipients (`signed-messages.ts`); then the attempt waits for a
+ * session of the lane, tries the site's addresses in order (`hosts.ts`, `host-address.ts`) over kept or new sessions
+ * (`session-pool.ts`), tells the lane and the fallback what the answer means for the site, and returns the outcome.
+ *
+ * Promises an outcome for every attempt and never throws; that nothing leaves without its signature; that a throttled
+ * site is neither dialled nor signed for; and that a site's request (slow down, or not from this address) reaches its
+ * lane and the fallback before the next attempt. Writes nothing: the claim was marked in the store before, so a crash at
+ * any line repeats at most this attempt, with the same Message-ID.
+ */
+import { UncomposableError } from '../../mail/dkim/signed-message.ts';
+import type { Recipient } from '../../store/rows.ts';
+import { backoffOfSite, tryHosts } from './hosts.ts';
+import type { HostTools, Job } from './hosts.ts';
+import type { SignedMessage, SignedMessages } from './signed-messages.ts';
+import type { Site, SiteResult, Sites } from './site.ts';
+import { outcomeWithoutSession } from '../outcome/kinds.ts';
+import type { Outcome } from '../outcome/kinds.ts';
+import { describeOutcome } from '../outcome/text.ts';
+import { throttleRequest, verdictOf } from '../outcome/verdict.ts';
+import type { Concurrency } from '../pacing/concurrency.ts';
+import type { Lane } from '../pacing/lane.ts';
+import type { Fallback } from '../pacing/fallback.ts';
+
+/** Temporary refusals for reputation in a row that count as a refusal. */
+const PAUSES_FOR_REFUSED = 3;
+
+/** What every attempt of this process shares. */
+export interface DeliverTools extends HostTools {
+  messages: SignedMessages;
+  concurrency: Concurrency;
+  sites: Sites;
+  fallback: Fallback;
+}
+
+export interface Delivery {
+  /** Null: nothing was tried, because `mayBegin` returned false. */
+  outcome: Outcome | null;
+  signed: SignedMessage | null;
+}
+
+/** Delivers to one recipient within its lane. `mayBegin` is called when the message is signed and a session is free. */
+export async function deliver(
+  tools: DeliverTools,
+  recipient: Recipient,
+  found: SiteResult,
+  lane: Lane,
+  mayBegin: () => boolean,
+): Promise<Delivery> {
+  if (found.kind === 'none') {
+    return { outcome: mayBegin() ? found.outcome : null, signed: null };
+  }
+  const { site } = found;
+  const throttled = throttledBy(lane) ?? backoffOfSite(tools, site);
+  if (throttled !== null) return { outcome: mayBegin() ? throttled : null, signed: null };
+  let signed: SignedMessage;
+  try {
+    signed = await tools.messages.acquire(recipient.messageId);
+  } catch (error) {
+    tools.messages.release(recipient.messageId);
+    return { outcome: unsigned(tools, recipient, error), signed: null };
+  }
+  await lane.enter();
+  try {
+    if (!mayBegin()) return { outcome: null, signed };
+    // The lane may have been throttled while this attempt waited for its session.
+    const outcome =
+      throttledBy(lane) ??
+      backoffOfSite(tools, site) ??
+      (await talk(tools, { recipient, signed, site, maxWaitMs: maxWaitMs(tools, lane) }, lane));
+    return { outcome, signed };
+  } finally {
+    lane.leave();
+    tools.messages.release(recipient.messageId);
+  }
+}
+
+/** While very many unproven sites are being tried, a site that has not answered either is waited for less. */
+function maxWaitMs({ concurrency }: DeliverTools, lane: Lane): number | null {
+  return concurrency.isCrowded && !lane.hasAnswered ? concurrency.limits.crowdWaitMs : null;
+}
+
+async function talk(tools: DeliverTools, job: Job, lane: Lane): Promise<Outcome> {
+  const outcome = await tryHosts(tools, job);
+  learn(tools, job.site, lane, outcome);
+  if (!job.site.isDirect || !tools.fallback.isRelayed(job.site.key)) return outcome;
+  const wasTaken = outcome.kind === 'accepted' || outcome.mayBeDuplicate;
+  const isAboutUs =
+    outcome.stage === 'connect' || throttleRequest(outcome, verdictOf(outcome)) !== null;
+  if (wasTaken || !isAboutUs) return outcome;
+  const smarthost = await tools.sites.smarthost();
+  return smarthost?.kind === 'site'
+    ? tryHosts(tools, { ...job, site: smarthost.site, maxWaitMs: null })
+    : outcome;
+}
+
+/** Notes what the outcome says about the site, besides what it says about the recipient. */
+function learn(tools: DeliverTools, site: Site, lane: Lane, outcome: Outcome): void {
+  const { fallback } = tools;
+  const verdict = verdictOf(outcome);
+  const asked = throttleRequest(outcome, verdict);
+  if (site.isDirect) {
+    if (outcome.stage === 'connect') fallback.noteSilent(site.key);
+    else fallback.noteReached();
+    if (outcome.kind === 'accepted') fallback.noteTaken(site.key);
+  }
+  if (asked !== null) {
+    const cause = describeOutcome(outcome, { hint: null });
+    const throttle = lane.slowDown({ cause, class: asked, hint: verdict.hint });
+    const isFinal = (outcome.reply?.code ?? 0) >= 500 || lane.pausesInRow >= PAUSES_FOR_REFUSED;
+    if (asked === 'reputation' && site.isDirect && isFinal) {
+      fallback.noteRefused(site.key, lane.name, cause);
+    }
+    tools.ctx.log.warn('site_throttled', {
+      site: lane.name,
+      until: new Date(throttle.untilMs).toISOString(),
+      cause,
+      hint: verdict.hint,
+    });
+  } else if (outcome.kind === 'unreached') {
+    lane.noteUnreached();
+  } else {
+    lane.noteAnswer();
+  }
+}
+
+/** The outcome for what comes due while its lane is throttled; null when it is not. */
+function throttledBy(lane: Lane): Outcome | null {
+  const throttle = lane.throttleNow();
+  if (throttle === null) return null;
+  const until = new Date(throttle.untilMs).toISOString();
+  const cause = `Slowed down until ${until}: ${throttle.cause}`;
+  return { ...outcomeWithoutSession('throttled', 'throttled', cause), throttle };
+}
+
+function unsigned(tools: DeliverTools, recipient: Recipient, error: unknown): Outcome {
+  const cause = error instanceof Error ? error.message : String(error);
+  if (error instanceof UncomposableError) {
+    tools.ctx.log.warn('message_not_composed', { message_id: recipient.messageId, cause });
+    return outcomeWithoutSession(
+      'uncomposable',
+      'compose',
+      `the message cannot be written: ${cause}`,
+    );
+  }
+  tools.ctx.log.error('message_not_signed', {
+    message_id: recipient.messageId,
+    cause,
+    hint: 'The message stays queued. Check that the key file in the data directory belongs to this database.',
+  });
+  return outcomeWithoutSession('unsigned', 'sign', cause);
+}

@@ -1,0 +1,300 @@
+/**
+ * The bytes that go out: composed and signed once for all recipients of a message, however many sessions carry them.
+ *
+ * Promises a signed message or a throw, never an unsigned one, and the same bytes at each attempt (but for a text part
+ * made of html, which needs the signing thread). Messages in use stay in memory; those not in use are kept for their
+ * other recipients up to `KEPT_BYTES`. Throws `UncomposableError` for a message that can never be composed; any other
+ * error concerns this attempt only.
+ */
+import { isAscii } from 'node:buffer';
+import type { ComposeInput } from '../../mail/compose/compose.ts';
+import type { MessageSigner } from '../../mail/dkim/signing.ts';
+import { UncomposableError } from '../../mail/dkim/signed-message.ts';
+import type { Content, Signed } from '../../mail/dkim/signed-message.ts';
+import { writeField } from '../../mail/header/headers.ts';
+import { normalizeLines } from '../../mail/mime/lines.ts';
+import { fieldValue, splitMime } from '../../mail/mime/tree.ts';
+import { toSevenBit } from '../../mail/compose/seven-bit.ts';
+import type { Body, Message } from '../../store/rows.ts';
+import type { NewMessage } from '../../store/journey.ts';
+import { OutgoingMessage } from '../../wire/smtp/body.ts';
+import { bodyBytes } from '../body-bytes.ts';
+import type { Context } from '../context.ts';
+import { dkimLabel } from '../seal-labels.ts';
+import { feedbackIdOf } from '../feedback-id.ts';
+
+/** Ready messages without a user, kept for recipients that come soon. */
+const KEPT_BYTES = 32 * 1024 * 1024;
+/** A message that would bring what is in use above this waits until others are released, unless it is small. */
+const IN_USE_BYTES = 96 * 1024 * 1024;
+/** Never waits for large ones: attempts are counted (`flow/pacing/concurrency.ts`), and so are these. */
+const SMALL_BYTES = 64 * 1024;
+/** While a message is made, its content, its parts and its signed bytes are in memory side by side. */
+const MAKING_FACTOR = 3;
+/** Bodies of accepted messages kept until their first attempt, so that it need not read the store. */
+const FRESH_BODIES = 2_000;
+const FRESH_BYTES = 32 * 1024 * 1024;
+const KEPT_SIGNERS = 500;
+const SIGNERS_MS = 60_000;
+
+export interface SignedMessage {
+  message: Message;
+  /** Header and body, DKIM-Signature first, ready for any number of sessions. */
+  outgoing: OutgoingMessage;
+  /** The sending domain, whose `send.` name is the return path's domain. */
+  domain: string;
+  /** The header itself needs SMTPUTF8 (RFC 6532). */
+  needsSmtpUtf8: boolean;
+  /**
+   * The same message for receivers without SMTPUTF8 or 8BITMIME, signed: its parts encoded, and non-ASCII recipients
+   * shown in a form that cannot be replied to. Made at each call, since that is rare; null where the message is ASCII
+   * already. The call returns null where the message cannot be written in ASCII.
+   */
+  inAscii: (() => Promise<Signed | null>) | null;
+}
+
+interface Stored {
+  message: Message;
+  body: Body;
+}
+
+/** What a message counts among those in use; 0 for one that is not read yet, or failed. */
+interface Use {
+  bytes: number;
+}
+
+interface Entry {
+  ready: Promise<SignedMessage>;
+  use: Use;
+  users: number;
+  /** Recipients that may still come for it. */
+  left: number;
+}
+
+export class SignedMessages {
+  readonly #ctx: Context;
+  readonly #entries = new Map<string, Entry>();
+  readonly #fresh = new Map<string, Stored & { bytes: number }>();
+  #signersSince = 0;
+  readonly #signers = new Map<string, Promise<{ name: string; signer: MessageSigner }>>();
+  #keptBytes = 0;
+  #freshBytes = 0;
+  #bytesInUse = 0;
+  /** Those that wait until fewer bytes are in use. */
+  readonly #blocked: { bytes: number; wake: () => void }[] = [];
+  /** Ends when the last message asked for was read. */
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+  }
+
+  /** Remembers the content of a message just accepted, within bounds. */
+  offer({ message, body }: NewMessage): void {
+    const bytes = bodyBytes(body);
+    if (this.#fresh.size >= FRESH_BODIES || this.#freshBytes + bytes > FRESH_BYTES) return;
+    this.#fresh.set(message.id, { message, body, bytes });
+    this.#freshBytes += bytes;
+  }
+
+  /** The signed message; call `release` as often as `acquire`, also when this rejects. */
+  async acquire(messageId: string): Promise<SignedMessage> {
+    const known = this.#entries.get(messageId);
+    if (known !== undefined) {
+      if (known.users === 0) this.#keptBytes -= known.use.bytes;
+      known.users += 1;
+      return known.ready;
+    }
+    const use: Use = { bytes: 0 };
+    const entry: Entry = { ready: this.#make(messageId, use), use, users: 1, left: 1 };
+    this.#entries.set(messageId, entry);
+    const signed = await entry.ready;
+    const { to, cc, bcc } = signed.message;
+    entry.left += to.length + cc.length + bcc.length - 1;
+    return signed;
+  }
+
+  release(messageId: string): void {
+    const entry = this.#entries.get(messageId);
+    if (entry === undefined) return;
+    entry.users -= 1;
+    entry.left -= 1;
+    if (entry.users > 0) return;
+    if (entry.left <= 0 || entry.use.bytes === 0) {
+      this.#entries.delete(messageId);
+      this.#bytesInUse -= entry.use.bytes;
+      this.#wakeBlocked();
+      return;
+    }
+    // Last used goes last: the map's order is the order of eviction.
+    this.#entries.delete(messageId);
+    this.#entries.set(messageId, entry);
+    this.#keptBytes += entry.use.bytes;
+    for (const [id, oldest] of this.#entries) {
+      if (this.#keptBytes <= KEPT_BYTES) break;
+      if (oldest.users > 0) continue;
+      this.#entries.delete(id);
+      this.#keptBytes -= oldest.use.bytes;
+      this.#bytesInUse -= oldest.use.bytes;
+    }
+    this.#wakeBlocked();
+  }
+
+  /** Those that fit now, in the order in which they came. */
+  #wakeBlocked(): void {
+    const inUse = this.#bytesInUse - this.#keptBytes;
+    let free = inUse === 0 ? Infinity : IN_USE_BYTES - inUse;
+    for (let first = this.#blocked[0]; first !== undefined; first = this.#blocked[0]) {
+      if (first.bytes > free) return;
+      free = Math.min(free, IN_USE_BYTES) - first.bytes;
+      this.#blocked.shift();
+      first.wake();
+    }
+  }
+
+  async #make(messageId: string, use: Use): Promise<SignedMessage> {
+    try {
+      const signed = await this.#sign(await this.#load(messageId, use));
+      this.#weigh(use, signed.outgoing.bytes.length);
+      return signed;
+    } catch (error) {
+      this.#weigh(use, 0);
+      throw error;
+    }
+  }
+
+  #weigh(use: Use, bytes: number): void {
+    const isLess = bytes < use.bytes;
+    this.#bytesInUse += bytes - use.bytes;
+    use.bytes = bytes;
+    if (isLess) this.#wakeBlocked();
+  }
+
+  /** The content of a message once it may be in memory. One is read at a time, so that each is counted before the next. */
+  async #load(messageId: string, use: Use): Promise<Stored> {
+    for (;;) {
+      const next = this.#reading.then(() => this.#readCounted(messageId, use));
+      this.#reading = next.catch(() => undefined);
+      const content = await next;
+      if (typeof content !== 'number') return content;
+      // What did not fit is not kept while it waits: it is read again.
+      await new Promise<void>((wake) => this.#blocked.push({ bytes: content, wake }));
+    }
+  }
+
+  /** The content, or its bytes where they do not fit now. */
+  async #readCounted(messageId: string, use: Use): Promise<Stored | number> {
+    const content = this.#takeFresh(messageId) ?? (await this.#read(messageId));
+    const bytes = MAKING_FACTOR * bodyBytes(content.body);
+    const inUse = this.#bytesInUse - this.#keptBytes;
+    if (bytes > SMALL_BYTES && inUse > 0 && inUse + bytes > IN_USE_BYTES) return bytes;
+    this.#weigh(use, bytes);
+    return content;
+  }
+
+  async #sign(content: Stored): Promise<SignedMessage> {
+    const { message, body } = content;
+    if (message.domainId === null) throw new UncomposableError('it has no sending domain');
+    const { name, signer } = await this.#signer(message.domainId);
+    const made = this.#content(message, body);
+    const { message: bytes, data } = await signer.sign(made);
+    const isPlain = data !== null || isAscii(bytes);
+    const needsSmtpUtf8 = !isPlain && hasNonAsciiHeader(bytes);
+    const inAscii = isPlain ? null : () => signInAscii(signer, made);
+    const outgoing = new OutgoingMessage(bytes, data);
+    return { message, outgoing, domain: name, needsSmtpUtf8, inAscii };
+  }
+
+  #takeFresh(messageId: string): Stored | null {
+    const fresh = this.#fresh.get(messageId);
+    if (fresh === undefined) return null;
+    this.#fresh.delete(messageId);
+    this.#freshBytes -= fresh.bytes;
+    return fresh;
+  }
+
+  async #read(messageId: string): Promise<Stored> {
+    const content = await this.#ctx.store.messageForDelivery(messageId);
+    if (content === null) throw new UncomposableError('its content is gone');
+    return content;
+  }
+
+  #content(message: Message, body: Body): Content {
+    if (body.raw !== null) {
+      return { kind: 'whole', bytes: this.#submitted(message, Buffer.from(body.raw)) };
+    }
+    const input: ComposeInput = {
+      from: message.from,
+      to: message.to,
+      cc: message.cc,
+      replyTo: message.replyTo,
+      subject: message.subject,
+      html: body.html,
+      text: body.text,
+      headers: body.headers,
+      attachments: body.attachments,
+      messageId: message.messageId,
+      date: new Date(message.createdAt),
+      feedbackId: feedbackIdOf(this.#ctx, message),
+    };
+    const isTextWanted =
+      this.#ctx.config.live.api.textFromHtml && body.text === null && body.html !== null;
+    // Most emails bring their text: nothing more crosses to the signing thread for them.
+    return isTextWanted ? { kind: 'parts', input, isTextWanted } : { kind: 'parts', input };
+  }
+
+  /** Well-formed MIME is not changed; a Feedback-ID is put in front unless the sender set one. */
+  #submitted(message: Message, raw: Buffer): Buffer {
+    const bytes = normalizeLines(raw);
+    if (fieldValue(bytes, splitMime(bytes), 'feedback-id') !== null) return bytes;
+    return Buffer.concat([
+      Buffer.from(writeField('Feedback-ID', feedbackIdOf(this.#ctx, message)), 'latin1'),
+      bytes,
+    ]);
+  }
+
+  /** Deleted domains too: what was accepted before is still signed with their key. */
+  #signer(domainId: string): Promise<{ name: string; signer: MessageSigner }> {
+    const now = this.#ctx.clock.now();
+    // A key that was changed signs within this time; the record of the one before is still in DNS.
+    if (Math.abs(now - this.#signersSince) > SIGNERS_MS) {
+      this.#signers.clear();
+      this.#signersSince = now;
+    }
+    const known = this.#signers.get(domainId);
+    if (known !== undefined) return known;
+    if (this.#signers.size >= KEPT_SIGNERS) this.#signers.clear();
+    const made = this.#makeSigner(domainId);
+    this.#signers.set(domainId, made);
+    made.catch(() => this.#signers.delete(domainId));
+    return made;
+  }
+
+  async #makeSigner(domainId: string): Promise<{ name: string; signer: MessageSigner }> {
+    const domain = await this.#ctx.store.domainForSigning(domainId);
+    if (domain === null) throw new Error('the sending domain is gone');
+    const privateKeyPem = this.#ctx.secrets.open(domain.sealedDkimKey, dkimLabel(domain.id));
+    const signer = this.#ctx.signing.signer({
+      domain: domain.name,
+      selector: domain.selector,
+      privateKeyPem,
+    });
+    return { name: domain.name, signer };
+  }
+}
+
+async function signInAscii(signer: MessageSigner, made: Content): Promise<Signed | null> {
+  if (made.kind === 'whole') {
+    const { buffer, byteOffset, byteLength } = made.bytes;
+    const bytes = toSevenBit(Buffer.from(buffer, byteOffset, byteLength));
+    return bytes === null ? null : signer.sign({ kind: 'whole', bytes });
+  }
+  const input = { ...made.input, mayUseUtf8: false };
+  const signed = await signer.sign({ ...made, input });
+  return hasNonAsciiHeader(signed.message) ? null : signed;
+}
+
+function hasNonAsciiHeader(bytes: Buffer): boolean {
+  const end = bytes.indexOf('\r\n\r\n');
+  return !isAscii(end < 0 ? bytes : bytes.subarray(0, end));
+}

@@ -1,0 +1,81 @@
+/**
+ * Checks the DNS of every domain without being asked, as often as its state requires.
+ *
+ * Promises that a resolver that fails changes no domain's status, and that one domain's fault does not
+ * keep the others from being checked.
+ */
+import type { Job } from '../../base/periodic.ts';
+import type { Domain } from '../../store/rows.ts';
+import type { DomainCheck } from '../../store/domains.ts';
+import type { Context } from '../context.ts';
+import { checkDns } from './check.ts';
+import { afterCheck } from './state.ts';
+
+/** How often due domains are looked for, and how many are checked at once. */
+const EVERY_MS = 30_000;
+const AT_ONCE = 8;
+/** A domain that cannot be checked is tried again after this. */
+const PUT_OFF_MS = 3_600_000;
+
+type CheckerContext = Pick<
+  Context,
+  'config' | 'store' | 'clock' | 'log' | 'resolver' | 'secrets' | 'senderDomains' | 'emulation'
+>;
+
+export class DomainChecker implements Job {
+  readonly firstMs = 0;
+  readonly failure = {
+    event: 'domain_checks_failed',
+    hint: 'The next round is tried in half a minute; look at the disk and the database.',
+  };
+  readonly #ctx: CheckerContext;
+
+  constructor(ctx: CheckerContext) {
+    this.#ctx = ctx;
+  }
+
+  everyMs(): number {
+    return EVERY_MS;
+  }
+
+  /** Checks every domain that is due, some at a time; ends after those under way when `signal` is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { store, clock } = this.#ctx;
+    for (;;) {
+      const due = await store.domainsDue(clock.now(), AT_ONCE);
+      await Promise.all(due.map((domain) => this.#check(domain)));
+      if (due.length < AT_ONCE || signal.aborted) return;
+    }
+  }
+
+  /** Checks and stores. A domain that cannot be checked is put off, so that it never crowds out others. */
+  async #check(domain: Domain): Promise<void> {
+    const { store, clock, log } = this.#ctx;
+    const check = await this.#findings(domain);
+    await store.finishDomainCheck(check ?? putOff(domain, clock.now()));
+    this.#ctx.senderDomains.forget();
+    if (check !== null && check.status !== domain.status) {
+      log.info('domain_status', { domain: domain.name, status: check.status });
+    }
+  }
+
+  async #findings(domain: Domain): Promise<DomainCheck | null> {
+    const { clock, log } = this.#ctx;
+    try {
+      return afterCheck(domain, await checkDns(this.#ctx, domain), clock.now(), false);
+    } catch (error) {
+      log.error('domain_check_failed', {
+        domain: domain.name,
+        error,
+        hint: 'If the stored key cannot be opened, the secret key file is not the one it was sealed with.',
+      });
+      return null;
+    }
+  }
+}
+
+function putOff(domain: Domain, now: number): DomainCheck {
+  const { id, status, recordStates, verifiedAt, failingSince, pendingSince } = domain;
+  const nextCheckAt = now + PUT_OFF_MS;
+  return { id, now, status, recordStates, verifiedAt, nextCheckAt, failingSince, pendingSince };
+}

@@ -1,0 +1,86 @@
+/**
+ * Whether the return path of a domain works: bounces reach the appliance, and SPF passes for its addresses.
+ *
+ * Either the return-path host is a CNAME to the appliance, or its own SPF record passes for every address that mail is
+ * sent from and its MX is the appliance. Never throws: a resolver that fails is `unknown`, never `missing`.
+ */
+import { isPublicAddress } from '../../wire/addresses/public-address.ts';
+import type { Resolver } from '../../wire/dns/resolver.ts';
+import { checkSpf } from '../../wire/dns/spf.ts';
+import type { Context } from '../context.ts';
+import { missing, unknown, type Finding } from './finding.ts';
+import { returnPathHost } from './records.ts';
+
+type ReturnPathContext = Pick<Context, 'config' | 'resolver'>;
+
+/** Asks DNS about the return-path host of `domainName`. */
+export async function findReturnPath(
+  { config, resolver }: ReturnPathContext,
+  domainName: string,
+): Promise<Finding> {
+  const { hostname, delivery } = config.startup;
+  const host = returnPathHost(domainName);
+  const answer = await resolver.cname(host);
+  if (answer.kind === 'failed') return unknown(answer.reason);
+  if (answer.kind === 'found' && answer.records.includes(hostname)) return { kind: 'found' };
+  if (answer.kind === 'nxdomain') return missing(`there is no CNAME record at ${host}`);
+  const appliance = await addressesOf(resolver, hostname);
+  if ('reason' in appliance) return unknown(appliance.reason);
+  const sending = delivery.sourceAddresses.filter(isPublicAddress);
+  // Behind NAT the source addresses are private; receivers then see those of the host name.
+  const addresses = sending.length > 0 ? sending : appliance.addresses;
+  const spf = await ownSpfPasses(resolver, host, hostname, addresses);
+  return spf.kind === 'found' ? mxIsOurs(resolver, host, hostname, appliance.addresses) : spf;
+}
+
+async function ownSpfPasses(
+  resolver: Resolver,
+  host: string,
+  hostname: string,
+  addresses: readonly string[],
+): Promise<Finding> {
+  if (addresses.length === 0) {
+    return missing(`no CNAME to ${hostname}, and that name has no address to check SPF with`);
+  }
+  for (const address of addresses) {
+    const result = await checkSpf(resolver, host, address, hostname);
+    if (result === 'temperror') return unknown(`the SPF record of ${host} could not be read`);
+    if (result !== 'pass') {
+      return missing(
+        `no CNAME to ${hostname}, and the SPF record of ${host} says ${result} for ${address}`,
+      );
+    }
+  }
+  return { kind: 'found' };
+}
+
+/** `own`: the addresses of `hostname`; an MX with one of them is the appliance under another name. */
+async function mxIsOurs(
+  resolver: Resolver,
+  host: string,
+  hostname: string,
+  own: readonly string[],
+): Promise<Finding> {
+  const answer = await resolver.mx(host);
+  if (answer.kind === 'failed') return unknown(answer.reason);
+  const exchanges = answer.kind === 'found' ? answer.records.map(({ exchange }) => exchange) : [];
+  if (exchanges.includes(hostname)) return { kind: 'found' };
+  for (const exchange of exchanges.slice(0, 10)) {
+    const found = await addressesOf(resolver, exchange);
+    if ('reason' in found) return unknown(found.reason);
+    if (found.addresses.some((address) => own.includes(address))) return { kind: 'found' };
+  }
+  return missing(`${host} has no CNAME and no MX that leads to ${hostname}`);
+}
+
+async function addressesOf(
+  resolver: Resolver,
+  name: string,
+): Promise<{ addresses: string[] } | { reason: string }> {
+  const answers = await Promise.all([resolver.a(name), resolver.aaaa(name)]);
+  const failed = answers.find((answer) => answer.kind === 'failed');
+  if (failed !== undefined) return { reason: failed.reason };
+  return {
+    addresses: answers.flatMap((answer) => (answer.kind === 'found' ? answer.records : [])),
+  };
+}

@@ -1,0 +1,26 @@
+/**
+ * The values of the metrics' label `destination`: one closed list, by the recipient's domain.
+ *
+ * Promises the same word for the same domain in every metric, so that what waits can be compared with what was
+ * attempted. A domain whose mail a provider hosts under another name counts as `other`: the store knows domains, not
+ * hosts. Cannot fail.
+ */
+
+/** The large consumer mailbox providers, with their domains. */
+const DOMAINS = {
+  gmail: ['gmail.com', 'googlemail.com'],
+  microsoft: ['outlook.com', 'hotmail.com', 'live.com', 'msn.com'],
+  yahoo: ['yahoo.com', 'ymail.com', 'aol.com'],
+  apple: ['icloud.com', 'me.com', 'mac.com'],
+};
+
+const KINDS: ReadonlyMap<string, string> = new Map(
+  Object.entries(DOMAINS).flatMap(([kind, domains]) =>
+    domains.map((domain): [string, string] => [domain, kind]),
+  ),
+);
+
+/** The label's value for mail to `domain` (lower case). */
+export function destinationKind(domain: string): string {
+  return KINDS.get(domain) ?? 'other';
+}

@@ -1,0 +1,95 @@
+/**
+ * How many attempts may be under way: in total, and to unproven sites (those that have not answered lately).
+ *
+ * Promises that sites which accept connections and stay silent, however many, leave a share of the capacity to sites
+ * that answer; that an attempt which takes long lets another begin beside it, within bounds; and that while very many
+ * unproven sites are being tried, none of them is waited for as long as a single one would be. Only counts: it never
+ * opens a connection and cannot fail.
+ */
+
+export interface ConcurrencyLimits {
+  /** Attempts under way: sessions, and messages signed ahead of them. */
+  attempts: number;
+  /** An attempt that takes longer than this, in milliseconds, is slow: another may begin beside it. */
+  slowMs: number;
+  /** Only so many slow attempts are left out of the count, because each keeps a session open. */
+  slowMax: number;
+  /** Part of `attempts` that only sites which have answered may use. */
+  reserved: number;
+  /** Attempts to unproven sites from which on they count as a crowd. */
+  crowd: number;
+  /**
+   * In a crowd, the longest wait for an unproven site's connection, and again for its greeting. RFC 5321 section
+   * 4.5.3.2.1 asks for five minutes for the greeting, and each site gets them when there is no crowd.
+   */
+  crowdWaitMs: number;
+}
+
+const PRODUCTION: ConcurrencyLimits = {
+  attempts: 1_000,
+  slowMs: 1_000,
+  slowMax: 2_000,
+  reserved: 250,
+  crowd: 1_500,
+  crowdWaitMs: 10_000,
+};
+
+/** What one attempt takes of the capacity. */
+export interface Slot {
+  isUnproven: boolean;
+  isSlow: boolean;
+}
+
+export class Concurrency {
+  readonly limits: ConcurrencyLimits;
+  #taken = 0;
+  #slow = 0;
+  #unproven = 0;
+
+  constructor(limits: ConcurrencyLimits = PRODUCTION) {
+    this.limits = limits;
+  }
+
+  /** Attempts under way, slow ones included. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Whether an attempt to a site that has answered may begin. */
+  get isFree(): boolean {
+    return this.#counted < this.limits.attempts;
+  }
+
+  /** Whether an attempt to an unproven site may begin. */
+  get isFreeForUnproven(): boolean {
+    return this.#counted < this.limits.attempts - this.limits.reserved;
+  }
+
+  /** Whether so many unproven sites are being tried that each is waited for less. */
+  get isCrowded(): boolean {
+    return this.#unproven >= this.limits.crowd;
+  }
+
+  /** Takes a slot; `leave` must follow. */
+  take(isUnproven: boolean): Slot {
+    this.#taken += 1;
+    if (isUnproven) this.#unproven += 1;
+    return { isUnproven, isSlow: false };
+  }
+
+  /** The attempt takes long. Call at most once for a slot. */
+  slow(slot: Slot): void {
+    slot.isSlow = true;
+    this.#slow += 1;
+  }
+
+  leave(slot: Slot): void {
+    this.#taken -= 1;
+    if (slot.isUnproven) this.#unproven -= 1;
+    if (slot.isSlow) this.#slow -= 1;
+  }
+
+  get #counted(): number {
+    return this.#taken - Math.min(this.#slow, this.limits.slowMax);
+  }
+}

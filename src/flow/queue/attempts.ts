@@ -1,0 +1,184 @@
+/**
+ * One attempt of a claimed recipient, from the claim to the commit of its result.
+ *
+ * Promises that state, events and webhook calls of an attempt commit together, however long the disk stays full; that a
+ * fault of ours is logged as what it is and puts the recipient back by the retry schedule, so that it is neither lost
+ * nor tried in a hot loop; and that lane and slot are given back whatever happens. Never throws.
+ */
+import type { FinishAttempt, RecipientRef } from '../../store/journey.ts';
+import type { Recipient } from '../../store/rows.ts';
+import { StoreFullError } from '../../store/store.ts';
+import type { CallRef } from '../../store/webhooks.ts';
+import type { Context } from '../context.ts';
+import { deliver } from '../deliver/deliver.ts';
+import type { DeliverTools } from '../deliver/deliver.ts';
+import type { SiteResult } from '../deliver/site.ts';
+import { FULL_PAUSE_MS } from '../due/due-work.ts';
+import { logAttempt } from '../journey-log.ts';
+import { countAttempt } from '../outcome/count.ts';
+import type { Outcome } from '../outcome/kinds.ts';
+import { settle } from '../outcome/outcome.ts';
+import { waitAfter } from '../outcome/retry-schedule.ts';
+import type { Concurrency, Slot } from '../pacing/concurrency.ts';
+import type { Lane } from '../pacing/lane.ts';
+import { endOf } from '../recipient-end.ts';
+import { endOfSuppressed } from './suppressed.ts';
+
+/**
+ * How long a recipient that was only deferred keeps its claim on a throttled lane, in real time: a long line is deferred
+ * at some hundred a second, which costs a few percent of a core (test/torture/dead-destination).
+ */
+const THROTTLED_PACE_MS = 150;
+
+/** A recipient that was picked, with what it keeps until it ends. */
+export interface Claim {
+  ref: RecipientRef;
+  lane: Lane;
+  found: SiteResult;
+  slot: Slot;
+}
+
+export interface AttemptsOptions {
+  ctx: Context;
+  tools: DeliverTools;
+  concurrency: Concurrency;
+  /** In [0, 1). */
+  random: () => number;
+  /** False from the moment the queue is stopped. */
+  isRunning: () => boolean;
+  /** Aborted when open sessions end by force. */
+  signal: AbortSignal;
+  /** Takes the webhook calls that a commit has made. */
+  offerCalls: (calls: readonly CallRef[]) => void;
+  /** The lane has capacity again, and its site may have answered. */
+  laneFreed: (lane: Lane) => void;
+  /** The attempt takes long: another may begin beside it. */
+  slowed: () => void;
+  /** A recipient is put off until `dueAt`. */
+  putOff: (dueAt: number) => void;
+  diskFull: (error: StoreFullError) => void;
+  /** The claim has ended. */
+  ended: (claim: Claim) => void;
+}
+
+export class Attempts {
+  readonly #options: AttemptsOptions;
+
+  constructor(options: AttemptsOptions) {
+    this.#options = options;
+  }
+
+  /** Attempts delivery of `recipient`, in the state after the mark of its beginning. */
+  async run(claim: Claim, recipient: Recipient): Promise<void> {
+    const { ctx, tools, concurrency, random, isRunning } = this.#options;
+    let beganAt = ctx.clock.now();
+    let isInLane = true;
+    const slowAt = setTimeout(() => this.#slow(claim), concurrency.limits.slowMs);
+    try {
+      const mayBegin = (): boolean => {
+        beganAt = ctx.clock.now();
+        return isRunning();
+      };
+      const suppressed = await endOfSuppressed(ctx, recipient);
+      const { outcome, signed } =
+        suppressed === null
+          ? await deliver(tools, recipient, claim.found, claim.lane, mayBegin)
+          : { outcome: null, signed: null };
+      isInLane = false;
+      this.#leaveLane(claim.lane, outcome);
+      if (outcome === null) {
+        await this.#commit(suppressed ?? unbegun(recipient, ctx.clock.now()));
+      } else {
+        const message = signed?.message ?? (await ctx.store.messageById(recipient.messageId));
+        if (message === null) throw new Error('the message of a recipient is gone');
+        const ended = { message, recipient, beganAt, endedAt: ctx.clock.now(), outcome };
+        const end = await settle(ctx, ended, random());
+        if (await this.#commit(end)) {
+          countAttempt(ctx.metrics, ended, end);
+          logAttempt(ctx, ended, end);
+        }
+      }
+    } catch (error) {
+      if (isInLane) this.#leaveLane(claim.lane, null);
+      await this.#putBack(recipient, error);
+    }
+    clearTimeout(slowAt);
+    this.#options.ended(claim);
+  }
+
+  /** Puts back a recipient that was marked as begun and never attempted. */
+  async giveBack(recipient: Recipient): Promise<void> {
+    try {
+      await this.#commit(unbegun(recipient, this.#options.ctx.clock.now()));
+    } catch (error) {
+      this.#logNotPutBack(recipient, error);
+    }
+  }
+
+  /**
+   * Commits an end, however long the disk stays full: what a receiver has taken must be known. False when the process
+   * ended first. Rejects with any other fault of the store.
+   */
+  async #commit(end: FinishAttempt): Promise<boolean> {
+    const { ctx, offerCalls, putOff, diskFull, signal } = this.#options;
+    for (;;) {
+      try {
+        const { calls } = await ctx.store.finish(end);
+        if (calls.length > 0) offerCalls(calls);
+        if (end.nextAttemptAt !== null) putOff(end.nextAttemptAt);
+        return true;
+      } catch (error) {
+        if (!(error instanceof StoreFullError)) throw error;
+        diskFull(error);
+        if (signal.aborted) return false;
+        // Real time, not the clock's: the disk does not follow a test's clock.
+        await new Promise((resolve) => setTimeout(resolve, FULL_PAUSE_MS));
+      }
+    }
+  }
+
+  #slow({ slot }: Claim): void {
+    this.#options.concurrency.slow(slot);
+    this.#options.slowed();
+  }
+
+  /** A throttled lane gets its claim back late: deferring a long line must not crowd out other lanes. */
+  #leaveLane(lane: Lane, outcome: Outcome | null): void {
+    if (outcome?.kind === 'throttled') setTimeout(() => this.#unclaim(lane), THROTTLED_PACE_MS);
+    else this.#unclaim(lane);
+  }
+
+  #unclaim(lane: Lane): void {
+    lane.unclaim();
+    this.#options.laneFreed(lane);
+  }
+
+  async #putBack(recipient: Recipient, error: unknown): Promise<void> {
+    const { ctx } = this.#options;
+    ctx.log.error('attempt_failed', {
+      recipient_id: recipient.id,
+      error,
+      hint: 'A fault of the appliance: the recipient is tried again by the retry schedule. Please report it.',
+    });
+    const now = ctx.clock.now();
+    const nextAttemptAt = now + waitAfter(recipient.attempts);
+    try {
+      await this.#commit(endOf(recipient, now, { nextAttemptAt }));
+    } catch (again) {
+      this.#logNotPutBack(recipient, again);
+    }
+  }
+
+  #logNotPutBack(recipient: Recipient, error: unknown): void {
+    this.#options.ctx.log.error('recipient_not_put_back', {
+      recipient_id: recipient.id,
+      error,
+      hint: 'A fault of the appliance: the recipient is tried again when its claim has run out, in about an hour. Please report it.',
+    });
+  }
+}
+
+/** Claimed, but not begun because the process ends: due at once for the next process. */
+function unbegun(recipient: Recipient, now: number): FinishAttempt {
+  return endOf(recipient, now, { nextAttemptAt: now });
+}

@@ -1,0 +1,75 @@
+/**
+ * What the operator does with waiting recipients: give up, and read in one sentence why a recipient waits.
+ *
+ * Works with a running queue and without one. Never gives up a recipient that is in an attempt: its mail may be
+ * arriving. Fails as the store fails.
+ */
+import { isFinal } from '../../base/status.ts';
+import type { Recipient } from '../../store/rows.ts';
+import type { CallRef } from '../../store/webhooks.ts';
+import type { Context } from '../context.ts';
+import { newEvent } from '../events.ts';
+import { logEnd } from '../journey-log.ts';
+import { endOf } from '../recipient-end.ts';
+
+const GIVEN_UP = 'given up by the operator';
+
+/**
+ * Ends waiting recipients as `failed`, by recipient or message id. Returns one list of webhook calls for
+ * each that was ended. `isInAttempt` tells which to leave alone.
+ */
+export async function failByOperator(
+  ctx: Context,
+  id: string,
+  isInAttempt: (recipientId: string) => boolean,
+): Promise<CallRef[][]> {
+  const one = await ctx.store.recipientById(id);
+  const recipients = one === null ? await ctx.store.recipients(id) : [one];
+  const ended: CallRef[][] = [];
+  for (const recipient of recipients) {
+    if (isFinal(recipient.status) || recipient.nextAttemptAt === null) continue;
+    if (isInAttempt(recipient.id)) continue;
+    ended.push(await giveUp(ctx, recipient));
+  }
+  return ended;
+}
+
+async function giveUp(ctx: Context, recipient: Recipient): Promise<CallRef[]> {
+  const message = await ctx.store.messageById(recipient.messageId);
+  if (message === null) return [];
+  const now = ctx.clock.now();
+  const reason =
+    recipient.lastReason === null ? GIVEN_UP : `${GIVEN_UP}; before that: ${recipient.lastReason}`;
+  const event = newEvent(ctx, {
+    message,
+    recipient,
+    type: 'email.failed',
+    occurredAt: now,
+    payload: { attempt: recipient.attempts, cause: GIVEN_UP },
+    extra: { failed: { reason } },
+  });
+  const end = endOf(recipient, now, { status: 'failed', lastReason: reason, events: [event] });
+  const { calls } = await ctx.store.finish(end);
+  logEnd(ctx, message, end);
+  return calls;
+}
+
+/** Why this recipient waits, until when, and when it is tried next, in one sentence. */
+export function explain(recipient: Recipient, now: number): string {
+  if (recipient.nextAttemptAt === null) {
+    return `${recipient.address} is ${recipient.status}${because(recipient)}.`;
+  }
+  const until = `until ${new Date(recipient.expiresAt).toISOString()}`;
+  const next =
+    recipient.nextAttemptAt <= now
+      ? 'is due now'
+      : `is tried again at ${new Date(recipient.nextAttemptAt).toISOString()}`;
+  if (recipient.attempts === 0)
+    return `${recipient.address} waits for its first attempt, ${until}.`;
+  const times = recipient.attempts === 1 ? 'one attempt' : `${recipient.attempts} attempts`;
+  return `${recipient.address} ${next} and ${until}, after ${times}${because(recipient)}.`;
+}
+
+function because(recipient: Recipient): string {
+  return recipient.lastReason === null ? '' : `: ${recipient.lastReason.replace(/\.$/, '')}`;
+}

@@ -1,0 +1,235 @@
+/**
+ * Which recipient is attempted next: round robin over the accounts and destinations of a lane, and over the lanes.
+ *
+ * Promises that a lane without capacity is not looked at again until it has some; that unproven sites and those that
+ * have answered alternate, so that neither crowds out the other; and that a destination is attempted only when its site
+ * is known (looked up again once a minute, a bounded number at once). Never claims anything itself. A look-up that fails
+ * becomes an outcome of the attempt.
+ */
+import type { Provider } from '../../base/config.ts';
+import type { RecipientRef } from '../../store/journey.ts';
+import type { Context } from '../context.ts';
+import type { SiteResult, Sites } from '../deliver/site.ts';
+import { outcomeWithoutSession } from '../outcome/kinds.ts';
+import { Lane } from '../pacing/lane.ts';
+import type { Throttle } from '../pacing/lane.ts';
+import { OTHERS } from '../pacing/provider-limits.ts';
+import { Rotation } from './rotation.ts';
+import type { Destination, Waiting } from './waiting.ts';
+
+/** How long a site is used once found; the resolver below observes the records' own TTLs. */
+const SITE_MS = 60_000;
+/** The same for a domain without a site. */
+const NO_SITE_MS = 5_000;
+/** Look-ups at once. */
+const LOOKUPS_MAX = 100;
+/** Lanes without work that are kept for their next message. */
+const LANES_MAX = 10_000;
+
+/** The lane of domains without a site: their outcome is known already, and no session is opened. */
+const NOWHERE = { key: 'nowhere', limits: OTHERS };
+
+export interface SchedulerOptions {
+  ctx: Pick<Context, 'clock'>;
+  sites: Pick<Sites, 'find'>;
+  waiting: Waiting;
+  /** Called when there may be a next recipient. */
+  wake: () => void;
+  /** Asks for more of a line that gets short. */
+  fill: (destination: Destination) => void;
+}
+
+/** A lane and what waits for it, in the order in which it is served. */
+interface Track {
+  lane: Lane;
+  rotation: Rotation;
+}
+
+/** The recipient to attempt next, already taken from its line. */
+export interface Picked {
+  ref: RecipientRef;
+  lane: Lane;
+  found: SiteResult;
+  /** The site has not answered lately. */
+  isUnproven: boolean;
+}
+
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #tracks = new Map<string, Track>();
+  /** Tracks of sites that have answered and may have a recipient to give, in the order they will be asked. */
+  readonly #readyProven = new Set<Track>();
+  /** Those of unproven sites; no track is in both. */
+  readonly #readyUnproven = new Set<Track>();
+  #isUnprovenNext = false;
+  readonly #toFind: Destination[] = [];
+  #finding = 0;
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+  }
+
+  /** There is a recipient in the destination's line. */
+  ready(destination: Destination): void {
+    if (destination.isInLane || destination.isFinding || destination.line.length === 0) return;
+    const { lookup } = destination;
+    if (lookup === null || lookup.until <= this.#options.ctx.clock.now()) {
+      destination.isFinding = true;
+      this.#toFind.push(destination);
+      this.#findNext();
+      return;
+    }
+    const track = this.#trackOf(lookup.lane);
+    destination.isInLane = true;
+    track.rotation.push(destination);
+    this.#offer(track);
+    this.#options.wake();
+  }
+
+  /** The next recipient that may be claimed now; null when there is none, or only ones that `mayBeUnproven` excludes. */
+  next(now: number, mayBeUnproven: boolean): Picked | null {
+    const unproven = mayBeUnproven ? this.#readyUnproven : null;
+    // Alternating, so that neither crowds out the other.
+    const order = this.#isUnprovenNext
+      ? [unproven, this.#readyProven]
+      : [this.#readyProven, unproven];
+    for (const tracks of order) {
+      const pick = tracks === null ? null : this.#nextIn(tracks, now);
+      if (pick === null) continue;
+      this.#isUnprovenNext = tracks === this.#readyProven;
+      return pick;
+    }
+    return null;
+  }
+
+  /** The lane's site may have answered: what waits for it is not for an unproven site any more. */
+  noteAnswer(lane: Lane): void {
+    const track = this.#tracks.get(lane.key);
+    if (track === undefined || isUnproven(lane)) return;
+    if (this.#readyUnproven.delete(track)) this.#readyProven.add(track);
+  }
+
+  #nextIn(tracks: Set<Track>, now: number): Picked | null {
+    for (const track of tracks) {
+      // Either it is appended again below, last in the order, or it leaves until it is ready again.
+      tracks.delete(track);
+      if (!track.lane.hasCapacity()) {
+        track.lane.onCapacity(() => {
+          this.#offer(track);
+          this.#options.wake();
+        });
+        continue;
+      }
+      const pick = this.#nextOf(track, now);
+      if (pick === null) continue;
+      this.#offer(track);
+      return pick;
+    }
+    return null;
+  }
+
+  #offer(track: Track): void {
+    const isNew = isUnproven(track.lane);
+    (isNew ? this.#readyProven : this.#readyUnproven).delete(track);
+    (isNew ? this.#readyUnproven : this.#readyProven).add(track);
+  }
+
+  #nextOf(track: Track, now: number): Picked | null {
+    for (;;) {
+      const destination = track.rotation.shift();
+      if (destination === null) return null;
+      destination.isInLane = false;
+      const { lookup } = destination;
+      if (lookup === null || lookup.until <= now) {
+        this.ready(destination);
+        continue;
+      }
+      const ref = this.#options.waiting.take(destination);
+      if (destination.isLow) this.#options.fill(destination);
+      if (destination.line.length > 0) {
+        destination.isInLane = true;
+        track.rotation.push(destination);
+      } else {
+        this.#options.waiting.forget(destination);
+      }
+      if (ref !== null) return pickOf(track.lane, ref, lookup.found);
+    }
+  }
+
+  #findNext(): void {
+    while (this.#finding < LOOKUPS_MAX) {
+      const destination = this.#toFind.shift();
+      if (destination === undefined) return;
+      this.#finding += 1;
+      void this.#find(destination);
+    }
+  }
+
+  async #find(destination: Destination): Promise<void> {
+    const { sites, ctx } = this.#options;
+    let found: SiteResult;
+    try {
+      found = await sites.find(destination.domain);
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error);
+      found = { kind: 'none', outcome: outcomeWithoutSession('unreached', 'dns', cause) };
+    }
+    const { key, limits } = found.kind === 'site' ? found.site : NOWHERE;
+    destination.lookup = {
+      lane: this.#laneFor(key, limits),
+      found,
+      until: ctx.clock.now() + (found.kind === 'site' ? SITE_MS : NO_SITE_MS),
+    };
+    destination.isFinding = false;
+    this.#finding -= 1;
+    this.ready(destination);
+    this.#findNext();
+  }
+
+  /** Ends every pause at once: the operator asked for another try. */
+  liftThrottles(): void {
+    for (const { lane } of this.#tracks.values()) lane.liftThrottle();
+  }
+
+  /** The sites that asked us to slow down, by the names people know, and why nothing is dialled there now. */
+  throttles(): (Throttle & { site: string })[] {
+    return [...this.#tracks.values()].flatMap(({ lane }) => {
+      const throttle = lane.throttleNow();
+      return throttle === null ? [] : [{ site: lane.name, ...throttle }];
+    });
+  }
+
+  #laneFor(key: string, limits: Provider): Lane {
+    const known = this.#tracks.get(key);
+    if (known !== undefined) return known.lane;
+    if (this.#tracks.size >= LANES_MAX) this.#forgetIdle();
+    const lane = new Lane(key, limits, this.#options.ctx.clock);
+    this.#tracks.set(key, { lane, rotation: new Rotation() });
+    return lane;
+  }
+
+  /** The track of a lane; made again when it was forgotten in the meantime. */
+  #trackOf(lane: Lane): Track {
+    let track = this.#tracks.get(lane.key);
+    if (track === undefined) {
+      track = { lane, rotation: new Rotation() };
+      this.#tracks.set(lane.key, track);
+    }
+    return track;
+  }
+
+  #forgetIdle(): void {
+    for (const [key, track] of this.#tracks) {
+      if (track.lane.isIdle && track.rotation.isEmpty) this.#tracks.delete(key);
+    }
+  }
+}
+
+/** Mail without a site opens no session, so it does not count against unproven sites. */
+function isUnproven(lane: Lane): boolean {
+  return !lane.hasAnswered && lane.key !== NOWHERE.key;
+}
+
+function pickOf(lane: Lane, ref: RecipientRef, found: SiteResult): Picked {
+  return { ref, lane, found, isUnproven: isUnproven(lane) };
+}

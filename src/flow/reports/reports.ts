@@ -1,0 +1,102 @@
+/**
+ * The mail that comes in on port 25: read as complaint or bounce report, and applied to the recipient it names.
+ *
+ * The story of this folder. `smtp/inbound` hands over a message with the recipients that its addresses name. The
+ * message is read once (`mail/reports`). `complaints.ts` and `bounces.ts` decide what the report changes; state, event,
+ * webhook deliveries and suppression go to disk in one commit. Only then does the caller reply 250: after a crash
+ * before it, the sending server delivers the report again, and a report that comes twice changes nothing the second
+ * time.
+ *
+ * Promises that a report that names no recipient changes nothing, and that a message which is no report is dropped. Two
+ * reports of one recipient at once make one event: the store takes an end only where it is worse than the one it
+ * has. Never replies by mail. Rejects only when the store does.
+ */
+import type { ArfReport } from '../../mail/reports/arf.ts';
+import type { DsnReport } from '../../mail/reports/dsn.ts';
+import type { InboundMessage } from '../../mail/reports/inbound-message.ts';
+import { readReport, type Report } from '../../mail/reports/read-report.ts';
+import type { Message, Recipient } from '../../store/rows.ts';
+import type { FinishAttempt } from '../../store/journey.ts';
+import type { CallRef } from '../../store/webhooks.ts';
+import { settleBounce } from './bounces.ts';
+import { complainant, settleComplaint } from './complaints.ts';
+import type { Context } from '../context.ts';
+import { recipientOfAny } from '../return-paths.ts';
+
+/** What a message that came in turned out to be. `ignored`: it names no recipient, or tells nothing new. */
+export type ReportEnd = 'bounced' | 'complained' | 'delivered' | 'ignored' | 'no_report';
+
+type Settle = (message: Message, recipient: Recipient) => FinishAttempt | null;
+
+export class Reports {
+  readonly #ctx: Context;
+  readonly #webhooks: { offerCalls(calls: CallRef[]): void };
+
+  constructor(ctx: Context, webhooks: { offerCalls(calls: CallRef[]): void }) {
+    this.#ctx = ctx;
+    this.#webhooks = webhooks;
+  }
+
+  /**
+   * Takes one message. `recipientIds`: for each address it was sent to, whom that return path names (its HMAC
+   * checked), or null for mail to abuse or postmaster. Resolves, with one end for each, when what follows is on disk.
+   */
+  async take(
+    message: InboundMessage,
+    recipientIds: readonly (string | null)[],
+  ): Promise<ReportEnd[]> {
+    const report = readReport(message);
+    const ends: ReportEnd[] = [];
+    for (const recipientId of recipientIds) ends.push(await this.#settle(report, recipientId));
+    return ends;
+  }
+
+  async #settle(report: Report | null, recipientId: string | null): Promise<ReportEnd> {
+    if (report === null) return 'no_report';
+    return report.kind === 'complaint'
+      ? this.#complaint(report.report, recipientId)
+      : this.#bounce(report.report, recipientId);
+  }
+
+  async #bounce(report: DsnReport, envelope: string | null): Promise<ReportEnd> {
+    const ctx = this.#ctx;
+    const id = envelope ?? recipientOfAny(ctx, [report.returnPath, ...report.returnPaths]);
+    return this.#apply(id, (message, recipient) => settleBounce(ctx, message, recipient, report));
+  }
+
+  async #complaint(report: ArfReport, envelope: string | null): Promise<ReportEnd> {
+    const ctx = this.#ctx;
+    const { feedbackType, feedbackId } = report;
+    if (!report.isComplaint) return 'ignored';
+    const id = await complainant(ctx, report, envelope);
+    if (id === null) {
+      ctx.log.warn('complaint_unmatched', { feedback_type: feedbackType, feedback_id: feedbackId });
+      return 'ignored';
+    }
+    return this.#apply(id, (message, recipient) =>
+      settleComplaint(ctx, message, recipient, report),
+    );
+  }
+
+  async #apply(recipientId: string | null, settle: Settle): Promise<ReportEnd> {
+    if (recipientId === null) return 'ignored';
+    const { store, log } = this.#ctx;
+    const recipient = await store.recipientById(recipientId);
+    const message = recipient === null ? null : await store.messageById(recipient.messageId);
+    if (recipient === null || message === null) return 'ignored';
+    const finish = settle(message, recipient);
+    if (finish === null) return 'ignored';
+    const { calls } = await store.finish(finish);
+    if (calls.length > 0) this.#webhooks.offerCalls(calls);
+    const { status } = finish;
+    log.info('report_applied', {
+      request_id: message.logId,
+      message_id: message.id,
+      recipient_id: recipientId,
+      status,
+    });
+    return status === 'bounced' || status === 'complained' || status === 'delivered'
+      ? status
+      : 'ignored';
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * Composing and signing for the whole appliance: on the calling thread while there is little to sign, and on a
+ * thread of its own under load, so that signing does not delay everything else.
+ *
+ * The story of this folder. `flow/deliver` asks a `MessageSigner` for the bytes of one message. `signed-message.ts`
+ * composes the message (`mail/compose`) and puts the signature in front (`dkim.ts`, RFC 6376; `rsa.ts`). Under load the
+ * pool sends the work through `signing-link.ts` to `signing-thread.ts`, where `signing-work.ts` does the same with the
+ * system's `libcrypto.ts`, which is faster. A message for which a text part is to be made of its html always goes there:
+ * without a thread it leaves without that part. Nothing here is kept on disk: after a crash the same input gives the same
+ * bytes again.
+ *
+ * Promises signed bytes or a rejection, never unsigned bytes. When the thread dies, the calling thread signs what was
+ * under way, and the pool starts another thread at the next load, waiting longer after each death that comes soon
+ * (1 s to 1 min). Deaths and restarts are logged, restarts counted. One pool lives on `Context`; several in one
+ * process share nothing.
+ */
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import { DkimSigner } from './dkim.ts';
+import type { DkimIdentity } from './dkim.ts';
+import { writeSigned } from './signed-message.ts';
+import type { Content, Signed } from './signed-message.ts';
+import { SigningLink, startSigningWorker } from './signing-link.ts';
+import type { SignTask } from './signing-link.ts';
+
+/** Messages at once from which on a thread is worth its start. */
+const LOAD = 6;
+const RESTART_MIN_MS = 1_000;
+const RESTART_MAX_MS = 60_000;
+
+export interface SigningParts {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'signingThreadRestarts'>;
+}
+
+export class SigningPool {
+  readonly #parts: SigningParts;
+  readonly #startWorker: () => Worker;
+  #link: SigningLink | null = null;
+  #inFlight = 0;
+  #nextSignerId = 1;
+  #deaths = 0;
+  #restartWaitMs = RESTART_MIN_MS;
+  #startedAt = 0;
+  /** Before this time no thread is started. */
+  #restartAt = 0;
+  #isStopped = false;
+
+  constructor(parts: SigningParts, startWorker = startSigningWorker) {
+    this.#parts = parts;
+    this.#startWorker = startWorker;
+  }
+
+  /** Throws when the identity's key is no RSA key, or its names cannot stand in a signature. */
+  signer(identity: DkimIdentity): MessageSigner {
+    return new MessageSigner(this, identity, this.#nextSignerId++);
+  }
+
+  /** Signs one message, here or on the thread. For `MessageSigner`. */
+  async run(task: SignTask): Promise<Signed> {
+    this.#inFlight += 1;
+    try {
+      const needsThread = task.content.kind === 'parts' && task.content.isTextWanted === true;
+      if ((needsThread || this.#inFlight >= LOAD) && this.#link === null) this.#start();
+      if (needsThread && this.#link !== null) return await this.#link.sign(task);
+      if (this.#link?.isUsable !== true || this.#inFlight < 2) return await task.bySelf();
+      return await this.#link.sign(task);
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  /** Ends the thread. What is still asked is signed on the calling thread. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#link?.stop();
+    this.#link = null;
+  }
+
+  #start(): void {
+    const { clock, log, metrics } = this.#parts;
+    const now = clock.now();
+    if (this.#isStopped || now < this.#restartAt) return;
+    this.#startedAt = now;
+    this.#link = new SigningLink(this.#startWorker(), (cause, unfinished) => {
+      this.#afterDeath(cause, unfinished);
+    });
+    if (this.#deaths === 0) return;
+    metrics.signingThreadRestarts.inc();
+    log.info('signing_thread_restarted', { deaths: this.#deaths });
+  }
+
+  #afterDeath(cause: string, unfinished: number): void {
+    const { clock, log } = this.#parts;
+    const now = clock.now();
+    this.#link = null;
+    this.#deaths += 1;
+    const livedMs = now - this.#startedAt;
+    this.#restartWaitMs =
+      this.#deaths === 1 || livedMs >= RESTART_MAX_MS
+        ? RESTART_MIN_MS
+        : Math.min(2 * this.#restartWaitMs, RESTART_MAX_MS);
+    this.#restartAt = now + this.#restartWaitMs;
+    log.warn('signing_thread_died', {
+      cause,
+      signed_by_main_thread: unfinished,
+      hint: 'Mail is signed on the main thread until the next one starts. If this repeats, look for a lack of memory.',
+    });
+  }
+}
+
+/** Composes and signs for one domain; keep it, since reading the key costs more than using it. */
+export class MessageSigner {
+  readonly #pool: SigningPool;
+  readonly #identity: DkimIdentity;
+  readonly #signer: DkimSigner;
+  readonly #id: number;
+
+  /** Made by `SigningPool.signer`. */
+  constructor(pool: SigningPool, identity: DkimIdentity, id: number) {
+    this.#pool = pool;
+    this.#identity = identity;
+    this.#signer = new DkimSigner(identity);
+    this.#id = id;
+  }
+
+  /** The whole message, DKIM-Signature first. Rejects with `UncomposableError` for what can never be composed. */
+  sign(content: Content): Promise<Signed> {
+    return this.#pool.run({
+      signerId: this.#id,
+      identity: this.#identity,
+      content,
+      bySelf: () => writeSigned(content, this.#signer),
+    });
+  }
+}

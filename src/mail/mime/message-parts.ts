@@ -1,0 +1,87 @@
+/**
+ * What a person wants to see of a raw message: subject, HTML, text and attachments.
+ *
+ * Promises bounded work on any bytes (mime/tree). `withInlineImages` puts images into the HTML as data: URLs
+ * up to a limit, so that a page which shows it needs nothing from elsewhere. Never throws.
+ */
+import { decodeBody, decodeText, decodeWords } from './text.ts';
+import { fieldValue, type MimePart, partsOf, splitMime } from './tree.ts';
+
+/** Bytes of all inline images together that are put into the HTML. */
+const MAX_INLINE_BYTES = 8_000_000;
+
+export interface MessageParts {
+  subject: string;
+  from: string;
+  to: string;
+  html: string | null;
+  text: string | null;
+  attachments: PartAttachment[];
+}
+
+export interface PartAttachment {
+  filename: string;
+  contentType: string;
+  /** Without angle brackets; null when the part has none. */
+  contentId: string | null;
+  /** Bytes as sent, before decoding. */
+  byteLength: number;
+  /** Decodes the content. */
+  content: () => Buffer;
+}
+
+/** Reads a whole message. */
+export function readParts(raw: Uint8Array): MessageParts {
+  const root = splitMime(raw);
+  const leaves = partsOf(root).filter(({ children }) => children.length === 0);
+  const header = (name: string): string => decodeWords(fieldValue(raw, root, name) ?? '');
+  const shown = leaves.filter((part) => !isAttachment(raw, part));
+  const ofType = (type: string): MimePart | undefined =>
+    shown.find(({ contentType }) => contentType === type);
+  const [htmlPart, textPart] = [ofType('text/html'), ofType('text/plain')];
+  return {
+    subject: header('subject'),
+    from: header('from'),
+    to: header('to'),
+    html: htmlPart === undefined ? null : decodeText(raw, htmlPart),
+    text: textPart === undefined ? null : decodeText(raw, textPart),
+    attachments: leaves
+      .filter((part) => part !== htmlPart && part !== textPart)
+      .map((part) => ({
+        filename: filenameOf(raw, part),
+        contentType: part.contentType,
+        contentId: contentIdOf(raw, part),
+        byteLength: part.bodyEnd - part.bodyStart,
+        content: () => decodeBody(raw, part, part.bodyEnd - part.bodyStart),
+      })),
+  };
+}
+
+function isAttachment(raw: Uint8Array, part: MimePart): boolean {
+  return /^\s*attachment/i.test(fieldValue(raw, part, 'content-disposition') ?? '');
+}
+
+function filenameOf(raw: Uint8Array, part: MimePart): string {
+  const disposition = fieldValue(raw, part, 'content-disposition') ?? '';
+  const named = /filename\*?\s*=\s*(?:"([^"]*)"|([^;\s]*))/i.exec(disposition);
+  return decodeWords(named?.[1] ?? named?.[2] ?? part.parameters.get('name') ?? '') || 'unnamed';
+}
+
+function contentIdOf(raw: Uint8Array, part: MimePart): string | null {
+  return fieldValue(raw, part, 'content-id')?.replace(/^<|>$/g, '') ?? null;
+}
+
+/** The HTML with its images inside; RFC 2392: `cid:` names a part by its Content-ID. */
+export function withInlineImages(
+  html: string,
+  attachments: readonly Omit<PartAttachment, 'filename'>[],
+): string {
+  let left = MAX_INLINE_BYTES;
+  const urls = new Map<string, string>();
+  for (const { contentId, contentType, byteLength, content } of attachments) {
+    if (contentId === null || !contentType.startsWith('image/') || byteLength > left) continue;
+    left -= byteLength;
+    urls.set(contentId, `data:${contentType};base64,${content().toString('base64')}`);
+  }
+  return html.replace(/\bcid:([^"'\s>)]+)/gi, (whole, id: string) => urls.get(id) ?? whole);
+}

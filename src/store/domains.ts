@@ -1,0 +1,35 @@
+/**
+ * The port for sending domains: the account's side, the checker's and the signer's.
+ *
+ * Promises that a name stands once among an account's domains and that the limit holds under parallel requests. A
+ * deleted domain keeps its row, because mail accepted before is still signed with it.
+ */
+import type { DomainStatus, RecordStatus } from '../base/status.ts';
+import type { Domain } from './rows.ts';
+
+/** What one check of a domain's DNS records has found. */
+export interface DomainCheck {
+  id: string;
+  now: number;
+  status: DomainStatus;
+  recordStates: Record<string, RecordStatus>;
+  verifiedAt: number | null;
+  nextCheckAt: number | null;
+  failingSince: number | null;
+  pendingSince: number;
+}
+
+export interface DomainStore {
+  createDomain(domain: Domain, maxDomains: number): Promise<'created' | 'exists' | 'too_many'>;
+  /** False when there is no such domain in the account. */
+  deleteDomain(accountId: string, id: string, now: number): Promise<boolean>;
+  /** Writes the result of a check; a domain deleted in the meantime is left alone. */
+  finishDomainCheck(check: DomainCheck): Promise<void>;
+  domains(accountId: string): Promise<Domain[]>;
+  domain(accountId: string, id: string): Promise<Domain | null>;
+  domainByName(accountId: string, name: string): Promise<Domain | null>;
+  /** Deleted ones too, of any account. */
+  domainForSigning(id: string): Promise<Domain | null>;
+  /** Domains of all accounts whose next check is due at `now`, the longest overdue first. */
+  domainsDue(now: number, limit: number): Promise<Domain[]>;
+}

@@ -1,0 +1,54 @@
+/**
+ * The port for the operator: the queue across all accounts, and backups.
+ *
+ * Promises what stands on disk at the moment of the call; what is in an attempt only the queue itself knows.
+ */
+import type { Recipient } from './rows.ts';
+
+/** A recipient or message by its id, those of a domain, or (both null) all that wait. */
+export interface RetryTarget {
+  id: string | null;
+  domain: string | null;
+}
+
+export interface QueueFilter {
+  /** Only this destination. */
+  domain: string | null;
+  limit: number;
+  /** Id of the last recipient of the page before. */
+  after: string | null;
+}
+
+/** The recipients that wait for one destination. */
+export interface QueueCount {
+  domain: string;
+  waiting: number;
+  /** When the one that waits longest was accepted. */
+  oldestCreatedAt: number;
+  /** Why that one still waits. */
+  reason: string | null;
+}
+
+/** Rows of a backup, by table. */
+export type RowCounts = Record<string, number>;
+
+/** What a finished backup holds. */
+export interface BackupReport {
+  file: string;
+  bytes: number;
+  rows: RowCounts;
+}
+
+export interface OperatorStore {
+  /** Waiting recipients by destination and age. */
+  queue(filter: QueueFilter): Promise<Recipient[]>;
+  /** The destination with most waiting recipients first. */
+  queueCounts(now: number): Promise<QueueCount[]>;
+  /** Makes open recipients due now; returns how many are, those that were due already among them. */
+  retryNow(target: RetryTarget, now: number): Promise<number>;
+  /**
+   * Copies everything but the request log to `file` (which must not exist), checks the copy, and returns its size and
+   * row counts. The copy holds every write that resolved before the call. Throws `OperatorError`.
+   */
+  backUpTo(file: string): Promise<BackupReport>;
+}

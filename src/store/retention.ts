@@ -1,0 +1,27 @@
+/**
+ * The port for retention: takes out what has been kept long enough.
+ *
+ * Promises small steps with other writes between them, each verb returning how many rows went. Never decides how long
+ * anything is kept: bounds are epoch milliseconds from the caller. What went before a failure is gone.
+ */
+
+export interface RetentionStore {
+  /** Content of messages accepted before `before`, unless they still wait for delivery. */
+  purgeBodies(before: number): Promise<number>;
+  /** Events, attempts and webhook calls of messages accepted before `before`, and call attempts made before. */
+  purgeHistory(before: number): Promise<number>;
+  /**
+   * Messages accepted before `before` with all that hangs on them, unless they still wait for delivery. The newest
+   * message of all stays, since positions and the search index go on from it.
+   */
+  purgeMessages(before: number): Promise<number>;
+  /** Idempotency records that have expired by `now`, and marks of suppressions removed a week before it. */
+  purgeExpired(now: number): Promise<number>;
+  /**
+   * Takes what was deleted out of the raw files, too: no byte of it is left in them or in their logs. Does nothing while
+   * a backup reads; call it again in the next round.
+   */
+  scrub(): Promise<void>;
+  /** An account's request log from before `before`. */
+  purgeLogs(accountId: string, before: number): Promise<number>;
+}

@@ -1,0 +1,65 @@
+/**
+ * Retention as verbs of the store: the writer's small steps, one after the other until nothing is left.
+ *
+ * Promises that other writes run between steps. Fails as any write does; what went is gone.
+ */
+import type { RetentionStore } from '../retention.ts';
+import type { AgingRows, BodiesStep } from './verbs.ts';
+import type { WriterClient } from './writer-client.ts';
+
+/** Rows of one step: their content may be large. */
+const ROWS_PER_STEP = 100;
+/** A removed suppression keeps its position for cursors this long. */
+const MARKS_KEPT_MS = 7 * 86_400_000;
+
+/** The retention verbs, over the writer. */
+export function purges(writer: WriterClient): RetentionStore {
+  const aging = (rows: AgingRows, before: number): Promise<number> =>
+    untilFewer(() => writer.write('purgeStep', rows, before, ROWS_PER_STEP));
+  return {
+    async purgeBodies(before) {
+      let total = 0;
+      let after: number | null = 0;
+      while (after !== null) {
+        const step: BodiesStep = await writer.write(
+          'purgeBodiesStep',
+          before,
+          after,
+          ROWS_PER_STEP,
+        );
+        total += step.removed;
+        after = step.next;
+      }
+      return total;
+    },
+    async purgeHistory(before) {
+      // Calls first: their bodies are in the events.
+      let total = await aging('calls', before);
+      total += await untilFewer(() => writer.write('purgeCallAttemptsStep', before, ROWS_PER_STEP));
+      total += await aging('events', before);
+      return total + (await aging('attempts', before));
+    },
+    purgeMessages: (before) =>
+      untilFewer(() => writer.write('purgeMessagesStep', before, ROWS_PER_STEP)),
+    async purgeExpired(now) {
+      const records = await aging('idempotency', now);
+      return records + (await aging('suppressions', now - MARKS_KEPT_MS));
+    },
+    async scrub() {
+      await writer.write('scrubMail');
+      await writer.writeLog('scrubLog');
+    },
+    purgeLogs: (accountId, before) =>
+      untilFewer(() => writer.writeLog('purgeLogsStep', accountId, before, ROWS_PER_STEP)),
+  };
+}
+
+/** Repeats `step` until it removes less than it may; returns the sum. */
+async function untilFewer(step: () => Promise<number>): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const removed = await step();
+    total += removed;
+    if (removed < ROWS_PER_STEP) return total;
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * Reads of the request log, from its own file.
+ *
+ * Promises newest first by cursor, for every filter alone and together; a list never reads the stored
+ * bodies. A cursor holds when retention has taken its row. The rows of sandbox keys have indexes and statements of
+ * their own.
+ */
+import type { Database } from 'bun:sqlite';
+import { SELECT_LOG, SELECT_LISTED_LOG } from './columns.ts';
+import type { ListedLogRow, LogRow } from './columns.ts';
+import { readingTogether } from './database.ts';
+import type { ReadTogether } from './database.ts';
+import { fold, markOf } from './grams.ts';
+import { pageOf, rangeOf } from './paging.ts';
+import type { Range } from './paging.ts';
+import { SearchReader } from './search-index.ts';
+import { searchRows } from './search-rows.ts';
+import { statusClass } from './search-sources.ts';
+import type { PageOf } from '../pages.ts';
+import type { LogFilter, LogSummary } from '../request-logs.ts';
+import type { Store } from '../store.ts';
+
+interface Outcome {
+  method: string;
+  status: number;
+}
+
+/** Sorts before every method. */
+const BEFORE_ALL: Outcome = { method: '', status: 0 };
+
+/** The verbs over reading connections to the log and the search file. */
+export function logReads(logs: Database, search: Database): Pick<Store, 'logs' | 'log'> {
+  const one = logs.prepare<LogRow, [string]>(SELECT_LOG + ' WHERE id = ?');
+  const all = new LogReader(logs, search, '');
+  const ofSandbox = new LogReader(logs, search, ' AND is_sandbox = 1');
+  return {
+    async log(accountId, id) {
+      const row = one.get(id);
+      if (row === null || row.accountId !== accountId) return null;
+      return { ...row, isSandbox: row.isSandbox === 1 };
+    },
+    logs: (accountId, filter) =>
+      (filter.isSandboxOnly === true ? ofSandbox : all).list(accountId, filter),
+  };
+}
+
+class LogReader {
+  readonly #index: SearchReader;
+  readonly #together: ReadTogether;
+  readonly #seqAt;
+  readonly #older;
+  readonly #newer;
+  readonly #nextStatus;
+  readonly #nextMethod;
+  readonly #olderSeqs;
+  readonly #newerSeqs;
+  readonly #bySeq;
+
+  /** `only`: what every row has to fulfil beside the filter. */
+  constructor(logs: Database, search: Database, only: '' | ' AND is_sandbox = 1') {
+    this.#index = new SearchReader(search, 'log');
+    this.#together = readingTogether(logs);
+    this.#seqAt = logs.prepare<{ seq: number }, [string]>(
+      'SELECT seq FROM logs WHERE id <= ? ORDER BY id DESC LIMIT 1',
+    );
+    const ofAccount =
+      SELECT_LISTED_LOG + ' WHERE account_id = ?' + only + ' AND seq > ? AND seq < ?';
+    type ByAccount = [string, number, number, number];
+    this.#older = logs.prepare<ListedLogRow, ByAccount>(ofAccount + ' ORDER BY seq DESC LIMIT ?');
+    this.#newer = logs.prepare<ListedLogRow, ByAccount>(ofAccount + ' ORDER BY seq LIMIT ?');
+    const outcomes = 'SELECT method, status FROM logs WHERE account_id = ?' + only;
+    this.#nextStatus = logs.prepare<Outcome, [string, string, number]>(
+      outcomes + ' AND method = ? AND status > ? ORDER BY status LIMIT 1',
+    );
+    this.#nextMethod = logs.prepare<Outcome, [string, string]>(
+      outcomes + ' AND method > ? ORDER BY method, status LIMIT 1',
+    );
+    const seqs =
+      'SELECT seq FROM logs WHERE account_id = ?' +
+      only +
+      ' AND method = ? AND status = ? AND seq > ? AND seq < ?';
+    type ByOutcome = [string, string, number, number, number, number];
+    this.#olderSeqs = logs.prepare<{ seq: number }, ByOutcome>(seqs + ' ORDER BY seq DESC LIMIT ?');
+    this.#newerSeqs = logs.prepare<{ seq: number }, ByOutcome>(seqs + ' ORDER BY seq LIMIT ?');
+    this.#bySeq = logs.prepare<ListedLogRow, [number]>(SELECT_LISTED_LOG + ' WHERE seq = ?' + only);
+  }
+
+  async list(accountId: string, filter: LogFilter): Promise<PageOf<LogSummary>> {
+    const range = rangeOf(filter, (id) => this.#seqAt.get(id)?.seq ?? 0);
+    const wanted = filter.limit + 1;
+    const text = fold(filter.q ?? '');
+    const rows =
+      text === ''
+        ? this.#together(() => this.#rows(accountId, filter, range, wanted))
+        : await this.#search(accountId, filter, text, range, wanted);
+    return pageOf(rows, filter, ({ seq: _seq, ...row }) => ({
+      ...row,
+      isSandbox: row.isSandbox === 1,
+    }));
+  }
+
+  #rows(accountId: string, filter: LogFilter, range: Range, limit: number): ListedLogRow[] {
+    if (filter.method === null && filter.status === null) {
+      return this.#ofAccount(accountId, range, limit);
+    }
+    const list = range.isForward ? this.#newerSeqs : this.#olderSeqs;
+    const direction = range.isForward ? 1 : -1;
+    return this.#outcomes(accountId)
+      .filter((outcome) => isWanted(outcome, filter))
+      .flatMap(({ method, status }) =>
+        list.all(accountId, method, status, range.above, range.below, limit),
+      )
+      .map(({ seq }) => seq)
+      .sort((a, b) => direction * (a - b))
+      .slice(0, limit)
+      .flatMap((seq) => this.#bySeq.get(seq) ?? []);
+  }
+
+  #ofAccount(accountId: string, range: Range, limit: number): ListedLogRow[] {
+    const list = range.isForward ? this.#newer : this.#older;
+    return list.all(accountId, range.above, range.below, limit);
+  }
+
+  /**
+   * The pairs of method and status that an account has: some dozens, one step in the index each. Two
+   * statements, because SQLite walks past every row of a method when the pair is compared as one.
+   */
+  #outcomes(accountId: string): Outcome[] {
+    const found: Outcome[] = [];
+    let last: Outcome | null = BEFORE_ALL;
+    for (;;) {
+      last =
+        this.#nextStatus.get(accountId, last.method, last.status) ??
+        this.#nextMethod.get(accountId, last.method);
+      if (last === null) return found;
+      found.push(last);
+    }
+  }
+
+  #search(
+    accountId: string,
+    filter: LogFilter,
+    text: string,
+    range: Range,
+    wanted: number,
+  ): Promise<ListedLogRow[]> {
+    const isMatch = (row: ListedLogRow): boolean =>
+      row.accountId === accountId && isWanted(row, filter) && fold(row.path).includes(text);
+    return searchRows(
+      {
+        index: this.#index,
+        marks: wantedMarks(accountId, filter),
+        text,
+        scan: (part, limit) => this.#ofAccount(accountId, part, limit),
+        matchesAt: (seqs) =>
+          this.#together(() => seqs.flatMap((seq) => this.#bySeq.get(seq) ?? []).filter(isMatch)),
+        isMatch,
+        seqOf: (row) => row.seq,
+      },
+      range,
+      wanted,
+    );
+  }
+}
+
+/** `filter.status` is a status or the digit of a class. */
+function isWanted({ method, status }: Outcome, filter: LogFilter): boolean {
+  if (filter.method !== null && method !== filter.method) return false;
+  if (filter.status === null) return true;
+  return filter.status < 10 ? statusClass(status) === filter.status : status === filter.status;
+}
+
+function wantedMarks(accountId: string, { method, status }: LogFilter): string[] {
+  const marks = [markOf('account', accountId)];
+  if (method !== null) marks.push(markOf('method', method));
+  if (status !== null) marks.push(markOf(status < 10 ? 'class' : 'status', status));
+  return marks;
+}

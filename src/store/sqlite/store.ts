@@ -1,0 +1,157 @@
+/**
+ * The store on SQLite: three files in the data directory, one writer thread, one background thread, reads on the
+ * caller's thread.
+ *
+ * A write goes to the writer (`writer-client.ts`), which gathers what waits into one commit (`write-queue.ts`,
+ * `group-commit.ts`) and reports it after the commit is on disk. Reads (`read-….ts`) see every such commit, since all
+ * connections share the files in WAL mode. `mail.db` holds the mail and is synced at every commit; `log.db` holds the
+ * request log and may lose its last rows with the power; `search.db` holds the substring index, can be rebuilt from the
+ * others and is brought up to date on the background thread, which takes backups too.
+ *
+ * Promises what `store.ts` above promises: a crash at any moment leaves whole commits. Opening takes the directory's
+ * lock, brings the files to the newest schema and checks that the settings which durability rests on are in force.
+ * Fails with `OperatorError`.
+ */
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Database } from 'bun:sqlite';
+import type { Log } from '../../base/log.ts';
+import { lockDirectory } from '../directory-lock.ts';
+import { makeDataDir } from '../key-file.ts';
+import type { Store } from '../store.ts';
+import { BackgroundClient } from './background-client.ts';
+import { openForReading } from './database.ts';
+import { SEARCH_FILE } from './indexer.ts';
+import { dkimKeyReads } from './dkim-keys.ts';
+import { erasures } from './erasure.ts';
+import { purges } from './purges.ts';
+import { accountReads } from './read-accounts.ts';
+import { domainReads } from './read-domains.ts';
+import { emailLists } from './read-emails.ts';
+import { logReads } from './read-logs.ts';
+import { messageReads } from './read-messages.ts';
+import { dueReads, queueReads } from './read-queue.ts';
+import { retryCounter } from './read-retry.ts';
+import { suppressionReads } from './read-suppressions.ts';
+import { webhookReads } from './read-webhooks.ts';
+import { secretReads } from './secrets.ts';
+import { settingReads } from './settings.ts';
+import { WriterClient } from './writer-client.ts';
+import type { OnCommit } from './writer-client.ts';
+import { oneStepWrites, retrySteps, suppressionSteps } from './writes.ts';
+
+export interface StoreOptions {
+  dataDir: string;
+  /** Epoch milliseconds: when a step of the schema's history is recorded as applied. */
+  now: number;
+  log: Log;
+  /** Hears how long each durable commit took. */
+  onCommit?: OnCommit;
+}
+
+interface Files {
+  mail: Database;
+  logs: Database;
+  search: Database;
+}
+
+interface Threads {
+  writer: WriterClient;
+  background: BackgroundClient;
+}
+
+/** Opens (and makes, when new) the store in `dataDir`. Throws `OperatorError`. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { dataDir } = options;
+  makeDataDir(dataDir);
+  chmodSync(dataDir, 0o700);
+  const lock = lockDirectory(dataDir);
+  const threads = await startThreads(options).catch((error: unknown) => {
+    lock.release();
+    throw error;
+  });
+  const files: Files = {
+    mail: openForReading(join(dataDir, 'mail.db')),
+    logs: openForReading(join(dataDir, 'log.db')),
+    search: openForReading(join(dataDir, SEARCH_FILE)),
+  };
+  return {
+    ...readsOf(files),
+    ...writesOf(threads, files.mail),
+    backUpTo: (file) => threads.background.backUp(dataDir, file),
+    async close() {
+      // Readers first: an open reader keeps the last checkpoint from emptying the WAL.
+      for (const db of [files.mail, files.logs, files.search]) db.close();
+      await threads.background.close();
+      await threads.writer.close();
+      lock.release();
+    },
+  };
+}
+
+async function startThreads({
+  dataDir,
+  now,
+  log,
+  onCommit = () => undefined,
+}: StoreOptions): Promise<Threads> {
+  const writer = new WriterClient(log, onCommit);
+  // Both threads start at the same time; the second opens what the first has made.
+  const background = new BackgroundClient(log);
+  try {
+    await writer.open(dataDir, now);
+    await background.open(dataDir, now);
+    return { writer, background };
+  } catch (error) {
+    background.abandon();
+    writer.abandon();
+    throw error;
+  }
+}
+
+/** Statements are prepared here, once. */
+function readsOf({ mail, logs, search }: Files) {
+  return {
+    ...accountReads(mail),
+    ...domainReads(mail),
+    ...dkimKeyReads(mail),
+    ...messageReads(mail),
+    ...emailLists(mail, search),
+    ...dueReads(mail),
+    ...queueReads(mail),
+    ...webhookReads(mail),
+    ...suppressionReads(mail, search),
+    ...settingReads(mail),
+    ...secretReads(mail),
+    ...logReads(logs, search),
+  };
+}
+
+/** What adds searched rows tells the index of them. */
+function writesOf({ writer, background }: Threads, mail: Database) {
+  const writes = { ...oneStepWrites(writer), ...suppressionSteps(writer) };
+  const added = <T>(result: T): T => {
+    background.noteRows();
+    return result;
+  };
+  const changes: Pick<
+    Store,
+    'accept' | 'finish' | 'addSuppression' | 'addSuppressions' | 'appendLogs'
+  > = {
+    accept: async (batch) => added(await writes.accept(batch)),
+    async finish(result) {
+      const finished = await writes.finish(result);
+      return result.suppress === null ? finished : added(finished);
+    },
+    addSuppression: async (row) => added(await writes.addSuppression(row)),
+    addSuppressions: async (rows) => added(await writes.addSuppressions(rows)),
+    appendLogs: async (records) => added(await writer.writeLog('appendLogs', records)),
+  };
+  return {
+    ...writes,
+    ...changes,
+    ...retrySteps(writer, retryCounter(mail)),
+    ...purges(writer),
+    ...erasures(writer),
+  };
+}

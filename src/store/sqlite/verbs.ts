@@ -1,0 +1,104 @@
+/**
+ * The verbs that run in the writer's thread, and how one travels there.
+ *
+ * Holds only types: the writes of `Store` without their promises, and the steps that its longer writes are made of.
+ */
+import type { Erased } from '../erasure.ts';
+import type { RetryTarget } from '../operator.ts';
+import type { LogRecord, Suppression } from '../rows.ts';
+import type { Store } from '../store.ts';
+
+/** The same verb without its promise. */
+type Sync<F> = F extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never;
+
+/** The writes that are one step: one request, one item of one commit. */
+export type OneStepWrite =
+  | 'createAccount'
+  | 'setAccountStatus'
+  | 'createKey'
+  | 'revokeKey'
+  | 'renameKey'
+  | 'touchKeys'
+  | 'addConfirmedRecipient'
+  | 'removeConfirmedRecipient'
+  | 'createDomain'
+  | 'deleteDomain'
+  | 'addNextDkimKey'
+  | 'activateDkimKey'
+  | 'finishDomainCheck'
+  | 'accept'
+  | 'begin'
+  | 'finish'
+  | 'releaseLeases'
+  | 'createEndpoint'
+  | 'updateEndpoint'
+  | 'rotateEndpointSecret'
+  | 'deleteEndpoint'
+  | 'beginCalls'
+  | 'finishCall'
+  | 'recordTestCall'
+  | 'replayCalls'
+  | 'addSuppression'
+  | 'removeSuppression'
+  | 'setSetting'
+  | 'replaceSecrets';
+
+/** Rows that go by age alone; of suppressions, the marks of removed ones. */
+export type AgingRows = 'events' | 'attempts' | 'calls' | 'idempotency' | 'suppressions';
+
+/** What one step of going through the bodies has done; `next` is where to go on, null at the end. */
+export interface BodiesStep {
+  removed: number;
+  next: number | null;
+}
+
+/** Steps of the writes that take several commits. */
+export interface WriteSteps {
+  /** Returns how many were new or became stronger. */
+  addSuppressionsStep(rows: Suppression[]): number;
+  /** Makes at most `limit` open recipients due; returns how many. */
+  retryStep(target: RetryTarget, now: number, limit: number): number;
+  /** Looks at `limit` bodies after the position `after`. */
+  purgeBodiesStep(before: number, after: number, limit: number): BodiesStep;
+  /** Looks at `limit` recipients after the id `after`; `next` is where to go on. */
+  eraseStep(
+    address: string,
+    accountId: string | null,
+    after: string,
+    limit: number,
+  ): Pick<Erased, 'messages' | 'shared' | 'waiting'> & { next: string | null };
+  eraseLists(
+    address: string,
+    accountId: string | null,
+  ): Pick<Erased, 'confirmed' | 'suppressions_kept'>;
+  /** Removes at most `limit` whole messages; returns how many. */
+  purgeMessagesStep(before: number, limit: number): number;
+  purgeCallAttemptsStep(before: number, limit: number): number;
+  /** Asks for the WAL to be emptied into the file when this commit has been reported. */
+  scrubMail(): void;
+  /** Removes at most `limit` rows from before `before`; returns how many. */
+  purgeStep(rows: AgingRows, before: number, limit: number): number;
+}
+
+/** The writes of the log file. */
+export interface LogWrites {
+  appendLogs(records: LogRecord[]): void;
+  scrubLog(): void;
+  eraseLogsStep(
+    address: string,
+    accountId: string | null,
+    after: number,
+    limit: number,
+  ): BodiesStep;
+  /** Of an account's `limit` oldest rows removes those made before `before`; returns how many. */
+  purgeLogsStep(accountId: string, before: number, limit: number): number;
+}
+
+/** The writes of the mail file. */
+export type Writes = { [K in OneStepWrite]: Sync<Store[K]> } & WriteSteps;
+
+/** A verb's name with its arguments, as it travels to the writer. */
+export interface Request {
+  name: keyof Writes | keyof LogWrites;
+  args: unknown[];
+}

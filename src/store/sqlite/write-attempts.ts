@@ -1,0 +1,163 @@
+/**
+ * Attempts of recipients: begin (before dialling) and finish (with everything that follows).
+ *
+ * Promises that a recipient under another's unexpired lease is never begun, and that one which has reached its end is
+ * not changed again, except that a later report (bounce, complaint) may say worse.
+ */
+import type { Database } from 'bun:sqlite';
+import { isFinal, messageStatus } from '../../base/status.ts';
+import type { MessageStatus } from '../../base/status.ts';
+import type { FinishAttempt } from '../journey.ts';
+import type { Attempt } from '../rows.ts';
+import { RECIPIENT_COLUMNS } from './columns.ts';
+import type { RecipientRow } from './columns.ts';
+import type { StatusCounts } from './status-counts.ts';
+import type { Writes } from './verbs.ts';
+import type { EventWriter } from './write-events.ts';
+import type { SuppressionWriter } from './write-suppressions.ts';
+
+/** What a report may still turn a finished recipient into. */
+const WORSE: Partial<Record<MessageStatus, ReadonlySet<MessageStatus>>> = {
+  delivered: new Set(['bounced', 'complained']),
+  bounced: new Set(['complained']),
+  failed: new Set(['complained']),
+};
+
+/** The states of a message that show a reason. */
+const REASONED: ReadonlySet<MessageStatus> = new Set(['bounced', 'failed', 'suppressed']);
+
+/** A recipient, and the message it belongs to. */
+interface State {
+  id: string;
+  status: MessageStatus;
+  nextAttemptAt: number | null;
+  seq: number;
+  messageStatus: MessageStatus;
+  createdAt: number;
+}
+
+/** The verbs over the writer's connection; statements are prepared once, here. */
+export function attemptWrites(
+  db: Database,
+  events: EventWriter,
+  suppressions: SuppressionWriter,
+  counts: StatusCounts,
+): Pick<Writes, 'begin' | 'finish'> {
+  const begin = db.prepare<RecipientRow, [string, number, number, number, string, number]>(
+    'UPDATE recipients SET attempts = attempts + 1, owner = ?, lease_until = ?, next_attempt_at = ?,' +
+      ' updated_at = ? WHERE id = ? AND next_attempt_at IS NOT NULL' +
+      ' AND (lease_until IS NULL OR lease_until <= ?) RETURNING ' +
+      RECIPIENT_COLUMNS,
+  );
+  const ends = new EndWriter(db, counts);
+  return {
+    begin(attempts, now) {
+      const begun: RecipientRow[] = [];
+      for (const { recipientId, owner, leaseUntil, nextAttemptAt } of attempts) {
+        const row = begin.get(owner, leaseUntil, nextAttemptAt, now, recipientId, now);
+        if (row !== null) begun.push(row);
+      }
+      return begun;
+    },
+    finish(result) {
+      const states = ends.statesOf(result.messageId);
+      const before = states.find((state) => state.id === result.recipientId);
+      if (before === undefined) throw new Error(`no recipient ${result.recipientId}`);
+      if (result.attempt !== null) ends.addAttempt(result.attempt);
+      const isEnded = isFinal(before.status) && before.nextAttemptAt === null;
+      if (isEnded && WORSE[before.status]?.has(result.status) !== true) {
+        return { calls: [], messageStatus: before.messageStatus };
+      }
+      ends.setRecipient(result);
+      const calls = events.record(result.accountId, result.events, result.now);
+      if (result.suppress !== null) suppressions.add(result.suppress);
+      const others = states.filter((state) => state !== before);
+      return { calls, messageStatus: ends.setMessage(result, before, others) };
+    },
+  };
+}
+
+/** The rows that the end of an attempt changes: attempt, recipient and message. */
+class EndWriter {
+  readonly #counts: StatusCounts;
+  readonly #statesOf;
+  readonly #setRecipient;
+  readonly #addAttempt;
+  readonly #setMessage;
+  readonly #reasonOf;
+
+  constructor(db: Database, counts: StatusCounts) {
+    this.#counts = counts;
+    // Everything that finishing looks at, in one statement.
+    this.#statesOf = db.prepare<State, [string]>(
+      'SELECT r.id, r.status, r.next_attempt_at AS nextAttemptAt, m.seq, m.status AS messageStatus,' +
+        ' m.created_at AS createdAt FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
+        ' WHERE m.id = ?',
+    );
+    this.#setRecipient = db.prepare(
+      'UPDATE recipients SET status = ?, next_attempt_at = ?, last_reason = COALESCE(?, last_reason),' +
+        ' delayed_at = ?, updated_at = ?, owner = NULL, lease_until = NULL WHERE id = ?',
+    );
+    this.#addAttempt = db.prepare(
+      'INSERT INTO attempts (message_id, id, recipient_id, number, began_at, ended_at, outcome, class,' +
+        ' stage, host, address, tls, reply, may_be_duplicate)' +
+        ' VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#setMessage = db.prepare(
+      'UPDATE messages SET status = ?, updated_at = ?, failure_reason = ? WHERE seq = ?',
+    );
+    this.#reasonOf = db.prepare<{ reason: string | null }, [string, MessageStatus]>(
+      'SELECT last_reason AS reason FROM recipients WHERE message_id = ? AND status = ?' +
+        ' ORDER BY updated_at DESC LIMIT 1',
+    );
+  }
+
+  statesOf(messageId: string): State[] {
+    return this.#statesOf.all(messageId);
+  }
+
+  addAttempt(attempt: Attempt): void {
+    this.#addAttempt.run(
+      attempt.messageId,
+      attempt.id,
+      attempt.recipientId,
+      attempt.number,
+      attempt.beganAt,
+      attempt.endedAt,
+      attempt.outcome,
+      attempt.class,
+      attempt.stage,
+      attempt.host,
+      attempt.address,
+      attempt.tls,
+      attempt.reply,
+      attempt.mayBeDuplicate ? 1 : 0,
+    );
+  }
+
+  setRecipient(result: FinishAttempt): void {
+    const { status, nextAttemptAt, lastReason, delayedAt, now, recipientId } = result;
+    this.#setRecipient.run(status, nextAttemptAt, lastReason, delayedAt, now, recipientId);
+  }
+
+  /**
+   * Sets the message's status by those of its recipients and returns it. `before`: this recipient until now; `others`:
+   * the message's other recipients.
+   */
+  setMessage(result: FinishAttempt, before: State, others: readonly State[]): MessageStatus {
+    const isOpen =
+      result.nextAttemptAt !== null || others.some((state) => state.nextAttemptAt !== null);
+    const statuses = [result.status, ...others.map((state) => state.status)];
+    const status = messageStatus(statuses, isOpen, result.status);
+    // Of the recipient that decides the status, and only while that status is a failure.
+    const reason = REASONED.has(status)
+      ? (this.#reasonOf.get(result.messageId, status)?.reason ?? null)
+      : null;
+    this.#setMessage.run(status, result.now, reason, before.seq);
+    if (status !== before.messageStatus) {
+      this.#counts.note(result.accountId, before.createdAt, before.messageStatus, -1);
+      this.#counts.note(result.accountId, before.createdAt, status, 1);
+    }
+    return status;
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Writes about webhook calls: begin, finish, replay, disabling an endpoint after too many failures.
+ *
+ * Promises that failures in a row are counted inside the commit that records them, and that a call under an unexpired
+ * lease is not begun twice. Open calls of a disabled endpoint are kept.
+ */
+import type { Database } from 'bun:sqlite';
+import type { EndpointStatus } from '../../base/status.ts';
+import type { CallAttempt } from '../rows.ts';
+import type { CallRef } from '../webhooks.ts';
+import { SELECT_CALL } from './columns.ts';
+import type { CallRow } from './columns.ts';
+import type { Writes } from './verbs.ts';
+import type { EventWriter } from './write-events.ts';
+
+type CallWrites = Pick<Writes, 'beginCalls' | 'finishCall' | 'recordTestCall' | 'replayCalls'>;
+
+/** The verbs over the writer's connection; statements are prepared once, here. */
+export function callWrites(db: Database, events: EventWriter): CallWrites {
+  const recordAttempt = attemptRecorder(db);
+  return {
+    ...beginning(db),
+    ...ending(db, events, recordAttempt),
+    recordTestCall: recordAttempt,
+    ...replaying(db),
+  };
+}
+
+function beginning(db: Database): Pick<Writes, 'beginCalls'> {
+  const begin = db.prepare(
+    'UPDATE calls SET attempts = attempts + 1, owner = ?, lease_until = ?, next_attempt_at = ?' +
+      " WHERE id = ? AND status = 'open' AND (lease_until IS NULL OR lease_until <= ?) AND EXISTS" +
+      " (SELECT 1 FROM endpoints WHERE endpoints.id = calls.endpoint_id AND endpoints.status = 'active')",
+  );
+  const get = db.prepare<CallRow, [string]>(SELECT_CALL + ' WHERE calls.id = ?');
+  return {
+    beginCalls(calls, now) {
+      const begun: CallRow[] = [];
+      for (const { id, owner, leaseUntil, nextAttemptAt } of calls) {
+        if (begin.run(owner, leaseUntil, nextAttemptAt, id, now).changes === 0) continue;
+        const row = get.get(id);
+        if (row !== null) begun.push(row);
+      }
+      return begun;
+    },
+  };
+}
+
+function ending(
+  db: Database,
+  events: EventWriter,
+  recordAttempt: (attempt: CallAttempt) => void,
+): Pick<Writes, 'finishCall'> {
+  // A replay that was asked for in the meantime has set `attempts` to 0: that call is still to come.
+  const finish = db.prepare(
+    'UPDATE calls SET status = ?, next_attempt_at = ?, owner = NULL, lease_until = NULL' +
+      " WHERE id = ? AND status = 'open' AND attempts = ?",
+  );
+  const healthOf = db.prepare<{ status: EndpointStatus; failureCount: number }, [string]>(
+    'SELECT status, failure_count AS failureCount FROM endpoints WHERE id = ?',
+  );
+  const succeeded = db.prepare('UPDATE endpoints SET failure_count = 0 WHERE id = ?');
+  const failed = db.prepare(
+    'UPDATE endpoints SET failure_count = ?, last_failure_at = ?, status = ? WHERE id = ?',
+  );
+  return {
+    finishCall({ call, attempt, status, nextAttemptAt, disableAfter }) {
+      const { endpointId } = call;
+      recordAttempt(attempt);
+      const isOvertaken = finish.run(status, nextAttemptAt, call.id, call.attempts).changes === 0;
+      const health = healthOf.get(endpointId);
+      if (health === null) throw new Error(`no endpoint ${endpointId}`);
+      if (attempt.ok) {
+        if (health.failureCount !== 0) succeeded.run(endpointId);
+        return { endpointStatus: health.status, isOvertaken };
+      }
+      const failures = health.failureCount + 1;
+      const endpointStatus = failures >= disableAfter ? 'disabled' : health.status;
+      failed.run(failures, attempt.createdAt, endpointStatus, endpointId);
+      if (endpointStatus !== health.status) events.forget();
+      return { endpointStatus, isOvertaken };
+    },
+  };
+}
+
+function attemptRecorder(db: Database): (attempt: CallAttempt) => void {
+  const add = db.prepare(
+    'INSERT INTO call_attempts (endpoint_id, id, call_id, event_type, message_id, attempt,' +
+      ' status_code, ok, error, duration_ms, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  );
+  return (attempt) => {
+    add.run(
+      attempt.endpointId,
+      attempt.id,
+      attempt.callId,
+      attempt.eventType,
+      attempt.messageId,
+      attempt.attempt,
+      attempt.statusCode,
+      attempt.ok ? 1 : 0,
+      attempt.error,
+      attempt.durationMs,
+      attempt.createdAt,
+    );
+  };
+}
+
+function replaying(db: Database): Pick<Writes, 'replayCalls'> {
+  const isOfAccount = db.prepare(
+    'SELECT 1 FROM endpoints WHERE account_id = ? AND id = ? AND deleted_at IS NULL',
+  );
+  const replayEvent = db.prepare<{ id: string }, [number, string, string]>(
+    "UPDATE calls SET status = 'open', attempts = 0, next_attempt_at = ?, owner = NULL," +
+      ' lease_until = NULL WHERE event_id = ? AND endpoint_id = ? RETURNING id',
+  );
+  const replayFailed = db.prepare<{ id: string }, [number, string, number]>(
+    "UPDATE calls SET status = 'open', attempts = 0, next_attempt_at = ?, owner = NULL," +
+      " lease_until = NULL WHERE endpoint_id = ? AND status = 'failed' AND created_at >= ?" +
+      ' RETURNING id',
+  );
+  return {
+    replayCalls(accountId, endpointId, what, now) {
+      if (isOfAccount.get(accountId, endpointId) === null) return [];
+      const rows =
+        'eventId' in what
+          ? replayEvent.all(now, what.eventId, endpointId)
+          : replayFailed.all(now, endpointId, what.failedSince);
+      return rows.map(({ id }): CallRef => ({ id, endpointId, dueAt: now }));
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * Freeing leases, and making recipients due at the operator's word.
+ *
+ * Promises that what is under an unexpired lease is never made due: it is in an attempt. Freed rows keep their due
+ * time.
+ */
+import type { Database } from 'bun:sqlite';
+import type { Writes } from './verbs.ts';
+
+// The inner SELECT reads the index alone: few of many waiting recipients are under a lease.
+const RELEASE =
+  'UPDATE recipients SET owner = NULL, lease_until = NULL, updated_at = ? WHERE id IN' +
+  ' (SELECT id FROM recipients INDEXED BY recipients_by_due WHERE next_attempt_at IS NOT NULL';
+
+const MAKE_DUE =
+  'UPDATE recipients SET next_attempt_at = ?1, updated_at = ?1 WHERE id IN (SELECT id FROM recipients WHERE ';
+const IS_IDLE = '(lease_until IS NULL OR lease_until <= ?1) AND next_attempt_at > ?1 LIMIT ?2)';
+
+/** The verbs over the writer's connection; statements are prepared once, here. */
+export function leaseWrites(db: Database): Pick<Writes, 'releaseLeases' | 'retryStep'> {
+  const releaseOf = db.prepare(RELEASE + ' AND owner = ?)');
+  const releaseAll = db.prepare(RELEASE + ' AND owner IS NOT NULL)');
+  const releaseCallsOf = db.prepare(
+    "UPDATE calls SET owner = NULL, lease_until = NULL WHERE status = 'open' AND owner = ?",
+  );
+  const releaseAllCalls = db.prepare(
+    "UPDATE calls SET owner = NULL, lease_until = NULL WHERE status = 'open' AND owner IS NOT NULL",
+  );
+  const retryAll = db.prepare(MAKE_DUE + IS_IDLE);
+  const retryDomain = db.prepare(MAKE_DUE + 'domain = ?3 AND ' + IS_IDLE);
+  const retryOne = db.prepare(MAKE_DUE + '(id = ?3 OR message_id = ?3) AND ' + IS_IDLE);
+
+  return {
+    releaseLeases(owner, now) {
+      if (owner === null) {
+        releaseAll.run(now);
+        releaseAllCalls.run();
+      } else {
+        releaseOf.run(now, owner);
+        releaseCallsOf.run(owner);
+      }
+    },
+    retryStep({ id, domain }, now, limit) {
+      if (id !== null) return retryOne.run(now, limit, id).changes;
+      if (domain !== null) return retryDomain.run(now, limit, domain).changes;
+      return retryAll.run(now, limit).changes;
+    },
+  };
+}

@@ -1,0 +1,153 @@
+/**
+ * What retention takes from the mail file, a small step at a time.
+ *
+ * Promises that a step removes at most `limit` rows, oldest first, and that the content of a message that still waits
+ * for delivery stays. The bytes of content that goes are given back to its account in the same commit. Never decides how long anything is kept: the caller gives the bound.
+ */
+import type { Database } from 'bun:sqlite';
+import { idBound } from '../../base/ids.ts';
+import type { StoredBytes } from './stored-bytes.ts';
+import type { AgingRows, Writes } from './verbs.ts';
+
+interface BodyRow {
+  seq: number;
+  accountId: string;
+  createdAt: number;
+  isOpen: number;
+}
+
+/** Removes at most `limit` rows of one kind from before `before`; returns how many. */
+type Drop = (before: number, limit: number) => number;
+
+/** The verbs over the writer's connection; statements are prepared once, here. */
+export function retentionWrites(
+  db: Database,
+  stored: StoredBytes,
+): Pick<Writes, 'purgeBodiesStep' | 'purgeMessagesStep' | 'purgeCallAttemptsStep' | 'purgeStep'> {
+  const endpoints = db.prepare<{ id: string }, []>('SELECT id FROM endpoints');
+  const dropCallAttempts = db.prepare(
+    'DELETE FROM call_attempts WHERE endpoint_id = ?1 AND id IN' +
+      ' (SELECT id FROM call_attempts WHERE endpoint_id = ?1 AND id < ?2 ORDER BY id LIMIT ?3)',
+  );
+  const drops = dropsByAge(db);
+  return {
+    ...bodyWrites(db, stored),
+    ...messageWrites(db, stored),
+    purgeCallAttemptsStep(before, limit) {
+      let removed = 0;
+      for (const { id } of endpoints.all()) {
+        if (removed >= limit) break;
+        removed += dropCallAttempts.run(id, idBound(before), limit - removed).changes;
+      }
+      return removed;
+    },
+    purgeStep: (rows, before, limit) => drops[rows](before, limit),
+  };
+}
+
+function bodyWrites(db: Database, stored: StoredBytes): Pick<Writes, 'purgeBodiesStep'> {
+  const bodies = db.prepare<BodyRow, [number, number]>(
+    'SELECT message_seq AS seq, messages.account_id AS accountId, created_at AS createdAt,' +
+      ' EXISTS (SELECT 1 FROM recipients' +
+      ' WHERE recipients.message_id = messages.id AND next_attempt_at IS NOT NULL) AS isOpen' +
+      ' FROM bodies JOIN messages ON messages.seq = bodies.message_seq' +
+      ' WHERE message_seq > ? ORDER BY message_seq LIMIT ?',
+  );
+  const drop = contentDrop(db, stored);
+  return {
+    purgeBodiesStep(before, after, limit) {
+      const rows = bodies.all(after, limit);
+      let removed = 0;
+      for (const { seq, accountId, createdAt, isOpen } of rows) {
+        if (createdAt >= before) return { removed, next: null };
+        if (isOpen === 1) continue;
+        removed += drop(seq, accountId);
+      }
+      return { removed, next: rows.length < limit ? null : (rows.at(-1)?.seq ?? null) };
+    },
+  };
+}
+
+/** Removes the content of one message and gives its bytes back; returns how many bodies there were. */
+export function contentDrop(
+  db: Database,
+  stored: StoredBytes,
+): (seq: number, accountId: string) => number {
+  const dropAttachments = db.prepare('DELETE FROM attachments WHERE message_seq = ?');
+  const dropBody = db.prepare<{ bytes: number }, [number]>(
+    'DELETE FROM bodies WHERE message_seq = ? RETURNING bytes',
+  );
+  return (seq, accountId) => {
+    dropAttachments.run(seq);
+    const gone = dropBody.all(seq);
+    for (const { bytes } of gone) stored.note(accountId, -bytes);
+    return gone.length;
+  };
+}
+
+function messageWrites(db: Database, stored: StoredBytes): Pick<Writes, 'purgeMessagesStep'> {
+  const old = db.prepare<{ seq: number; id: string; accountId: string }, [string, number]>(
+    'SELECT seq, id, account_id AS accountId FROM messages WHERE id < ? AND seq < (SELECT max(seq) FROM messages)' +
+      ' AND NOT EXISTS (SELECT 1 FROM recipients WHERE recipients.message_id = messages.id' +
+      ' AND next_attempt_at IS NOT NULL) ORDER BY id LIMIT ?',
+  );
+  const drop = messageDrop(db, stored);
+  return {
+    purgeMessagesStep(before, limit) {
+      const rows = old.all(idBound(before), limit);
+      for (const row of rows) drop(row);
+      return rows.length;
+    },
+  };
+}
+
+/** Removes one message with all rows that refer to it. */
+export function messageDrop(
+  db: Database,
+  stored: StoredBytes,
+): (message: { seq: number; id: string; accountId: string }) => void {
+  const dropContent = contentDrop(db, stored);
+  const ofId = [
+    'DELETE FROM events WHERE message_id = ?',
+    'DELETE FROM attempts WHERE message_id = ?',
+    'DELETE FROM recipients WHERE message_id = ?',
+    'DELETE FROM messages WHERE id = ?',
+  ].map((sql) => db.prepare(sql));
+  return ({ seq, id, accountId }) => {
+    dropContent(seq, accountId);
+    for (const statement of ofId) statement.run(id);
+  };
+}
+
+/** Ids are UUIDv7: rows go by the time in their id, or in that of their message, without an index on time. */
+function dropsByAge(db: Database): Record<AgingRows, Drop> {
+  const byId = (sql: string): Drop => {
+    const drop = db.prepare(sql);
+    return (before, limit) => drop.run(idBound(before), limit).changes;
+  };
+  const byTime = (sql: string): Drop => {
+    const drop = db.prepare(sql);
+    return (before, limit) => drop.run(before, limit).changes;
+  };
+  return {
+    events: byId(
+      'DELETE FROM events WHERE (message_id, id) IN (SELECT message_id, id FROM events' +
+        ' WHERE message_id < ? ORDER BY message_id, id LIMIT ?)',
+    ),
+    attempts: byId(
+      'DELETE FROM attempts WHERE (message_id, id) IN (SELECT message_id, id FROM attempts' +
+        ' WHERE message_id < ? ORDER BY message_id, id LIMIT ?)',
+    ),
+    calls: byId(
+      'DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE id < ? ORDER BY id LIMIT ?)',
+    ),
+    idempotency: byTime(
+      'DELETE FROM idempotency WHERE (account_id, key) IN (SELECT account_id, key FROM idempotency' +
+        ' WHERE expires_at < ? ORDER BY expires_at LIMIT ?)',
+    ),
+    suppressions: byTime(
+      'DELETE FROM suppressions WHERE seq IN (SELECT seq FROM suppressions' +
+        ' WHERE removed_at IS NOT NULL AND removed_at < ? ORDER BY removed_at LIMIT ?)',
+    ),
+  };
+}

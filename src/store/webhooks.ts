@@ -1,0 +1,97 @@
+/**
+ * The port for webhooks: endpoints, and the calls that carry events to them.
+ *
+ * Calls are made by the commits that record events (`accept`, `finish`), at most one an event and endpoint. Promises
+ * that a call under an unexpired lease is not begun twice, and that failures in a row are counted in the commit that
+ * records the attempt. Open calls of a disabled endpoint are kept.
+ */
+import type { EndpointStatus } from '../base/status.ts';
+import type { Page, PageOf } from './pages.ts';
+import type { Call, CallAttempt, Endpoint } from './rows.ts';
+
+/** What the dispatcher needs to know of a call that is due. */
+export interface CallRef {
+  id: string;
+  endpointId: string;
+  dueAt: number;
+}
+
+/** Marks an attempt of a call as begun, before posting. */
+export interface BeginCall {
+  id: string;
+  owner: string;
+  leaseUntil: number;
+  /** When it is due again if this process dies in the attempt. */
+  nextAttemptAt: number;
+}
+
+export interface FinishCall {
+  call: Call;
+  attempt: CallAttempt;
+  status: 'open' | 'done' | 'failed';
+  nextAttemptAt: number | null;
+  /** Failures in a row after which the endpoint is disabled. */
+  disableAfter: number;
+}
+
+/** What may change in an endpoint; an absent field stays. */
+export interface EndpointChange {
+  url?: string;
+  events?: string[];
+  status?: EndpointStatus;
+  /** Enabling ends, as missed, the open calls made before this time; a replay can open them again. */
+  missedBefore?: number;
+}
+
+export interface WebhookStore {
+  createEndpoint(endpoint: Endpoint, maxEndpoints: number): Promise<'created' | 'too_many'>;
+  /** Ids of the accounts that have an endpoint, active or disabled. */
+  accountsWithEndpoints(): Promise<string[]>;
+  /** The endpoint after the change; null when there is no such one in the account. */
+  updateEndpoint(
+    accountId: string,
+    id: string,
+    change: EndpointChange,
+    now: number,
+  ): Promise<Endpoint | null>;
+  /** The secret before goes on signing until `previousUntil`. False when there is no such endpoint. */
+  rotateEndpointSecret(
+    accountId: string,
+    id: string,
+    sealedSecret: Uint8Array,
+    previousUntil: number,
+  ): Promise<boolean>;
+  /** False when there is no such endpoint in the account. Keeps the row, for its calls and attempts. */
+  deleteEndpoint(accountId: string, id: string, now: number): Promise<boolean>;
+  endpoints(accountId: string): Promise<Endpoint[]>;
+  endpoint(accountId: string, id: string): Promise<Endpoint | null>;
+  /** A deleted one too, of any account. */
+  endpointById(id: string): Promise<Endpoint | null>;
+
+  /** Open calls of active endpoints due until `until`, soonest first, without what is under lease at `now`. */
+  callsDue(
+    now: number,
+    until: number,
+    limit: number,
+    excludeEndpoints: string[],
+  ): Promise<CallRef[]>;
+  /** The soonest due time of a call later than `after`. */
+  nextCallDue(after: number): Promise<number | null>;
+  /** How many calls still wait, on disabled endpoints too. */
+  openCalls(): Promise<number>;
+  /** Returns the calls that are still open, on active endpoints, and now leased to their owner. */
+  beginCalls(calls: BeginCall[], now: number): Promise<Call[]>;
+  /** Records the attempt. `isOvertaken`: the call was opened anew or ended meanwhile, and was left so. */
+  finishCall(result: FinishCall): Promise<{ endpointStatus: EndpointStatus; isOvertaken: boolean }>;
+  /** Records the attempt of a test call, which has no row of its own. */
+  recordTestCall(attempt: CallAttempt): Promise<void>;
+  /** An endpoint's attempts, newest first. */
+  callAttempts(endpointId: string, page: Page): Promise<PageOf<CallAttempt>>;
+  /** Opens calls again for one event or for all failed or missed since a time; same event id. */
+  replayCalls(
+    accountId: string,
+    endpointId: string,
+    what: { eventId: string } | { failedSince: number },
+    now: number,
+  ): Promise<CallRef[]>;
+}

@@ -1,0 +1,91 @@
+/**
+ * A message as the DATA command transfers it (RFC 5321 section 4.5.2).
+ *
+ * Promises that the only `CRLF . CRLF` in what is transferred is the last: stray CR or LF, which some receivers take
+ * for a line end (SMTP smuggling), are refused, never repaired, because the message is signed. A message is inspected
+ * once, and a large one prepared once, for all its recipients: keep the `OutgoingMessage` beside the bytes.
+ */
+import { isAscii } from 'node:buffer';
+
+const CR = 13;
+const LF = 10;
+const DOT = 46;
+
+/**
+ * From this size on, what is transferred is kept for the other recipients: a copy for each of a thousand sessions
+ * that send 10 MB at once is too much. Below it, copying costs less than keeping.
+ */
+const KEPT_BYTES = 256 * 1024;
+
+export interface MessageFacts {
+  /** Whether every CR is followed by LF and every LF preceded by CR. */
+  isClean: boolean;
+  /** Bytes above 127: needs 8BITMIME (RFC 6152). */
+  hasEightBit: boolean;
+  /** Offsets of dots that begin a line. */
+  dots: number[];
+}
+
+/** One message on its way to any number of recipients. */
+export class OutgoingMessage {
+  /** CRLF-clean, not dot-stuffed. Never changed afterwards. */
+  readonly bytes: Buffer;
+  #facts: MessageFacts | null;
+  #body: Buffer | null;
+
+  /**
+   * `data`: what DATA transfers of `bytes`, the final dot included, for messages known to be clean, ASCII and without
+   * a line that begins with a dot; null: found out here.
+   */
+  constructor(bytes: Buffer, data: Buffer | null) {
+    this.bytes = bytes;
+    this.#body = data;
+    this.#facts = data === null ? null : { isClean: true, hasEightBit: false, dots: [] };
+  }
+
+  get facts(): MessageFacts {
+    this.#facts ??= inspectMessage(this.bytes);
+    return this.#facts;
+  }
+
+  /** What DATA transfers, the final dot included. The message must be clean. Do not change it. */
+  body(): Buffer {
+    if (this.#body !== null) return this.#body;
+    const body = dotStuff(this.bytes, this.facts.dots);
+    if (this.bytes.length >= KEPT_BYTES) this.#body = body;
+    return body;
+  }
+}
+
+/** Looks for line ends by the runtime's own search: a loop over the bytes costs several times as much. */
+export function inspectMessage(bytes: Uint8Array): MessageFacts {
+  const dots: number[] = bytes[0] === DOT ? [0] : [];
+  let isClean = true;
+  let lineEnds = 0;
+  for (let lf = bytes.indexOf(LF); lf >= 0; lf = bytes.indexOf(LF, lf + 1)) {
+    if (bytes[lf - 1] !== CR) isClean = false;
+    if (bytes[lf + 1] === DOT) dots.push(lf + 1);
+    lineEnds += 1;
+  }
+  let returns = 0;
+  for (let cr = bytes.indexOf(CR); cr >= 0; cr = bytes.indexOf(CR, cr + 1)) returns += 1;
+  // Every LF has its CR: then equal numbers mean that no CR stands alone.
+  return { isClean: isClean && returns === lineEnds, hasEightBit: !isAscii(bytes), dots };
+}
+
+/** The body of DATA: dots doubled, the final dot on a line of its own. `message` must be clean. */
+export function dotStuff(message: Buffer, dots: readonly number[]): Buffer {
+  const endsLine = message.length === 0 || message[message.length - 1] === LF;
+  const tail = endsLine ? '.\r\n' : '\r\n.\r\n';
+  const body = Buffer.allocUnsafe(message.length + dots.length + tail.length);
+  let from = 0;
+  let to = 0;
+  for (const dot of dots) {
+    to += message.copy(body, to, from, dot);
+    body[to++] = DOT;
+    from = dot;
+  }
+  to += message.copy(body, to, from);
+  body.write(tail, to, 'latin1');
+  return body;
+}

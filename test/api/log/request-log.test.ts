@@ -1,0 +1,268 @@
+/**
+ * The request log: what is in a row, and what never is.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { clientAddress } from '../../../src/api/client-address.ts';
+import { logBody } from '../../../src/api/log/redaction.ts';
+import { parseNetworks } from '../../../src/wire/addresses/networks.ts';
+import { openBench, type Bench, type Sent } from '../bench.ts';
+
+let bench: Bench;
+let key: string;
+let send: string;
+let accountId: string;
+
+beforeAll(async () => {
+  bench = await openBench();
+  const account = await bench.account('logged', 'fast');
+  await bench.domain(account, 'own.example.com');
+  accountId = account.id;
+  key = await bench.key(account);
+  send = await bench.key(account, 'sending_access');
+});
+
+afterAll(() => bench.close());
+
+const EMAIL = { from: 'a@own.example.com', to: 'delivered@sandbox.test', subject: 's', text: 't' };
+const rowOf = (sent: Sent): Promise<Sent> =>
+  bench.ask({ path: `/logs/${sent.headers.get('x-request-id')}`, key });
+
+test('a full record has every field of the contract', async () => {
+  const sent = await bench.ask({
+    path: '/v1/emails',
+    key: send,
+    body: EMAIL,
+    headers: { 'user-agent': 'shop/1.0' },
+  });
+  const { json } = await rowOf(sent);
+  expect(json).toMatchObject({
+    object: 'log',
+    id: sent.headers.get('x-request-id'),
+    method: 'POST',
+    path: '/v1/emails',
+    status: 200,
+    message_id: sent.json.id,
+    key_name: 'bench',
+    key_scope: 'send',
+    user_agent: 'shop/1.0',
+    ip: '127.0.0.1',
+    request_body: JSON.stringify(EMAIL),
+    response_body: sent.text,
+  });
+  for (const field of ['account_id', 'key_id', 'duration_ms', 'created_at'])
+    expect(json).toHaveProperty(field);
+});
+
+test('refused requests with a valid key are logged, also unknown routes; others are not', async () => {
+  for (const what of [
+    { path: '/emails', key: send, body: {} },
+    { path: '/domains', key: send },
+    { path: '/nothing', key },
+    { path: '/usage', method: 'DELETE', key },
+    { path: '/emails', key, raw: '{' },
+  ]) {
+    const sent = await bench.ask(what);
+    expect((await rowOf(sent)).json.status).toBe(sent.status);
+  }
+  const elsewhere = await bench.ask({ path: '/domains' });
+  expect((await rowOf(elsewhere)).status).toBe(404);
+});
+
+test('the client behind a trusted proxy is the one that is logged', async () => {
+  for (const [forwarded, ip] of [
+    ['203.0.113.7', '203.0.113.7'],
+    ['198.51.100.1, 203.0.113.7', '203.0.113.7'],
+    ['203.0.113.7, 127.0.0.9', '203.0.113.7'],
+    ['nonsense', '127.0.0.1'],
+    ['2001:db8::7', '2001:db8::7'],
+  ]) {
+    const sent = await bench.ask({
+      path: '/usage',
+      key,
+      headers: { 'x-forwarded-for': forwarded ?? '' },
+    });
+    expect((await rowOf(sent)).json.ip).toBe(ip);
+  }
+});
+
+test('an IPv4 client of a listener on :: has its own address', () => {
+  const trusted = parseNetworks(['10.0.0.0/8']);
+  const of = (peer: string, header = ''): string | null =>
+    clientAddress(peer, new Headers({ 'x-forwarded-for': header }), trusted);
+  expect(of('::ffff:192.0.2.7')).toBe('192.0.2.7');
+  expect(of('::ffff:10.0.0.1', '198.51.100.7')).toBe('198.51.100.7');
+  expect(of('::ffff:10.0.0.1', '::ffff:198.51.100.7')).toBe('198.51.100.7');
+  expect(of('2001:db8::ffff:1')).toBe('2001:db8::ffff:1');
+});
+
+test('X-Forwarded-For from an untrusted address is ignored', () => {
+  const headers = new Headers({ 'x-forwarded-for': '203.0.113.7' });
+  const trusted = parseNetworks(['10.0.0.0/8', 'fd00::/8']);
+  expect(clientAddress('192.0.2.1', headers, trusted)).toBe('192.0.2.1');
+  expect(clientAddress('10.1.2.3', headers, trusted)).toBe('203.0.113.7');
+  expect(clientAddress('::ffff:10.1.2.3', headers, trusted)).toBe('203.0.113.7');
+  expect(clientAddress(null, headers, trusted)).toBeNull();
+});
+
+test('a reload of the config changes the trusted proxies', async () => {
+  const { live } = bench.config;
+  bench.config.replaceLive({ ...live, http: { ...live.http, trustedProxies: [] } });
+  const headers = { 'x-forwarded-for': '203.0.113.7' };
+  const sent = await bench.ask({ path: '/usage', key, headers });
+  bench.config.replaceLive(live);
+  expect((await rowOf(sent)).json.ip).toBe('127.0.0.1');
+});
+
+test('no key, secret or attachment reaches a row', async () => {
+  const made = await bench.ask({ path: '/api-keys', key, body: { name: 'hidden' } });
+  const hook = await bench.ask({
+    path: '/webhooks',
+    key,
+    body: { endpoint: 'https://h.example.com/' },
+  });
+  const rotated = await bench.ask({
+    path: `/webhooks/${hook.json.id}/rotate-secret`,
+    method: 'POST',
+    key,
+  });
+  const content = Buffer.from('the attached words').toString('base64');
+  const sent = await bench.ask({
+    path: '/emails/batch',
+    key,
+    body: [{ ...EMAIL, attachments: [{ filename: 'a.txt', content }] }],
+  });
+  const broken = await bench.ask({
+    path: '/emails/batch',
+    key,
+    raw: `[{"attachments":[{"content":"${content}"`,
+  });
+  const escaped = await bench.ask({
+    path: '/emails/batch',
+    key,
+    raw: `[{"attachments":[{"filename":"a","cont\\u0065nt":"${content}"}]}]`,
+  });
+  for (const one of [made, hook, rotated, sent, broken, escaped]) {
+    const { text } = await rowOf(one);
+    for (const secret of [made.json.token, hook.json.secret, rotated.json.secret, content, key]) {
+      expect(text).not.toContain(secret);
+    }
+  }
+  expect((await rowOf(sent)).json.request_body).toContain('a.txt');
+});
+
+describe('content that is kept for a shorter time than the row', () => {
+  const DAY_MS = 86_400_000;
+  const PRIVATE = {
+    ...EMAIL,
+    html: '<p>hush</p>',
+    text: 'hush',
+    headers: { 'X-Diagnosis': 'hush' },
+    tags: [{ name: 'kind', value: 'result' }],
+  };
+
+  /** The logged body of a send while bodies are kept for `days`; rows of this account are kept for 30. */
+  async function logged(days: number, body: unknown): Promise<string> {
+    const { live } = bench.config;
+    bench.config.replaceLive({
+      ...live,
+      retention: { ...live.retention, bodiesMs: days * DAY_MS },
+    });
+    const sent = await bench.ask({ path: '/emails/batch', key, body });
+    bench.config.replaceLive(live);
+    return String((await rowOf(sent)).json.request_body);
+  }
+
+  test.each([[0], [29]])('is not in the row with bodies kept for %d days', async (days) => {
+    const body = await logged(days, [
+      PRIVATE,
+      { ...EMAIL, htmlBody: 'hush' },
+      { ...EMAIL, text: null },
+    ]);
+    expect(body).not.toContain('hush');
+    expect(JSON.parse(body)).toEqual([
+      {
+        ...PRIVATE,
+        html: '[hidden, 11 characters]',
+        text: '[hidden, 4 characters]',
+        headers: '[hidden]',
+      },
+      { ...EMAIL, text: '[hidden, 1 characters]', htmlBody: '[hidden, 4 characters]' },
+      { ...EMAIL, text: null },
+    ]);
+  });
+
+  test('is in the row where both are kept equally long', async () => {
+    expect(JSON.parse(await logged(30, [PRIVATE]))).toEqual([PRIVATE]);
+  });
+});
+
+describe('bodies in the log', () => {
+  test('are cut at 16 KiB of UTF-8 without half a character', () => {
+    const long = logBody(`"${'ü'.repeat(20_000)}"`) ?? '';
+    expect(Buffer.byteLength(long)).toBeLessThanOrEqual(16 * 1024);
+    expect(Buffer.byteLength(long)).toBeGreaterThan(16 * 1024 - 4);
+    expect(long).not.toContain('\ufffd');
+  });
+
+  test('are null when they are empty', () => {
+    expect([logBody(null), logBody('')]).toEqual([null, null]);
+  });
+
+  test.each([
+    ['[{"x":"pr_live_hush"'],
+    ['name=shop&token=hush'],
+    ["{'token': 'hush'}"],
+    ['{"Token":"hush","signingSecret":"hush","meta":{"KEY":"hush"}}'],
+    ['{"Attachments":[{"Name":"a.pdf","Content":"hush"}]}'],
+    ['{"attachment":[{"filename":"a","data":"hush"},"hush"]}'],
+    ['{"attachments":[{"filename":"a","Content":{"type":"Buffer","data":"hush"}}]}'],
+  ])('hide it in any spelling: %s', (text) => {
+    expect(logBody(text)).not.toContain('hush');
+  });
+
+  test.each(['{"name":"KEY"}', '{"html":"<p>KEY</p>"}', '[["KEY\\u0021"]]'])(
+    'hide keys of every prefix in whatever field: %s',
+    (text) => {
+      for (const prefix of ['pr', 're', 'acme1']) {
+        for (const kind of ['live', 'test']) {
+          const made = `${prefix}_${kind}_${'Ab3d'.repeat(9)}`;
+          for (const isJson of [true, false]) {
+            const kept = logBody(text.replace('KEY', made), { isJson });
+            expect(kept).toContain(`${prefix}_${kind}_[hidden]`);
+            expect(kept).not.toContain('Ab3d');
+          }
+        }
+      }
+    },
+  );
+
+  test('name the attachments', () => {
+    const kept = logBody('{"attachments":[{"filename":"a.pdf","content":"YQ==","path":null}]}');
+    expect(JSON.parse(kept ?? '')).toEqual({
+      attachments: [{ filename: 'a.pdf', content: '[hidden, 4 characters]', path: null }],
+    });
+  });
+
+  test('keep text that only looks like a secret', () => {
+    expect(logBody('{"subject":"your key","tags":{"kind":"x"}}')).toContain('your key');
+  });
+});
+
+test('rows are written after a while without any read', async () => {
+  const sent = await bench.ask({ path: '/usage', key });
+  const id = String(sent.headers.get('x-request-id'));
+  const deadline = Date.now() + 5_000;
+  for (;;) {
+    const rows = await bench.ctx.store.logs(accountId, {
+      limit: 5,
+      after: null,
+      before: null,
+      q: null,
+      status: null,
+      method: null,
+    });
+    if (rows.rows.some((row) => row.id === id)) return;
+    if (Date.now() > deadline) throw new Error('the row never came');
+    await Bun.sleep(20);
+  }
+});

@@ -1,0 +1,111 @@
+/**
+ * The reference document: every route, every error, and examples that the shapes themselves accept.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { errorsOf } from '../../../src/api/reference/responses.ts';
+import { ROUTES } from '../../../src/api/routes/routes.ts';
+import { Shape } from '../../../src/api/shapes/check.ts';
+import { exampleOf } from '../../../src/api/shapes/example.ts';
+import { REFUSALS } from '../../../src/base/errors.ts';
+import { FormatRegistry } from '@sinclair/typebox';
+import { openBench, type Bench, type Sent } from '../bench.ts';
+
+let bench: Bench;
+let document: Sent;
+
+beforeAll(async () => {
+  bench = await openBench();
+  document = await bench.ask({ path: '/openapi.json' });
+  for (const format of ['uuid', 'date-time', 'binary']) FormatRegistry.Set(format, () => true);
+});
+
+afterAll(async () => {
+  FormatRegistry.Clear();
+  await bench.close();
+});
+
+test('every route is in the document once, without its /v1 twin', () => {
+  const listed = Object.entries(document.json.paths as Record<string, object>).flatMap(
+    ([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const real = ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
+  expect(listed.sort()).toEqual(real.sort());
+});
+
+test('every error code of the contract is documented, except the one that no route can return', () => {
+  const shown = new Set(ROUTES.flatMap(errorsOf));
+  const missing = Object.keys(REFUSALS).filter((code) => !shown.has(code as keyof typeof REFUSALS));
+  expect(missing).toEqual(['recipient_suppressed']);
+});
+
+test('every operation has an id of its own', () => {
+  const ids = ROUTES.map(({ text }) => text.id);
+  expect(ids.filter((id) => !/^[a-z][A-Za-z]+$/.test(id))).toEqual([]);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test('every operation names clauses that the contract has', () => {
+  const contract = readFileSync(join(import.meta.dir, '../../../docs/contract.md'), 'utf8');
+  const wrong = ROUTES.filter(
+    ({ text: { clauses } }) =>
+      clauses.length === 0 || clauses.some((clause) => !contract.includes(`- **${clause}** `)),
+  );
+  expect(wrong.map(({ path }) => path)).toEqual([]);
+});
+
+describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
+  '%s',
+  (_, route) => {
+    test('has examples that its own shapes accept', () => {
+      if (route.body !== null)
+        expect(new Shape(route.body.schema).faults(exampleOf(route.body.schema))).toEqual([]);
+      const { schema } = route.success;
+      expect(new Shape(schema).faults(exampleOf(schema))).toEqual([]);
+    });
+
+    test('says what it does and what it can refuse', () => {
+      const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+      const operation = document.json.paths[path][route.method.toLowerCase()];
+      expect(operation.summary.length).toBeGreaterThan(5);
+      for (const code of errorsOf(route)) {
+        const answer = operation.responses[REFUSALS[code].status];
+        const { $ref } = answer.content['application/json'].examples[code];
+        const name = $ref.replace('#/components/examples/', '');
+        expect(document.json.components.examples[name].value).toMatchObject({
+          code,
+          statusCode: REFUSALS[code].status,
+          name: REFUSALS[code].name,
+        });
+      }
+    });
+  },
+);
+
+test('the page loads nothing from another host', async () => {
+  const page = await bench.ask({ path: '/docs' });
+  const policy = page.headers.get('content-security-policy') ?? '';
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("script-src 'self'");
+  expect(policy).not.toContain('http');
+  for (const [, url] of page.text.matchAll(/(?:src|href|data-url)="([^"]*)"/g)) {
+    expect(url).toMatch(/^\/(?!\/)|^data:,/);
+  }
+});
+
+test('its script is the published one, compressed for clients that accept gzip', async () => {
+  const plain = await bench.ask({ path: '/docs/reference.js' });
+  // SHA-256 of dist/browser/standalone.js in @scalar/api-reference 1.72.1.
+  expect(createHash('sha256').update(plain.text).digest('hex')).toBe(
+    'bf091006bdc3af6067af77c2f534812e3e633e94a94e87138069f570f33b762c',
+  );
+  const packed = await bench.api.handle(
+    new Request('http://api.test/docs/reference.js', {
+      headers: { 'accept-encoding': 'gzip, br' },
+    }),
+  );
+  expect(packed.headers.get('content-encoding')).toBe('gzip');
+  expect(packed.headers.get('vary')).toBe('Accept-Encoding');
+});

@@ -1,0 +1,66 @@
+/** Emails of a request: what is refused by length first, and how much is looked at (docs/reliability.md R84). */
+import { expect, test } from 'bun:test';
+import { validationFailed, ApiError } from '../../../src/base/errors.ts';
+import { batchRoutes } from '../../../src/api/routes/batch.ts';
+import { readEmail } from '../../../src/api/shapes/read-email.ts';
+
+const EMAIL = { from: 'a@example.com', to: 'b@example.com', subject: 'x', text: 'x' };
+const RULES = { kind: 'full', at: '', mayLink: false, needsContent: true } as const;
+
+/** Path and message of each fault; the draft when there is none. */
+function read(change: Record<string, unknown>) {
+  const result = readEmail({ ...EMAIL, ...change }, RULES);
+  return Array.isArray(result) ? result.map(({ path, message }) => [path, message]) : result.draft;
+}
+
+test.each([
+  ['to', 1_000],
+  ['cc', 1_000],
+  ['bcc', 1_000],
+  ['reply_to', 1_000],
+  ['replyTo', 1_000],
+  ['tags', 50],
+  ['attachments', 100],
+])('a list in %s with more than %d items is refused by its length alone', (field, most) => {
+  const unread = Array.from({ length: most + 1 }, () => ({
+    get email(): string {
+      throw new Error('an item was looked at');
+    },
+  }));
+  expect(read({ [field]: unread })).toEqual([[field, `${field} must have at most ${most} items.`]]);
+});
+
+test('a file as a list of numbers has its bytes; any other list is refused as a whole', () => {
+  const file = (content: unknown) => read({ attachments: [{ filename: 'a.bin', content }] });
+  const bytes = Uint8Array.from([0, 1, 255]);
+  expect(file([0, 1, 255])).toMatchObject({ attachments: [{ content: bytes }] });
+  expect(file({ type: 'Buffer', data: [0, 1, 255] })).toMatchObject({
+    attachments: [{ content: bytes }],
+  });
+  const words =
+    'attachments[0].content must be base64 text, {type: "Buffer", data: [...]} or a list of whole numbers from 0 to 255.';
+  for (const content of [
+    [256],
+    [-1],
+    [1.5],
+    ['1'],
+    { type: 'Buffer', data: [256] },
+    { type: 'Other', data: [1] },
+    { type: 'Buffer', data: [1], more: 1 },
+  ]) {
+    expect(file(content)).toEqual([['attachments[0].content', words]]);
+  }
+});
+
+test('a batch looks for a hundred faults in all, and for the first of each email after that', () => {
+  const [route] = batchRoutes;
+  const bad = Array.from({ length: 60 }, () => ':::');
+  const results = route?.body?.read(
+    Array.from({ length: 5 }, () => ({ ...EMAIL, to: bad })),
+    { startup: {}, live: {} } as never,
+  ) as ApiError[];
+  const counts = results.map(({ detail }) => Object.values(detail?.['issues'] ?? {}).length);
+  expect(counts).toEqual([60, 40, 1, 1, 1]);
+  expect(results[4]).toBeInstanceOf(ApiError);
+  expect(validationFailed([{ path: '', message: 'x' }]).status).toBe(results[4]?.status ?? 0);
+});

@@ -1,0 +1,91 @@
+/**
+ * The whole appliance in one process: a start that fails leaves nothing behind, and a stop lets what is under way end.
+ */
+import { expect, test } from 'bun:test';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startAppliance } from '../../src/appliance/appliance.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { OperatorError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
+import { createKey } from '../../src/flow/accounts/keys.ts';
+import { startRigAppliance } from '../rig/appliance.ts';
+import { startHook } from '../rig/hook.ts';
+import type { HookAnswer } from '../rig/hook.ts';
+import { startNames } from '../rig/names.ts';
+import { testAuthority } from '../rig/certificates.ts';
+
+const silent = createLog(
+  () => undefined,
+  () => Date.now(),
+);
+
+test('a start that finds its address taken frees the data directory again', async () => {
+  const first = await startRigAppliance();
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-start-'));
+  const config = (port: string): ReturnType<typeof parseConfig> =>
+    parseConfig(
+      `hostname = "mail.rig.test"\ndata_dir = "${folder}"\n[http]\nlisten = "127.0.0.1:${port}"\n[delivery]\nmode = "capture"`,
+      'test',
+    );
+  const { port } = new URL(first.url);
+  const options = { clock: systemClock, log: silent };
+  for (let time = 0; time < 2; time += 1) {
+    const refused = await startAppliance(config(port), options).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(OperatorError);
+    expect(String(refused)).toContain('in use by another program');
+  }
+  await first.stop();
+  const second = await startAppliance(config(port), options);
+  expect(second.addresses.http).toBe(`http://127.0.0.1:${port}`);
+  await second.stop();
+  expect(existsSync(join(folder, 'control.sock'))).toBe(false);
+  rmSync(folder, { recursive: true });
+});
+
+test('stopping waits for a webhook call under way, and its end is on disk', async () => {
+  const [names, hook] = [await startNames(), await startHook()];
+  names.set(new URL(hook.url).hostname, 'A', [hook.host]);
+  const rig = await startRigAppliance({
+    config: `[dns]
+servers = ["${names.listen.host}:${names.listen.port}"]
+[tls]
+extra_ca_file = "${testAuthority().certFile}"
+[webhooks]
+allow_networks = ["127.0.0.0/8"]`,
+  });
+  const sandbox = { name: 'sandbox', permission: 'full_access', isTest: true } as const;
+  const { token } = await createKey(rig.appliance.ctx, rig.account, sandbox);
+  const post = (key: string, path: string, body: object): Promise<Response> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    return fetch(rig.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  };
+  const made = await post(rig.key, '/webhooks', {
+    endpoint: hook.url,
+    events: ['email.delivered'],
+  });
+  const { id } = (await made.json()) as { id: string };
+
+  const answer = Promise.withResolvers<HookAnswer>();
+  hook.script.answer = () => answer.promise;
+  await post(token, '/emails', {
+    from: 'a@example.org',
+    to: 'delivered@sandbox.test',
+    subject: 's',
+    text: 't',
+  });
+  await hook.calls.atLeast(1);
+  const stopped = rig.appliance.stop();
+  answer.resolve({ status: 200 });
+  await stopped;
+
+  const again = await startAppliance(rig.appliance.ctx.config, { clock: systemClock, log: silent });
+  const page = await again.ctx.store.callAttempts(id, { limit: 10, after: null, before: null });
+  expect(page.rows.map(({ ok, attempt }) => [ok, attempt])).toEqual([[true, 1]]);
+  await again.stop();
+  await rig.stop();
+  await Promise.all([names.stop(), hook.stop()]);
+});

@@ -1,0 +1,58 @@
+/** An emulator opens on loopback alone, whatever config it is given, and leaves nothing behind where it refuses. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startAppliance } from '../../src/appliance/appliance.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { OperatorError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
+
+let dataDir: string;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'emulator-'));
+});
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+function start(http: string, smtp: string) {
+  const head = `hostname = "dev.localhost"\ndata_dir = "${dataDir}"\n[delivery]\nmode = "capture"\n`;
+  const config = parseConfig(`${head}[http]\nlisten = "${http}"\n[smtp]\n${smtp}\n`, 'test');
+  const log = createLog(
+    () => undefined,
+    () => systemClock.now(),
+  );
+  return startAppliance(config, { clock: systemClock, log, emulate: { key: null } });
+}
+
+test.each([
+  ['0.0.0.0:0', ''],
+  ['[::]:0', ''],
+  ['127.0.0.1:0', 'submission = ["0.0.0.0:0"]'],
+  ['127.0.0.1:0', 'submissions = ["127.0.0.1:0", "[::]:0"]'],
+  ['127.0.0.1:0', 'inbound = "0.0.0.0:0"'],
+])('http at %s with %p is refused', async (http, smtp) => {
+  const refusal = await start(http, smtp).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(OperatorError);
+  expect(String(refusal)).toContain('loopback only');
+  // Its lock is free again.
+  const appliance = await start('127.0.0.1:0', '');
+  expect(appliance.ctx.emulation).not.toBeNull();
+  await appliance.stop();
+});
+
+test('two emails from a new domain at once make one domain', async () => {
+  const appliance = await start('127.0.0.1:0', '');
+  const send = async (): Promise<number> => {
+    const email = { from: 'a@one.example', to: 'b@two.example', subject: 's', text: 'x' };
+    const body = JSON.stringify(email);
+    const headers = { authorization: 'Bearer any', 'content-type': 'application/json' };
+    const url = `${appliance.addresses.http}/emails`;
+    return (await fetch(url, { method: 'POST', headers, body })).status;
+  };
+  expect(await Promise.all([send(), send(), send()])).toEqual([200, 200, 200]);
+  const [account] = await appliance.ctx.store.accounts();
+  const domains = await appliance.ctx.store.domains(account?.id ?? '');
+  expect(domains.map(({ name, status }) => [name, status])).toEqual([['one.example', 'verified']]);
+  await appliance.stop();
+});

@@ -1,0 +1,80 @@
+/** A port passes from server to server, and old servers end while newer ones answer on it. */
+import { expect, test } from 'bun:test';
+import { Agent, request } from 'node:https';
+import { connect } from 'node:tls';
+
+import { HttpListener } from '../../src/appliance/http-listener.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { testAuthority } from '../rig/certificates.ts';
+
+const LEAVE_MS = 100;
+const ca = testAuthority().cert;
+const pairOf = (name: string) => testAuthority().issue([name, '127.0.0.1']);
+
+async function start(): Promise<{ http: HttpListener; port: number }> {
+  const { certFile, keyFile } = pairOf('0.example');
+  const config = parseConfig(
+    `hostname = "mail.rig.test"
+[http]
+listen = "127.0.0.1:0"
+tls_cert = "${certFile}"
+tls_key = "${keyFile}"`,
+    'test',
+  );
+  const api = {
+    handle: () => Promise.resolve(new Response('answered')),
+    requestId: () => 'unused',
+  };
+  const http = new HttpListener(config, api, () => null, LEAVE_MS);
+  await http.start();
+  return { http, port: Number(new URL(http.url()).port) };
+}
+
+function shown(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, ca }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.end();
+    });
+    socket.once('error', reject);
+  });
+}
+
+/** The `Connection` of the response. */
+function ask(port: number, agent: Agent): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const call = request({ host: '127.0.0.1', port, ca, agent, path: '/' }, (answer) => {
+      answer.resume();
+      answer.on('end', () => resolve(answer.headers.connection));
+    });
+    call.once('error', reject);
+    call.end();
+  });
+}
+
+test('every new connection is the newest server’s, before, while and after old ones end', async () => {
+  const { http, port } = await start();
+  for (const name of ['1.example', '2.example', '3.example', '4.example']) {
+    http.change(pairOf(name));
+    const until = performance.now() + LEAVE_MS * 0.7;
+    // The third and fourth find old servers in every state: leaving, ended, and replaced by the last.
+    for (let seen = 0; seen < 10 || performance.now() < until; seen += 1) {
+      expect(await shown(port)).toBe(name);
+    }
+  }
+  const until = performance.now() + LEAVE_MS * 1.5;
+  while (performance.now() < until) expect(await shown(port)).toBe('4.example');
+  await http.stop();
+});
+
+test('a kept connection is answered by the old server once more, as its last', async () => {
+  const { http, port } = await start();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  expect(await ask(port, agent)).not.toBe('close');
+  http.change(pairOf('1.example'));
+  expect(await ask(port, agent)).toBe('close');
+  expect(await ask(port, agent)).not.toBe('close');
+  agent.destroy();
+  await http.stop();
+  expect(await shown(port).catch((error: unknown) => error)).toBeInstanceOf(Error);
+});

@@ -1,0 +1,96 @@
+/**
+ * A reload in one process: which changed keys wait for a restart, and that everybody who holds the config sees the new
+ * live part, the old one unchanged.
+ */
+import { afterEach, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startAppliance } from '../../src/appliance/appliance.ts';
+import type { Appliance } from '../../src/appliance/appliance.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { createLog } from '../../src/base/log.ts';
+import type { Reloaded } from '../../src/control/operation.ts';
+import { testAuthority } from '../rig/certificates.ts';
+
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (let next = cleanUps.pop(); next !== undefined; next = cleanUps.pop()) await next();
+});
+
+/** Starts with `first`, TOML behind `[http]` with `listen`; `reload` takes over another. */
+async function start(
+  first: string,
+): Promise<{ appliance: Appliance; reload: (toml: string) => Reloaded }> {
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-reload-'));
+  cleanUps.push(() => rmSync(folder, { recursive: true, force: true }));
+  const head = `hostname = "mail.rig.test"\ndata_dir = "${folder}"\n[http]\nlisten = "127.0.0.1:0"\n`;
+  let file = head + first;
+  const load = () => parseConfig(file, 'rig');
+  const log = createLog(
+    () => undefined,
+    () => Date.now(),
+  );
+  const appliance = await startAppliance(load(), { clock: systemClock, log, load });
+  cleanUps.push(() => appliance.stop());
+  return {
+    appliance,
+    reload(toml) {
+      file = head + toml;
+      return appliance.reload();
+    },
+  };
+}
+
+const RELAY = '[delivery.smarthost]\nhost = "192.0.2.1"\n';
+const OTHER_RELAY = '[delivery.smarthost]\nhost = "192.0.2.2"\n';
+
+test('live keys are replaced as a whole; the value that was read before stays as it was', async () => {
+  const { appliance, reload } = await start('[limits]\nrecipients = 3\n');
+  const { config } = appliance.ctx;
+  const before = config.live;
+  expect(reload('[limits]\nrecipients = 2\n')).toEqual({
+    needs_restart: [],
+    new_certificate: false,
+  });
+  expect([before.limits.recipients, config.live.limits.recipients]).toEqual([3, 2]);
+  expect(() => reload('[limits]\nrecipients = 0\n')).toThrow('limits.recipients must be');
+  expect(config.live.limits.recipients).toBe(2);
+});
+
+test('keys that need a restart keep their value and are named as the file spells them', async () => {
+  const { appliance, reload } = await start('[smtp]\ninbound = "127.0.0.1:0"\n');
+  const { startup } = appliance.ctx.config;
+  const done = reload(
+    '[smtp]\ninbound = ""\n[dns]\nservers = ["127.0.0.1:53"]\n[delivery]\nsource_addresses = ["127.0.0.7"]\nport = 26\n',
+  );
+  expect(done.needs_restart).toEqual(['smtp.inbound', 'delivery.source_addresses', 'dns.servers']);
+  expect(appliance.ctx.config.startup).toBe(startup);
+  expect(startup.dns.servers).toEqual([]);
+  expect(appliance.ctx.config.live.delivery.port).toBe(26);
+});
+
+test.each([
+  ['direct', '', RELAY, ['delivery.smarthost'], undefined],
+  ['direct', RELAY, '', ['delivery.smarthost'], '192.0.2.1'],
+  ['direct', RELAY, OTHER_RELAY, [], '192.0.2.2'],
+  ['capture', '', RELAY, [], '192.0.2.1'],
+  ['capture', RELAY, '', [], undefined],
+])('the smarthost in mode %s: %p, then %p', async (mode, first, then, waiting, host) => {
+  const delivery = `[delivery]\nmode = "${mode}"\n`;
+  const { appliance, reload } = await start(delivery + first);
+  expect(reload(delivery + then).needs_restart).toEqual(waiting);
+  expect(appliance.ctx.config.live.delivery.smarthost?.host).toBe(host);
+});
+
+test('HTTP from plain to TLS waits for a restart, and serves on as before', async () => {
+  const { certFile, keyFile } = testAuthority().issue(['localhost']);
+  const { appliance, reload } = await start('');
+  const pair = `tls_cert = "${certFile}"\ntls_key = "${keyFile}"\n`;
+  expect(reload(pair)).toEqual({ needs_restart: ['http.tls_cert'], new_certificate: false });
+  expect(appliance.addresses.http).toStartWith('http://');
+  expect((await fetch(`${appliance.addresses.http}/health`)).status).toBe(200);
+});

@@ -1,0 +1,45 @@
+/** The port of an emulator: the usual one, the next free one with a sentence, or a refusal that says what to do. */
+import { afterEach, expect, test } from 'bun:test';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { choosePort } from '../../src/commands/dev-port.ts';
+import { OperatorError } from '../../src/base/errors.ts';
+
+const HOST = '127.0.0.1';
+const servers: Server[] = [];
+afterEach(() => servers.splice(0).forEach((server) => server.close()));
+
+/** A port that is in use; port 0: any. */
+async function take(port = 0): Promise<number> {
+  const server = createServer();
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(port, HOST, resolve));
+  const at: AddressInfo | string | null = server.address();
+  return at === null || typeof at === 'string' ? 0 : at.port;
+}
+
+test('the usual port without a word, where it is free', async () => {
+  const port = await take();
+  servers.pop()?.close();
+  expect(await choosePort(HOST, null, port, '--port')).toEqual({ port, note: '' });
+  expect(await choosePort(HOST, port, 8025, '--port')).toEqual({ port, note: '' });
+  expect(await choosePort(HOST, 0, 8025, '--port')).toEqual({ port: 0, note: '' });
+});
+
+test('the next free one where the usual one is in use, and a sentence that says so', async () => {
+  const usual = await take();
+  const { port, note } = await choosePort(HOST, null, usual, '--smtp-port');
+  expect(port).toBeGreaterThan(usual);
+  expect(note).toBe(
+    `Port ${usual} is in use (another emulator?), so this one takes ${port}; --smtp-port chooses.`,
+  );
+});
+
+test('a port that was asked for is not replaced', async () => {
+  const asked = await take();
+  const refusal: unknown = await choosePort(HOST, asked, 8025, '--port').catch(
+    (error: unknown) => error,
+  );
+  if (!(refusal instanceof OperatorError)) throw new Error(`no refusal: ${String(refusal)}`);
+  expect(refusal.message).toBe(`Port ${asked} is in use by another program.`);
+  expect(refusal.hint).toContain('postrider dev --port');
+});

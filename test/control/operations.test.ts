@@ -1,0 +1,180 @@
+/**
+ * The table of operations: what it refuses, naming the argument, and that each result fits its schema after a trip
+ * through JSON and holds no secret. On a real store, without a server.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { closeContext, openContext } from '../../src/appliance/context.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { OperatorError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
+import type { Scope } from '../../src/control/operation.ts';
+import { OPERATIONS, perform, runOperation } from '../../src/control/operations.ts';
+import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
+import { addEndpoint } from '../../src/flow/webhooks/endpoints.ts';
+
+const names = Object.keys(OPERATIONS).filter((name): name is OperationName => name in OPERATIONS);
+
+const folder = mkdtempSync(join(tmpdir(), 'operations-'));
+const shown: string[] = [];
+let scope: Scope;
+
+beforeAll(async () => {
+  const text = `hostname = "mail.example.com"\ndata_dir = "${join(folder, 'data')}"\n[webhooks]\nallow_networks = ["192.0.2.0/24"]\n`;
+  const log = createLog(() => undefined, Date.now);
+  const ctx = await openContext(parseConfig(text, 'test.toml'), { clock: systemClock, log });
+  const sink = {
+    progress: (line: string) => void shown.push(line),
+    chunk: async (piece: string) => void shown.push(piece),
+  };
+  scope = { ctx, queue: null, dispatcher: null, sink, reload: null };
+  await run('account.create', { name: 'shop', plan: null });
+});
+
+afterAll(async () => {
+  await closeContext(scope.ctx);
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs it, and reads the result as a command does that got it over the socket. */
+async function run<Name extends OperationName>(
+  name: Name,
+  args: ArgumentsOf<Name>,
+): Promise<ResultOf<Name>> {
+  const result = await perform(scope, name, args);
+  const text = JSON.stringify(result);
+  expect(text).not.toMatch(/sealed|secret/i);
+  const read = OPERATIONS[name].readResult(JSON.parse(text));
+  expect(read as unknown).toEqual(result);
+  return read;
+}
+
+describe('arguments', () => {
+  test.each(names)('%s takes no argument that it does not know', async (name) => {
+    const refusal = await runOperation(scope, name, { colour: 'red' }).catch(
+      (error: unknown) => error,
+    );
+    expect(refusal).toBeInstanceOf(OperatorError);
+    expect(String(refusal)).toMatch(
+      /^OperatorError: (Unknown argument: colour|Missing argument: )/,
+    );
+  });
+
+  test.each([
+    ['account.create', {}, 'Missing argument: name.'],
+    ['account.create', { name: '' }, 'The argument name must be text that is not empty.'],
+    ['account.create', { name: 7 }, 'The argument name must be text that is not empty.'],
+    ['key.create', { name: 'x', isTest: false }, 'Missing argument: permission.'],
+    [
+      'key.create',
+      { name: 'x', isTest: false, permission: 'all' },
+      'The argument permission must be "full_access" or "sending_access".',
+    ],
+    [
+      'key.create',
+      { name: 'x', isTest: 'yes', permission: 'full_access' },
+      'The argument isTest must be true or false.',
+    ],
+    [
+      'suppression.add',
+      { email: 'a@example.com', reason: 'whim' },
+      'The argument reason must be "hard_bounce" or "complaint" or "unsubscribe" or "manual".',
+    ],
+    [
+      'queue.list',
+      { domain: ['example.com'] },
+      'The argument domain must be text that is not empty.',
+    ],
+    ['queue.show', null, 'Missing argument: id.'],
+    ['queue.show', 'x', 'The arguments must be an object.'],
+  ])('%s %j: %s', async (name, args, message) => {
+    expect(runOperation(scope, name, args)).rejects.toThrow(message);
+  });
+
+  test('an operation that is not in the table is refused by its name', async () => {
+    for (const name of ['frobnicate', 'toString', '__proto__', '']) {
+      expect(runOperation(scope, name, {})).rejects.toThrow(`does not know the operation ${name}`);
+    }
+  });
+});
+
+describe('results', () => {
+  test('accounts and keys', async () => {
+    expect(await run('account.list', {})).toMatchObject([{ name: 'shop', status: 'active' }]);
+    const paused = await run('account.pause', { account: 'shop', reason: 'Unpaid.' });
+    expect(paused).toMatchObject({ status: 'paused', statusReason: 'Unpaid.' });
+    await run('account.resume', { account: 'shop', reason: null });
+    const { key, token } = await run('key.create', {
+      account: null,
+      name: 'ci',
+      permission: 'full_access',
+      isTest: true,
+    });
+    expect(token).toStartWith('pr_test_');
+    expect(await run('key.list', { account: 'shop' })).toEqual([{ ...key, account: 'shop' }]);
+    expect(await run('key.revoke', { id: key.id })).toEqual({ id: key.id });
+  });
+
+  test('domains, without their private keys', async () => {
+    const choice = { name: 'example.org', account: null };
+    const { domain, records } = await run('domain.add', choice);
+    expect(records.map(({ record }) => record)).toEqual(['DKIM', 'SPF', 'DMARC']);
+    expect(await run('domain.list', { account: null })).toEqual([{ ...domain, account: 'shop' }]);
+    expect(await run('domain.records', choice)).toEqual({ domain, records });
+    expect(await run('domain.remove', choice)).toEqual({ id: domain.id, name: 'example.org' });
+  });
+
+  test('suppressions, in and out as CSV', async () => {
+    const csv = 'email,reason\na@example.net,complaint\nnobody,\n';
+    const done = await run('suppression.import', { account: null, csv });
+    expect(done).toMatchObject({ added: 1, bad: 1, named: [{ line: 3 }] });
+    expect(await run('suppression.import', { account: null, csv: '' })).toMatchObject({ rows: 0 });
+    expect(run('suppression.import', { account: null, csv: 'email\n"a@x' })).rejects.toThrow(
+      'This is not CSV: line 2',
+    );
+    const address = { account: null, email: 'B@example.net' };
+    const added = await run('suppression.add', { ...address, reason: null, note: 'asked' });
+    expect(added).toMatchObject({ email: 'b@example.net', reason: 'manual', note: 'asked' });
+    expect(await run('suppression.list', { account: null })).toHaveLength(2);
+    await run('suppression.remove', { ...address, note: null });
+    shown.length = 0;
+    expect(await run('suppression.export', { account: null })).toBeNull();
+    expect(shown.join('')).toContain('a@example.net,complaint');
+  });
+
+  test('webhook endpoints, without their secrets', async () => {
+    const [account] = await run('account.list', {});
+    const url = 'https://192.0.2.7/hook';
+    await addEndpoint(scope.ctx, account?.id ?? '', { url, events: ['email.sent'] });
+    const [endpoint] = await run('webhook.list', { account: null });
+    expect(endpoint).toMatchObject({ url, events: ['email.sent'], status: 'active' });
+    const which = { account: null, id: endpoint?.id ?? '', event: null };
+    const since = '2026-11-21T03:00:00Z';
+    expect(await run('webhook.replay', { ...which, since })).toEqual({ replayed: 0 });
+    expect(run('webhook.replay', { ...which, since: 'x' })).rejects.toThrow(
+      '--since is not a time',
+    );
+  });
+
+  test('queue, switches and backup', async () => {
+    expect(await run('halt', { reason: 'Leaking.' })).toMatchObject({ reason: 'Leaking.' });
+    const listing = await run('queue.list', { domain: null });
+    expect(listing).toMatchObject({ halt: { reason: 'Leaking.' }, throttles: [], recipients: [] });
+    expect(await run('resume', {})).toEqual({ halted: false, was_halted: true });
+    expect(await run('queue.retry', { id: null, domain: null })).toEqual({ retried: 0 });
+    expect(run('queue.fail', { id: 'x' })).rejects.toThrow('There is no message or recipient x.');
+    expect(run('reload', {})).rejects.toThrow('No server is running on this data directory.');
+    const report = await run('backup', { file: join(folder, 'backup') });
+    expect(report.rows).toMatchObject({ accounts: 1 });
+  });
+
+  test('of another version are refused', () => {
+    expect(() => OPERATIONS['queue.retry'].readResult({ retried: 'all' })).toThrow(
+      "Cannot read the server's result at /retried.",
+    );
+  });
+});

@@ -1,0 +1,103 @@
+/** Plans and usage: limits by age, overage and its cap, and the numbers of `GET /usage`. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { UNLIMITED, type Plan } from '../../../src/base/config.ts';
+import { dailyLimit, monthlyLimit, planOf } from '../../../src/flow/accounts/plans.ts';
+import { usageOf } from '../../../src/flow/accounts/usage.ts';
+import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
+
+const DAY_MS = 86_400_000;
+const plan = (change: Partial<Plan>): Plan => ({ ...UNLIMITED, ...change });
+
+describe('the daily limit', () => {
+  const table: Plan['dailyLimitByAgeDays'] = [
+    [0, 100],
+    [7, 300],
+  ];
+  test.each([
+    [null, [], 5, null],
+    [500, [], 0, 500],
+    [500, table, 0, 100],
+    [500, table, 6.999, 100],
+    [500, table, 7, 300],
+    [200, table, 30, 200],
+    [null, table, 30, 300],
+    [500, [[3, 50]], 2, 500],
+    // A clock that stepped back must not make an account older or younger than new.
+    [500, table, -3, 100],
+  ] as [number | null, Plan['dailyLimitByAgeDays'], number, number | null][])(
+    'of %p with %j at %p days is %p',
+    (limit, byAge, ageDays, expected) => {
+      const rules = plan({ dailyLimit: limit, dailyLimitByAgeDays: byAge });
+      expect(dailyLimit(rules, { createdAt: 0 }, ageDays * DAY_MS)).toBe(expected);
+    },
+  );
+});
+
+test.each([
+  [null, 400, 20_000, null],
+  [3_000, null, null, 3_000],
+  [3_000, null, 20_000, 3_000],
+  [3_000, 400, 20_000, 53_000],
+  [3_000, 400, 900, 6_000],
+  [3_000, 400, 0, 3_000],
+  [3_000, 400, null, null],
+  [3_000, 0, 20_000, null],
+  [0, 400, 400, 1_000],
+])('the month of %p included at %p sen up to %p ends at %p', (included, rate, cap, expected) => {
+  const rules = plan({ includedEmails: included, overageSenPerThousand: rate, overageCapSen: cap });
+  expect(monthlyLimit(rules)).toBe(expected);
+});
+
+test('a plan that has gone from the config falls back to unlimited', () => {
+  const plans = new Map([[UNLIMITED.id, UNLIMITED]]);
+  expect(planOf(plans, { plan: 'gone' })).toBe(UNLIMITED);
+});
+
+describe('what GET /usage says', () => {
+  let fixture: Fixture;
+  beforeEach(async () => {
+    fixture = await openFixture({
+      toml: '[[plans]]\nid = "tiny"\nincluded_emails = 2\noverage_sen_per_thousand = 400\noverage_cap_sen = 700\n',
+    });
+  });
+  afterEach(() => fixture.close());
+
+  test('counts recipients of this month, blocks that were begun, and messages by status', async () => {
+    const sender = await fixture.sender({ plan: 'tiny' });
+    await fixture.verified(sender, 'acme.example');
+    const to = ['a', 'b', 'c'].map((local) => mailbox(`${local}@receiver.example`));
+    await fixture.accept(sender, draft({ to }));
+    await fixture.accept(sender, draft({ to: [mailbox('bounced@sandbox.test')] }));
+    const { usage, counts, ...rest } = await usageOf(fixture.ctx, sender.account);
+    expect(usage).toEqual({
+      usedThisMonth: 3,
+      includedEmails: 2,
+      overage: 1,
+      overageBlocks: 1,
+      overageChargedSen: 400,
+      overageCapSen: 700,
+      percent: 150,
+    });
+    expect(counts).toEqual({
+      queued: 1,
+      sent: 0,
+      delivered: 0,
+      delivery_delayed: 0,
+      bounced: 1,
+      complained: 0,
+      failed: 0,
+      suppressed: 0,
+    });
+    expect(rest).toMatchObject({ period: '2026-01', periodDays: 30, plan: { id: 'tiny' } });
+    await fixture.clock.advance(20 * DAY_MS);
+    const next = await usageOf(fixture.ctx, sender.account);
+    expect([next.period, next.usage.usedThisMonth]).toEqual(['2026-02', 0]);
+  });
+
+  test('the charge stops at the cap', async () => {
+    const { account } = await fixture.sender({ plan: 'tiny' });
+    const store = { ...fixture.ctx.store, usedInMonth: async () => 2 + 1_500 };
+    const { usage } = await usageOf({ ...fixture.ctx, store }, account);
+    expect([usage.overageBlocks, usage.overageChargedSen]).toEqual([2, 700]);
+  });
+});

@@ -1,0 +1,56 @@
+/** The budget of what comes in: parts, owners, one large body at a time, and everything given back. */
+import { expect, test } from 'bun:test';
+
+import { ByteBudget } from '../../src/flow/byte-budget.ts';
+
+const KIB = 1024;
+const small = 64 * KIB;
+const sizes = { large: 4_000 * KIB, small: 100 * KIB };
+
+test('small bodies have a part of their own, and large ones take none of it', () => {
+  const budget = new ByteBudget(sizes);
+  const [one, other] = [budget.open('a'), budget.open('b')];
+  expect([one.grow(2_000 * KIB), other.grow(2_000 * KIB)]).toEqual([true, true]);
+  expect(budget.open('c').grow(small + 1)).toBe(false);
+  expect([budget.open('c').grow(small), budget.open('c').grow(small)]).toEqual([true, false]);
+});
+
+test('one owner gets half of what large bodies may take', () => {
+  const budget = new ByteBudget(sizes);
+  expect(budget.open('a').grow(1_500 * KIB)).toBe(true);
+  expect(budget.open('a').grow(1_500 * KIB)).toBe(false);
+  expect(budget.isFree(1_500 * KIB, 'b')).toBe(true);
+});
+
+test('a share that grows moves to the other part, and all of it comes back, once', () => {
+  const budget = new ByteBudget(sizes);
+  const share = budget.open('a');
+  expect([share.grow(small), budget.isFree(small, 'b')]).toEqual([true, false]);
+  expect([share.grow(KIB), budget.isFree(small, 'b')]).toEqual([true, true]);
+  expect(budget.bytes).toBe(65 * KIB);
+  expect(share.grow(4_000 * KIB)).toBe(false);
+  expect(budget.bytes).toBe(65 * KIB);
+  share.release();
+  share.release();
+  expect([budget.bytes, share.grow(1)]).toEqual([0, false]);
+});
+
+test('large bodies are worked on one after the other, small ones at once', async () => {
+  const budget = new ByteBudget(sizes);
+  const shares = [1, 2, 3].map((n) => budget.open(`owner ${n}`));
+  for (const share of shares) share.grow(1_000 * KIB);
+  const order: string[] = [];
+  const works = shares.map(async (share, index) => {
+    await share.begin();
+    order.push(`begin ${index}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    order.push(`end ${index}`);
+    share.release();
+  });
+  const quick = budget.open('d');
+  quick.grow(KIB);
+  await quick.begin();
+  expect(order).toEqual(['begin 0']);
+  await Promise.all(works);
+  expect(order).toEqual([0, 1, 2].flatMap((n) => [`begin ${n}`, `end ${n}`]));
+});

@@ -1,0 +1,52 @@
+/** Bytes that are accepted between two looks at the disk, counted so that they never reach the reserve. */
+import { expect, test } from 'bun:test';
+
+import { DiskSpace } from '../../src/flow/disk-space.ts';
+import { refusal } from './fixture.ts';
+
+const MIB = 1024 * 1024;
+/** Of 100 MiB, 5 are the reserve. */
+const TOTAL = 100 * MIB;
+const message = (mib: number) => ({ contentBytes: mib * MIB, recipients: 1 });
+
+test('what is being written and what was written since the last look count, until the next look', async () => {
+  const disk = new DiskSpace();
+  disk.measured(25 * MIB, TOTAL);
+  let end = (): void => undefined;
+  const written = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const first = disk.spend(message(4), () => written);
+  // 20 MiB are usable: 8 are under way, so a second 8 fit and a third do not.
+  await disk.spend(message(4), () => Promise.resolve());
+  const write = { isCalled: false };
+  const third = disk.spend(message(4), async () => {
+    write.isCalled = true;
+  });
+  expect((await refusal(third)).code).toBe('platform_halted');
+  expect(write.isCalled).toBe(false);
+  // A look in the middle has seen the second; the first, still under way, goes on counting.
+  disk.measured(15 * MIB, TOTAL);
+  expect((await refusal(disk.spend(message(4), () => Promise.resolve()))).status).toBe(503);
+  end();
+  await first;
+  disk.measured(25 * MIB, TOTAL);
+  await disk.spend(message(4), () => Promise.resolve());
+});
+
+test('a write that fails counts until the next look, since it may have left bytes', async () => {
+  const disk = new DiskSpace();
+  disk.measured(15 * MIB, TOTAL);
+  await disk.spend(message(4), () => Promise.reject(new Error('io'))).catch(() => undefined);
+  expect((await refusal(disk.spend(message(4), () => Promise.resolve()))).code).toBe(
+    'platform_halted',
+  );
+});
+
+test('before the first look there is enough, below the reserve there is none', async () => {
+  const disk = new DiskSpace();
+  await disk.spend(message(1_000), () => Promise.resolve());
+  disk.measured(4 * MIB, TOTAL);
+  expect(disk.isLow).toBe(true);
+  expect(() => disk.refuseWhileLow()).toThrow('nearly full');
+});

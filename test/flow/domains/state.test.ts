@@ -1,0 +1,102 @@
+/** What a look at DNS makes of a domain, rule by rule: only what is certainly missing counts. */
+import { expect, test } from 'bun:test';
+import type { DomainFindings } from '../../../src/flow/domains/check.ts';
+import { afterCheck } from '../../../src/flow/domains/state.ts';
+import type { Domain } from '../../../src/store/rows.ts';
+
+const HOUR_MS = 3_600_000;
+const NOW = Date.UTC(2026, 0, 15);
+
+const found = { kind: 'found' } as const;
+const missing = { kind: 'missing', reason: 'not there' } as const;
+const unknown = { kind: 'unknown', reason: 'SERVFAIL' } as const;
+
+const LOOKS = {
+  complete: { records: { DKIM: found, SPF: found, DMARC: missing }, isProven: true },
+  unproven: { records: { DKIM: found, SPF: found, DMARC: found }, isProven: false },
+  lacking: { records: { DKIM: found, SPF: missing, DMARC: found }, isProven: true },
+  silent: { records: { DKIM: unknown, SPF: found, DMARC: unknown }, isProven: false },
+  worst: { records: { DKIM: unknown, SPF: missing, DMARC: unknown }, isProven: false },
+} satisfies Record<string, DomainFindings>;
+
+function domain(change: Partial<Domain>): Domain {
+  return {
+    id: 'd',
+    accountId: 'a',
+    name: 'acme.example',
+    status: 'pending',
+    selector: 'pr1',
+    dkimPublicKey: '',
+    sealedDkimKey: Buffer.of(0),
+    recordStates: { DKIM: 'not_started', SPF: 'verified', DMARC: 'pending' },
+    createdAt: 0,
+    verifiedAt: null,
+    lastCheckedAt: null,
+    nextCheckAt: NOW,
+    failingSince: null,
+    pendingSince: NOW,
+    deletedAt: null,
+    ...change,
+  };
+}
+
+const ago = (hours: number): number => NOW - hours * HOUR_MS;
+
+test.each([
+  // status, pending hours, failing hours, look, asked → status, failing hours
+  ['pending', 1, null, 'complete', false, 'verified', null],
+  ['pending', 1, null, 'unproven', false, 'pending', 0],
+  ['pending', 1, null, 'lacking', false, 'pending', 0],
+  ['pending', 71, 70, 'lacking', false, 'pending', 70],
+  ['pending', 72, 70, 'lacking', false, 'failed', 70],
+  ['pending', 72, 70, 'unproven', false, 'failed', 70],
+  // A resolver that fails is no reason to give up.
+  ['pending', 200, 190, 'silent', false, 'pending', 190],
+  ['pending', 200, 190, 'worst', false, 'failed', 190],
+  ['verified', 500, null, 'complete', false, 'verified', null],
+  ['verified', 500, null, 'lacking', false, 'verified', 0],
+  ['verified', 500, 71, 'lacking', false, 'verified', 71],
+  ['verified', 500, 72, 'lacking', false, 'failed', 72],
+  ['verified', 500, 71, 'complete', false, 'verified', null],
+  ['verified', 500, 100, 'silent', false, 'verified', 100],
+  ['verified', 500, null, 'silent', false, 'verified', null],
+  ['failed', 500, 100, 'lacking', false, 'failed', 100],
+  ['failed', 500, 100, 'complete', false, 'verified', null],
+  ['failed', 500, 100, 'lacking', true, 'pending', 100],
+  ['failed', 500, 100, 'complete', true, 'verified', null],
+] as const)(
+  '%s for %p h, lacking for %p h, %s, asked %p: %s, lacking for %p h',
+  (status, pendingHours, failingHours, look, isAsked, expected, failing) => {
+    const before = domain({
+      status,
+      pendingSince: ago(pendingHours),
+      failingSince: failingHours === null ? null : ago(failingHours),
+    });
+    const after = afterCheck(before, LOOKS[look], NOW, isAsked);
+    expect(after.status).toBe(expected);
+    expect(after.failingSince).toBe(failing === null ? null : ago(failing));
+    // What failed is not looked at by itself; everything else is, later than now.
+    expect(after.nextCheckAt === null).toBe(expected === 'failed');
+    if (after.nextCheckAt !== null) expect(after.nextCheckAt).toBeGreaterThan(NOW);
+    expect(after.pendingSince).toBe(status === 'failed' && isAsked ? NOW : before.pendingSince);
+  },
+);
+
+test('a record that could not be asked keeps the state it was last seen in', () => {
+  expect(afterCheck(domain({}), LOOKS.worst, NOW, false).recordStates).toEqual({
+    DKIM: 'not_started',
+    SPF: 'pending',
+    DMARC: 'pending',
+  });
+  expect(afterCheck(domain({ recordStates: {} }), LOOKS.silent, NOW, false).recordStates).toEqual({
+    DKIM: 'not_started',
+    SPF: 'verified',
+    DMARC: 'not_started',
+  });
+});
+
+test('the first verification keeps its time', () => {
+  expect(afterCheck(domain({}), LOOKS.complete, NOW, false).verifiedAt).toBe(NOW);
+  const again = domain({ status: 'verified', verifiedAt: 5 });
+  expect(afterCheck(again, LOOKS.complete, NOW, false).verifiedAt).toBe(5);
+});

@@ -1,0 +1,103 @@
+/** When the store is looked at: once at a time, again when asked meanwhile, in time whatever the wall clock does. */
+import { expect, test } from 'bun:test';
+
+import { Looks } from '../../../src/flow/due/looks.ts';
+import { TestClock } from '../../rig/clock.ts';
+
+const MINUTE = 60_000;
+
+function start(next: () => number | null | Promise<number | null>, shortestMs = 0) {
+  const clock = new TestClock();
+  const at: number[] = [];
+  const faults: unknown[] = [];
+  const beganAt = clock.now();
+  const looks = new Looks({
+    clock,
+    shortestMs,
+    async look() {
+      at.push(clock.now() - beganAt);
+      return next();
+    },
+    failed: (error) => faults.push(error),
+  });
+  return { clock, at, faults, looks, beganAt };
+}
+
+test('follows the next due time, not faster than the shortest pause and not slower than a minute', async () => {
+  const waits = [10, 1_000, 59_000, 300_000, null, 5];
+  const { clock, at, looks } = start(() => {
+    const wait = waits.shift();
+    return wait === undefined || wait === null ? null : clock.now() + wait;
+  }, 250);
+  looks.start();
+  await clock.advance(4 * MINUTE);
+  expect(at).toEqual([0, 250, 1_250, 60_250, 120_250, 180_250, 180_500]);
+});
+
+test('a look that is asked for while another reads begins when that one ends, once', async () => {
+  let finish: (next: null) => void = () => undefined;
+  const { clock, at, looks } = start(() => new Promise<null>((resolve) => (finish = resolve)));
+  looks.start();
+  await clock.advance(0);
+  for (let time = 0; time < 5; time += 1) looks.soon();
+  await clock.advance(1_000);
+  expect(at).toEqual([0]);
+  finish(null);
+  await clock.advance(0);
+  expect(at).toEqual([0, 1_000]);
+  finish(null);
+  await clock.advance(MINUTE - 1);
+  expect(at).toEqual([0, 1_000]);
+});
+
+test('an earlier time replaces a later one, and a later one changes nothing', async () => {
+  const { clock, at, looks, beganAt } = start(() => null);
+  looks.start();
+  await clock.advance(0);
+  looks.by(beganAt + 9_000);
+  looks.by(beganAt + 3_000);
+  looks.by(beganAt + 6_000);
+  await clock.advance(30_000);
+  expect(at).toEqual([0, 3_000]);
+});
+
+test('a wall clock that is set back delays no look beyond a minute', async () => {
+  const { clock, at, looks } = start(() => null);
+  looks.start();
+  await clock.advance(1_000);
+  clock.jump(-3_600_000);
+  await clock.advance(MINUTE);
+  expect(at).toHaveLength(2);
+});
+
+test('a look that fails is reported and made again in 5 s', async () => {
+  let faults = 2;
+  const {
+    clock,
+    at,
+    faults: seen,
+    looks,
+  } = start(() => {
+    if (faults-- > 0) throw new Error('no store');
+    return null;
+  });
+  looks.start();
+  await clock.advance(30_000);
+  expect(at).toEqual([0, 5_000, 10_000]);
+  expect(seen).toHaveLength(2);
+});
+
+test('after the end nothing is read, and the end waits for the look under way', async () => {
+  let finish: (next: null) => void = () => undefined;
+  const { clock, at, looks } = start(() => new Promise<null>((resolve) => (finish = resolve)));
+  looks.start();
+  let isOver = false;
+  const stopped = looks.stop().then(() => (isOver = true));
+  looks.soon();
+  await clock.advance(1_000);
+  expect(isOver).toBe(false);
+  finish(null);
+  await stopped;
+  await clock.advance(10 * MINUTE);
+  expect(at).toEqual([0]);
+});

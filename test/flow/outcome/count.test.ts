@@ -1,0 +1,50 @@
+/** The label `destination`: one closed list, the same for what was attempted and for what waits. */
+import { expect, test } from 'bun:test';
+
+import { Metrics } from '../../../src/base/metrics.ts';
+import { countAttempt } from '../../../src/flow/outcome/count.ts';
+import { destinationKind } from '../../../src/flow/outcome/destination-kind.ts';
+import type { Attempt } from '../../../src/store/rows.ts';
+
+const ATTEMPT: Attempt = {
+  id: 'a',
+  messageId: 'm',
+  recipientId: 'r',
+  number: 1,
+  beganAt: 1_000,
+  endedAt: 2_000,
+  outcome: 'delivered',
+  class: null,
+  stage: 'dot',
+  host: 'mx.example.com',
+  address: '192.0.2.1',
+  tls: null,
+  reply: '250 ok',
+  mayBeDuplicate: false,
+};
+
+test('an attempt is counted under the word by which its recipient waited', async () => {
+  const metrics = new Metrics();
+  const kinds = ['gmail', 'gmail', 'microsoft', 'yahoo', 'apple', 'other'];
+  const domains = ['gmail.com', 'googlemail.com', 'live.com', 'aol.com', 'me.com', 'example.com'];
+  for (const domain of domains) {
+    const message = { createdAt: 500 };
+    const ended = { message, recipient: { domain }, beganAt: 1_000, endedAt: 2_000 };
+    countAttempt(metrics, ended, { attempt: ATTEMPT });
+  }
+  expect(domains.map(destinationKind)).toEqual(kinds);
+  const lines = (await metrics.render()).split('\n');
+  const counted = lines.filter((line) => line.startsWith('postrider_attempts_total{'));
+  const expected = Array.from(new Set(kinds), (kind) => {
+    const count = kinds.filter((one) => one === kind).length;
+    return `postrider_attempts_total{outcome="delivered",class="none",destination="${kind}"} ${count}`;
+  });
+  expect(counted).toEqual(expected);
+});
+
+test('an end without an attempt is not counted', async () => {
+  const metrics = new Metrics();
+  const ended = { message: { createdAt: 0 }, recipient: { domain: 'x' }, beganAt: 0, endedAt: 0 };
+  countAttempt(metrics, ended, { attempt: null });
+  expect(await metrics.render()).not.toContain('postrider_attempts_total{');
+});

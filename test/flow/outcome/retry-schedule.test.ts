@@ -1,0 +1,52 @@
+/** The retry schedule: dense at first, sparse later, never beyond the expiry. */
+import { expect, test } from 'bun:test';
+
+import {
+  dueAfterCrash,
+  nextAttemptAt,
+  waitAfter,
+} from '../../../src/flow/outcome/retry-schedule.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** Times of all attempts from 0 until the expiry, with a fixed `random`. */
+function attemptTimes(expiresAt: number, random: number): number[] {
+  const times = [0];
+  for (;;) {
+    const next = nextAttemptAt(times.length, times.at(-1) ?? 0, expiresAt, random);
+    if (next === null) return times;
+    times.push(next);
+  }
+}
+
+test('tries several times within the first hour, so that greylisting lets it in', () => {
+  for (const random of [0, 0.5, 0.999]) {
+    const early = attemptTimes(48 * HOUR, random).filter((time) => time <= HOUR);
+    expect(early.length).toBeGreaterThanOrEqual(5);
+  }
+});
+
+test('waits never get shorter, and stay within their jitter', () => {
+  for (let number = 1; number < 30; number += 1) {
+    expect(waitAfter(number + 1)).toBeGreaterThanOrEqual(waitAfter(number));
+    for (const random of [0, 0.25, 0.999_999]) {
+      const waited = (nextAttemptAt(number, 0, Infinity, random) ?? 0) / waitAfter(number);
+      expect(waited).toBeGreaterThanOrEqual(0.899);
+      expect(waited).toBeLessThanOrEqual(1.101);
+    }
+  }
+});
+
+test('the last attempt is at the expiry, and there is none after it', () => {
+  const times = attemptTimes(48 * HOUR, 0.5);
+  expect(times.at(-1)).toBe(48 * HOUR);
+  expect(nextAttemptAt(20, 48 * HOUR, 48 * HOUR, 0.5)).toBeNull();
+  expect(times.length).toBeLessThan(30);
+});
+
+test('an attempt that dies with the process is due soon, but not at once', () => {
+  const wait = dueAfterCrash(1_000_000) - 1_000_000;
+  expect(wait).toBeGreaterThan(0);
+  expect(wait).toBeLessThanOrEqual(waitAfter(1));
+});

@@ -1,0 +1,84 @@
+/** When the smarthost stands in, and when mail goes directly again. */
+import { describe, expect, test } from 'bun:test';
+
+import { createLog } from '../../../src/base/log.ts';
+import { Fallback } from '../../../src/flow/pacing/fallback.ts';
+import { TestClock } from '../../rig/clock.ts';
+
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+
+function start(hasSmarthost = true) {
+  const clock = new TestClock();
+  const lines: string[] = [];
+  const log = createLog(
+    (line) => lines.push(line),
+    () => clock.now(),
+  );
+  return { clock, lines, fallback: new Fallback({ clock, log, hasSmarthost }) };
+}
+
+describe('a closed port 25', () => {
+  test('is believed only when several sites were silent and none answered', () => {
+    const { fallback, lines } = start();
+    for (const key of ['a', 'b', 'a', 'b', 'a']) fallback.noteSilent(key);
+    expect(fallback.isRelayed('a')).toBe(false);
+    fallback.noteReached();
+    fallback.noteSilent('c');
+    expect(fallback.isRelayed('a')).toBe(false);
+    for (const key of ['a', 'b']) fallback.noteSilent(key);
+    expect(fallback.isRelayed('z')).toBe(true);
+    expect(lines.filter((line) => line.includes('port_25_closed'))).toHaveLength(1);
+  });
+
+  test('is probed every ten minutes, and one answer opens it for every site', async () => {
+    const { fallback, clock, lines } = start();
+    for (const key of ['a', 'b', 'c']) fallback.noteSilent(key);
+    expect(fallback.isRelayed('a')).toBe(true);
+    expect(fallback.takeProbe('a')).toBe(false);
+    await clock.advance(10 * MINUTE);
+    // However often it is asked who is relayed, as after each attempt that began directly: the probe is still there.
+    for (const key of ['a', 'b', 'c']) expect(fallback.isRelayed(key)).toBe(true);
+    // A provider that refuses us would not be probed, so it does not use the probe up either.
+    fallback.noteRefused('refuser', 'Refuser', '550 5.7.1 blocked');
+    expect(fallback.takeProbe('refuser')).toBe(false);
+    expect(fallback.takeProbe('a')).toBe(true);
+    // It is one site's; mail for every other site still goes through the smarthost.
+    expect(fallback.takeProbe('b')).toBe(false);
+    expect(fallback.isRelayed('b')).toBe(true);
+    fallback.noteReached();
+    expect(fallback.isRelayed('b')).toBe(false);
+    expect(fallback.takeProbe('b')).toBe(false);
+    expect(lines.some((line) => line.includes('port_25_open'))).toBe(true);
+  });
+
+  test('without a smarthost is only said', () => {
+    const { fallback, lines } = start(false);
+    for (const key of ['a', 'b', 'c']) fallback.noteSilent(key);
+    expect(fallback.isPortClosed).toBe(true);
+    expect(fallback.isRelayed('a')).toBe(false);
+    expect(lines.join()).toContain('configure delivery.smarthost');
+  });
+});
+
+describe('a provider that refuses us', () => {
+  test('is relayed to for hours, longer each time, and alone', async () => {
+    const { fallback, clock } = start();
+    const hours: number[] = [];
+    for (let time = 0; time < 6; time += 1) {
+      fallback.noteRefused('provider:Rig', 'Rig', '550 5.7.1 blocked');
+      expect(fallback.isRelayed('mx:other')).toBe(false);
+      const begin = clock.now();
+      while (fallback.isRelayed('provider:Rig')) await clock.advance(HOUR);
+      hours.push((clock.now() - begin) / HOUR);
+    }
+    expect(hours).toEqual([4, 8, 16, 32, 48, 48]);
+  });
+
+  test('gets its mail directly again once it took one', () => {
+    const { fallback } = start();
+    fallback.noteRefused('provider:Rig', 'Rig', '550 5.7.1 blocked');
+    fallback.noteTaken('provider:Rig');
+    expect(fallback.isRelayed('provider:Rig')).toBe(false);
+  });
+});

@@ -1,0 +1,262 @@
+/**
+ * The feed with a store that fails, claims that are never ended and wall clocks that jump: every due row is worked on in
+ * the end, none by two at once, and memory stays bounded. A failing test prints its seed; POSTRIDER_SEED repeats it.
+ */
+import { expect, test } from 'bun:test';
+
+import { createLog } from '../../../src/base/log.ts';
+import { Looks } from '../../../src/flow/due/looks.ts';
+import { QueueFeed } from '../../../src/flow/queue/feed.ts';
+import type { FeedOptions } from '../../../src/flow/queue/feed.ts';
+import { LINE_MAX, Waiting } from '../../../src/flow/queue/waiting.ts';
+import type { Destination } from '../../../src/flow/queue/waiting.ts';
+import type { RecipientRef } from '../../../src/store/journey.ts';
+import { seeded } from '../../mail/random.ts';
+import type { Random } from '../../mail/random.ts';
+import { TestClock } from '../../rig/clock.ts';
+
+const SEED = Number(process.env['POSTRIDER_SEED'] ?? Date.now() % 1_000_000);
+const ROUNDS = 12;
+const STEPS = 250;
+const LEASE_MS = 120_000;
+const SHORTEST_LOOK_MS = 250;
+
+interface Row extends RecipientRef {
+  leaseUntil: number;
+}
+
+const byDue = (a: RecipientRef, b: RecipientRef): number =>
+  a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1);
+
+/** The due rows of a store, in memory; `faults`: the share of reads that fail. */
+class Rows {
+  readonly open = new Map<string, Row>();
+  faults = 0.3;
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  async recipientsDue(
+    now: number,
+    until: number,
+    limit: number,
+    after: RecipientRef | null,
+    of?: Pick<RecipientRef, 'accountId' | 'domain'>,
+  ): Promise<RecipientRef[]> {
+    await this.#wait();
+    const due = [...this.open.values()].filter(
+      (row) =>
+        row.dueAt <= until &&
+        row.leaseUntil <= now &&
+        (of === undefined || (row.domain === of.domain && row.accountId === of.accountId)) &&
+        (after === null || byDue(row, after) > 0),
+    );
+    return due
+      .sort(byDue)
+      .slice(0, limit)
+      .map((row) => ({ ...row }));
+  }
+
+  async nextRecipientDue(after: number): Promise<number | null> {
+    await this.#wait();
+    const later = [...this.open.values()].map(({ dueAt }) => dueAt).filter((at) => at > after);
+    return later.length === 0 ? null : Math.min(...later);
+  }
+
+  async #wait(): Promise<void> {
+    if (this.#random.chance(0.3)) await new Promise((resolve) => setImmediate(resolve));
+    if (this.#random.chance(this.faults)) throw new Error('the store could not be read');
+  }
+}
+
+/** Works on what is in the lines, a few at a time, as the scheduler and attempts do. */
+class Worker {
+  readonly clock = new TestClock();
+  readonly rows: Rows;
+  readonly waiting = new Waiting();
+  readonly feed: QueueFeed;
+  readonly looks: Looks;
+  readonly #random: Random;
+  readonly #ready = new Set<Destination>();
+  readonly #underWay = new Map<string, Destination>();
+  #last = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.rows = new Rows(random);
+    const ctx = {
+      clock: this.clock,
+      store: this.rows,
+      log: createLog(
+        () => undefined,
+        () => this.clock.now(),
+      ),
+    } as unknown as FeedOptions['ctx'];
+    this.feed = new QueueFeed({
+      ctx,
+      waiting: this.waiting,
+      // As the scheduler does: a destination whose line is empty is not looked at.
+      ready: (destination) => destination.line.length > 0 && this.#ready.add(destination),
+      isRunning: () => true,
+    });
+    this.looks = new Looks({
+      clock: this.clock,
+      shortestMs: SHORTEST_LOOK_MS,
+      look: () => this.feed.look(),
+      failed: () => undefined,
+    });
+  }
+
+  accept(count: number, domain: string): void {
+    const accountId = `a${this.#random.int(3)}`;
+    const now = this.clock.now();
+    for (let more = 0; more < count; more += 1) {
+      const id = `r${String((this.#last += 1)).padStart(6, '0')}`;
+      const row: Row = { id, accountId, domain, dueAt: now, leaseUntil: 0 };
+      this.rows.open.set(id, row);
+      this.feed.offer({ ...row });
+    }
+  }
+
+  /** Takes some rows of the lines, and claims them: one that is gone or leased is released. */
+  begin(): void {
+    for (const destination of this.#ready) {
+      const ref = this.waiting.take(destination);
+      if (destination.isLow) this.feed.fill(destination);
+      if (destination.line.length === 0) this.#ready.delete(destination);
+      if (ref === null) continue;
+      if (this.#underWay.has(ref.id)) throw new Error(`${ref.id} was taken twice`);
+      const row = this.rows.open.get(ref.id);
+      const now = this.clock.now();
+      if (row === undefined || row.leaseUntil > now) {
+        this.waiting.release(ref.id);
+        continue;
+      }
+      row.leaseUntil = now + LEASE_MS;
+      row.dueAt = now + 15_000;
+      this.#underWay.set(ref.id, destination);
+    }
+  }
+
+  /** Ends some attempts, well or not; `kinds`: 1 all well, 9 some put off, 10 some whose end is never written. */
+  end(kinds: 1 | 9 | 10): void {
+    for (const id of this.#underWay.keys()) {
+      if (kinds > 1 && this.#random.chance(0.5)) continue;
+      this.#underWay.delete(id);
+      const row = this.rows.open.get(id);
+      const what = this.#random.int(kinds);
+      if (row === undefined || what < 6) this.rows.open.delete(id);
+      else if (what < 9) this.#putOff(row);
+      // Else the end was never written: the lease has to run out.
+      this.waiting.release(id);
+    }
+  }
+
+  #putOff(row: Row): void {
+    row.leaseUntil = 0;
+    row.dueAt = this.clock.now() + 30_000 + this.#random.int(300_000);
+    this.feed.noteDue(row.dueAt);
+  }
+
+  /** What the operator does: everything that waits is due now. */
+  retry(): void {
+    const now = this.clock.now();
+    for (const row of this.rows.open.values()) if (row.leaseUntil <= now) row.dueAt = now;
+    this.feed.lookAnew();
+    this.looks.soon();
+  }
+
+  missed(): void {
+    if (!this.waiting.takeMissed()) return;
+    this.feed.lookAnew();
+    this.looks.soon();
+  }
+}
+
+/** Random use for a while; returns the furthest time that the wall clock has shown. */
+async function disturb(worker: Worker, random: Random, kinds: 9 | 10): Promise<number> {
+  const { clock } = worker;
+  let furthest = 0;
+  for (let step = 0; step < STEPS; step += 1) {
+    const what = random.int(12);
+    if (what < 3) worker.accept(1 + random.int(20), `d${random.int(5)}`);
+    else if (what === 3 && random.chance(0.3)) worker.accept(LINE_MAX + 300, 'd0');
+    else if (what < 8) worker.begin();
+    else if (what < 10) worker.end(kinds);
+    else if (what === 10 && random.chance(0.2)) worker.retry();
+    else if (random.chance(0.2)) clock.jump(random.int(240_000) - 120_000);
+    worker.missed();
+    await clock.advance(random.int(3_000));
+    furthest = Math.max(furthest, clock.now());
+    expect(worker.waiting.size).toBeLessThanOrEqual(3 * 5 * LINE_MAX);
+  }
+  worker.rows.faults = 0;
+  return furthest;
+}
+
+/** Works on everything that is in the lines, until `endAt` or until no row is open; `check` after each 10 s. */
+async function workUntil(worker: Worker, endAt: number, check: () => void): Promise<void> {
+  const { clock, rows } = worker;
+  while (clock.now() < endAt && rows.open.size > 0) {
+    for (let fills = 0; fills < 8; fills += 1) {
+      for (let more = 0; more < LINE_MAX; more += 1) {
+        worker.begin();
+        worker.end(1);
+      }
+      worker.missed();
+      await clock.advance(0);
+    }
+    await clock.advance(10_000);
+    check();
+  }
+  expect([...rows.open.values()]).toEqual([]);
+}
+
+test(`every due row is worked on in the end, none by two at once (POSTRIDER_SEED=${SEED})`, async () => {
+  const random = seeded(SEED);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const worker = new Worker(random);
+    worker.looks.start();
+    const furthest = await disturb(worker, random, 10);
+    // The furthest due time by the wall clock, the longest lease, and a look that begins anew.
+    const endAt = furthest + 360_000 + LEASE_MS + 11 * 60_000;
+    await workUntil(worker, endAt, () => undefined);
+  }
+}, 60_000);
+
+test(`while ends are written no due row is overlooked for longer than 80 s (POSTRIDER_SEED=${SEED})`, async () => {
+  const random = seeded(SEED + 1);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const worker = new Worker(random);
+    worker.looks.start();
+    const furthest = await disturb(worker, random, 9);
+    const { clock, rows } = worker;
+    const calmAt = clock.now();
+    await workUntil(worker, furthest + 600_000, () => {
+      if (clock.now() < calmAt + 100_000) return;
+      const late = [...rows.open.values()].filter(({ dueAt }) => dueAt < clock.now() - 80_000);
+      expect(late).toEqual([]);
+    });
+  }
+}, 60_000);
+
+test('what is put off behind the last look after a small step back of the clock is found by the next', async () => {
+  const worker = new Worker(seeded(1));
+  const { clock, rows, feed, waiting } = worker;
+  rows.faults = 0;
+  worker.accept(1, 'd0');
+  await feed.look();
+  worker.begin();
+  clock.jump(-58_000);
+  const [row] = rows.open.values();
+  if (row === undefined) throw new Error('no row');
+  Object.assign(row, { leaseUntil: 0, dueAt: clock.now() + 54_000 });
+  feed.noteDue(row.dueAt);
+  waiting.release(row.id);
+  // By now the wall clock shows more than at the last look: only the note says that it was set back.
+  clock.jump(60_000);
+  await feed.look();
+  expect(waiting.size).toBe(1);
+});

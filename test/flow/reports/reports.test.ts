@@ -1,0 +1,73 @@
+/** One message that came in for several of our recipients: read once, applied to each. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { Reports } from '../../../src/flow/reports/reports.ts';
+import type { MimePart } from '../../../src/mail/mime/tree.ts';
+import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
+import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
+
+let fixture: Fixture;
+
+beforeEach(async () => {
+  fixture = await openFixture();
+});
+afterEach(() => fixture.close());
+
+class Counted extends InboundMessage {
+  decoded = 0;
+
+  protected override decode(part: MimePart): Buffer {
+    this.decoded += 1;
+    return super.decode(part);
+  }
+}
+
+function bounceOf(addresses: readonly string[]): Counted {
+  const groups = addresses.map(
+    (address) => `Final-Recipient: rfc822; ${address}\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n`,
+  );
+  return new Counted(
+    Buffer.from(
+      `Content-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; x\r\n\r\n${groups.join('')}`,
+    ),
+  );
+}
+
+const ADDRESSES = ['ann', 'bob', 'cid'].map((name) => `${name}@receiver.example`);
+
+async function sentToAll() {
+  const by = await fixture.sender();
+  await fixture.verified(by, 'acme.example');
+  const accepted = await fixture.accept(by, draft({ to: ADDRESSES.map((one) => mailbox(one)) }));
+  return (await fixture.stored(accepted)).recipients;
+}
+
+test('a report for three recipients is decoded once and ends each of them', async () => {
+  const recipients = await sentToAll();
+  const message = bounceOf(ADDRESSES);
+  const reports = new Reports(fixture.ctx, fixture.sink);
+  const ends = await reports.take(
+    message,
+    recipients.map(({ id }) => id),
+  );
+  expect(ends).toEqual(['bounced', 'bounced', 'bounced']);
+  expect(message.decoded).toBe(1);
+  for (const { id } of recipients) {
+    expect((await fixture.ctx.store.recipientById(id))?.status).toBe('bounced');
+  }
+});
+
+test('a message that is no report, and a report about nobody, change nothing', async () => {
+  const reports = new Reports(fixture.ctx, fixture.sink);
+  const letter = new Counted(Buffer.from('From: ann@receiver.example\r\n\r\nHello'));
+  expect(await reports.take(letter, [null])).toEqual(['no_report']);
+  expect(await reports.take(bounceOf(ADDRESSES), [null])).toEqual(['ignored']);
+});
+
+test('a complaint about nobody is logged', async () => {
+  const reports = new Reports(fixture.ctx, fixture.sink);
+  const complaint = new InboundMessage(
+    Buffer.from('Content-Type: message/feedback-report\r\n\r\nFeedback-Type: abuse\r\n'),
+  );
+  expect(await reports.take(complaint, [null])).toEqual(['ignored']);
+  expect(fixture.logged).toContainEqual(expect.objectContaining({ event: 'complaint_unmatched' }));
+});

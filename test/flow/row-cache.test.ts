@@ -1,0 +1,29 @@
+/** Rows kept in memory never outlive a change, a long time or a clock that steps back. */
+import { expect, test } from 'bun:test';
+
+import { RowCache } from '../../src/flow/row-cache.ts';
+import { TestClock } from '../rig/clock.ts';
+
+test('a row read before a change is not kept', async () => {
+  const cache = new RowCache<number>(new TestClock());
+  let finish: (value: number) => void = () => undefined;
+  const slow = cache.find('a', () => new Promise<number>((resolve) => (finish = resolve)));
+  cache.forget();
+  finish(1);
+  expect(await slow).toBe(1);
+  expect(await cache.find('a', async () => 2)).toBe(2);
+  expect(await cache.find('a', async () => 3)).toBe(2);
+});
+
+test('absence is not kept, and nothing is kept for long or after the clock steps back', async () => {
+  const clock = new TestClock();
+  const cache = new RowCache<number>(clock);
+  expect(await cache.find('a', async () => null)).toBeNull();
+  expect(await cache.find('a', async () => 1)).toBe(1);
+  await clock.advance(29_000);
+  expect(await cache.find('a', async () => 2)).toBe(1);
+  await clock.advance(2_000);
+  expect(await cache.find('a', async () => 3)).toBe(3);
+  clock.jump(-3_600_000);
+  expect(await cache.find('a', async () => 4)).toBe(4);
+});

@@ -1,0 +1,153 @@
+/** Retention against a real store: what goes when, and what stays. */
+import { expect, test } from 'bun:test';
+import { Periodic } from '../../../src/base/periodic.ts';
+import { Retention } from '../../../src/flow/upkeep/retention.ts';
+import { ACCEPT, draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+
+const retentionOf = ({ ctx }: Fixture): Periodic => new Periodic(ctx, new Retention(ctx));
+
+/** One round, whenever it is due; resolves when `isDone` is true. */
+async function round(
+  fixture: Fixture,
+  retention: Periodic,
+  isDone: () => Promise<boolean>,
+): Promise<void> {
+  retention.start();
+  for (const until = Date.now() + 10_000; !(await isDone()) && Date.now() < until;) {
+    await fixture.clock.advance(60_000);
+  }
+  await retention.stop();
+}
+
+test('content goes after its time, except of mail that still waits; the email itself stays', async () => {
+  const fixture = await openFixture({ toml: '[retention]\nbodies = "3d"\n' });
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  const done = await fixture.accept(sender, draft({ to: [mailbox('delivered@sandbox.test')] }));
+  const waiting = await fixture.accept(sender, draft());
+  const bodyOf = async ([id = '']: string[]) =>
+    (await fixture.ctx.store.body(sender.account.id, id))?.body ?? null;
+  fixture.clock.jump(2 * DAY_MS);
+  const fresh = await fixture.accept(sender, draft({ to: [mailbox('delivered@sandbox.test')] }));
+  fixture.clock.jump(DAY_MS + HOUR_MS);
+  await round(fixture, retentionOf(fixture), async () => (await bodyOf(done.messageIds)) === null);
+  expect(await bodyOf(done.messageIds)).toBeNull();
+  expect(await bodyOf(waiting.messageIds)).not.toBeNull();
+  expect(await bodyOf(fresh.messageIds)).not.toBeNull();
+  expect(await fixture.ctx.store.emailsByPage(sender.account.id, 1, 10)).toHaveLength(3);
+  expect((await fixture.stored(done)).events.length).toBeGreaterThan(0);
+  await fixture.close();
+});
+
+test('"0" keeps no content once a message is final', async () => {
+  const fixture = await openFixture({ toml: '[retention]\nbodies = "0"\n' });
+  const sender = await fixture.sender({ isTest: true });
+  const { messageIds } = await fixture.accept(sender, draft());
+  const [id = ''] = messageIds;
+  const isGone = async () => (await fixture.ctx.store.body(sender.account.id, id))?.body === null;
+  const retention = retentionOf(fixture);
+  await round(fixture, retention, isGone);
+  expect(await isGone()).toBe(true);
+
+  // The next one does not stay for an hour either, although a round has just ended.
+  retention.start();
+  await fixture.clock.advance(60_000);
+  const [later = ''] = (await fixture.accept(sender, draft())).messageIds;
+  const isLaterGone = async () =>
+    (await fixture.ctx.store.body(sender.account.id, later))?.body === null;
+  for (let minutes = 0; minutes < 30 && !(await isLaterGone()); minutes += 1) {
+    await fixture.clock.advance(60_000);
+    // A round works in steps of the store's threads.
+    await Bun.sleep(5);
+  }
+  expect(await isLaterGone()).toBe(true);
+  await retention.stop();
+  await fixture.close();
+});
+
+test('request logs go by the plan of each account', async () => {
+  const fixture = await openFixture({ toml: '[[plans]]\nid = "week"\nlog_retention_days = 7\n' });
+  const senders = [
+    await fixture.sender({ name: 'a', plan: 'week' }),
+    await fixture.sender({ name: 'b' }),
+  ];
+  for (const { account, requestId } of senders) {
+    await fixture.ctx.store.appendLogs([
+      {
+        id: requestId,
+        accountId: account.id,
+        keyId: null,
+        keyName: null,
+        keyPermission: null,
+        isSandbox: false,
+        method: 'GET',
+        path: '/emails',
+        status: 200,
+        durationMs: 1,
+        messageId: null,
+        userAgent: null,
+        ip: null,
+        requestBody: null,
+        responseBody: null,
+        createdAt: fixture.clock.now(),
+      },
+    ]);
+  }
+  const isKept = () =>
+    Promise.all(
+      senders.map(
+        async ({ account, requestId }) =>
+          (await fixture.ctx.store.log(account.id, requestId)) !== null,
+      ),
+    );
+  fixture.clock.jump(8 * DAY_MS);
+  const retention = retentionOf(fixture);
+  await round(fixture, retention, async () => (await isKept())[0] === false);
+  expect(await isKept()).toEqual([false, true]);
+  fixture.clock.jump(30 * DAY_MS);
+  await round(fixture, retention, async () => (await isKept())[1] === false);
+  expect(await isKept()).toEqual([false, false]);
+  await fixture.close();
+});
+
+test('history goes after its own time, idempotency records when they have expired', async () => {
+  const fixture = await openFixture({ toml: '[retention]\nhistory = "40d"\n' });
+  const sender = await fixture.sender({ isTest: true });
+  const idempotency = { key: 'k', route: 'POST /emails', bodyHash: 'h' };
+  const old = await fixture.accept(sender, draft(), { ...ACCEPT, idempotency });
+  fixture.clock.jump(30 * DAY_MS);
+  const young = await fixture.accept(sender, draft());
+  const ids = [(await fixture.stored(old)).message.id, (await fixture.stored(young)).message.id];
+  fixture.clock.jump(11 * DAY_MS);
+  const { store } = fixture.ctx;
+  const eventsOf = async (at: number) => (await store.events(ids[at] ?? '')).length;
+  const isKept = async (at: number) => (await store.messageById(ids[at] ?? '')) !== null;
+  await round(fixture, retentionOf(fixture), async () => !(await isKept(0)));
+  expect([await eventsOf(0), await eventsOf(1), await isKept(1)]).toEqual([0, 3, true]);
+  // Read with a time at which the record would still hold: it has really gone.
+  const at = fixture.clock.now() - 41 * DAY_MS;
+  expect(await fixture.ctx.store.idempotencyRecord(sender.account.id, 'k', at)).toBeNull();
+  await fixture.close();
+});
+
+test('a failure is logged, and the next round comes all the same', async () => {
+  const fixture = await openFixture();
+  let rounds = 0;
+  const store = {
+    ...fixture.ctx.store,
+    purgeBodies: () => {
+      rounds += 1;
+      return Promise.reject(new Error('disk I/O error'));
+    },
+  };
+  const retention = new Periodic(fixture.ctx, new Retention({ ...fixture.ctx, store }));
+  await round(fixture, retention, async () => rounds >= 2);
+  expect(rounds).toBeGreaterThanOrEqual(2);
+  expect(fixture.logged.filter(({ event }) => event === 'retention_failed').length).toBeGreaterThan(
+    0,
+  );
+  await fixture.close();
+});

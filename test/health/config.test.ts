@@ -1,0 +1,42 @@
+/** The host check's questions about what the config says of this machine. */
+import { expect, test } from 'bun:test';
+
+import { systemClock } from '../../src/base/clock.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { examineConfig } from '../../src/health/config.ts';
+import { createResolver } from '../../src/wire/dns/dns.ts';
+
+async function ask(delivery: string, publicUrl = 'https://mail.shop.example') {
+  const config = parseConfig(
+    `hostname = "mail.shop.example"
+     [http]
+     public_url = "${publicUrl}"
+     [delivery]
+     ${delivery}`,
+    'doctor.toml',
+  );
+  const resolver = createResolver({ servers: [], clock: systemClock });
+  const found = await examineConfig({ config, clock: systemClock, resolver });
+  resolver.close();
+  return found;
+}
+
+test('source addresses of this machine are fine', async () => {
+  const found = await ask('source_addresses = ["127.0.0.1", "127.0.0.9"]');
+  expect(found).toMatchObject([{ check: 'source_addresses', level: 'ok' }]);
+});
+
+test('one that is elsewhere is named, the others are not', async () => {
+  const [found] = await ask('source_addresses = ["127.0.0.1", "192.0.2.77"]');
+  expect(found?.level).toBe('error');
+  expect(found?.summary).toBe('Mail cannot leave from 192.0.2.77 (EADDRNOTAVAIL).');
+});
+
+test('links that are not https are worth a word, where mail leaves', async () => {
+  expect(await ask('')).toEqual([]);
+  expect(await ask('', 'http://127.0.0.1:8025')).toMatchObject([
+    { check: 'public_url', level: 'warning' },
+  ]);
+  const capture = 'mode = "capture"\nsource_addresses = ["192.0.2.77"]';
+  expect(await ask(capture, 'http://127.0.0.1:8025')).toEqual([]);
+});

@@ -1,0 +1,31 @@
+/** RSA signatures by the runtime and by the system's library: equal, and right. */
+import { expect, test } from 'bun:test';
+import { generateKeyPairSync, verify } from 'node:crypto';
+
+import { Libcrypto } from '../../../src/mail/dkim/libcrypto.ts';
+import { RsaKey } from '../../../src/mail/dkim/rsa.ts';
+
+const pairs = [2048, 3072].map((modulusLength) => generateKeyPairSync('rsa', { modulusLength }));
+const pems = pairs.map(({ privateKey }) => privateKey.export({ type: 'pkcs8', format: 'pem' }));
+
+test('both ways give the same signature, which verifies', async () => {
+  for (const [index, pem] of pems.entries()) {
+    const [patient, other] = [new RsaKey(pem, Libcrypto.open()), new RsaKey(pem)];
+    for (const text of ['', 'x', 'a byte above 127: \u00e9', 'long '.repeat(5_000)]) {
+      const data = Buffer.from(text, 'latin1');
+      const signature = await other.sign(text);
+      expect(signature).toHaveLength(other.signatureBytes);
+      // PKCS #1 v1.5 has no randomness.
+      expect(await patient.sign(text)).toEqual(signature);
+      expect(verify('sha256', data, pairs[index]?.publicKey ?? '', signature)).toBe(true);
+    }
+    patient.free();
+  }
+});
+
+test('knows the length of its signatures, and refuses what is no RSA key', () => {
+  expect(pems.map((pem) => new RsaKey(pem).signatureBytes)).toEqual([256, 384]);
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  expect(() => new RsaKey(pem)).toThrow('RSA');
+});

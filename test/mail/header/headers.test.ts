@@ -1,0 +1,155 @@
+/** Header fields: what may stand in one, folding that unfolds to itself, encoded words that decode. */
+import { expect, test } from 'bun:test';
+import { decodeWords as decodeForeign } from 'postal-mime';
+import {
+  RESERVED_HEADERS,
+  checkCharacters,
+  checkHeaderValue,
+  encodePhrase,
+  encodeText,
+  isHeaderName,
+  isReservedHeader,
+  writeField,
+} from '../../../src/mail/header/headers.ts';
+import { decodeWords } from '../../../src/mail/mime/text.ts';
+import { randomText, seeded } from '../random.ts';
+
+test('header names are those of RFC 5322, and none that an object has', () => {
+  for (const name of ['X-A', 'x', 'List-Unsubscribe', "!#$%&'*+-.^_`|~", 'X'.repeat(100)]) {
+    expect([name, isHeaderName(name)]).toEqual([name, true]);
+  }
+  for (const name of [
+    '',
+    ' ',
+    'X A',
+    'X:',
+    'X\r\n',
+    'X\n',
+    'Ü',
+    'X\0',
+    'X\x7f',
+    '__proto__',
+    '__PROTO__',
+    'constructor',
+    'Prototype',
+    'X'.repeat(101),
+  ]) {
+    expect([name, isHeaderName(name)]).toEqual([name, false]);
+  }
+});
+
+test('what the service writes itself is reserved in any case', () => {
+  for (const name of RESERVED_HEADERS) {
+    expect(isReservedHeader(name)).toBe(true);
+    expect(isReservedHeader(name.toUpperCase())).toBe(true);
+  }
+  expect(isReservedHeader('Content-Anything')).toBe(true);
+  expect(isReservedHeader('List-Unsubscribe')).toBe(false);
+});
+
+test('every control character is refused, with its reason', () => {
+  for (let code = 0; code < 0xa0; code += 1) {
+    if (code >= 0x20 && code < 0x7f) continue;
+    const text = `a${String.fromCharCode(code)}b`;
+    const reason = checkCharacters(text);
+    expect([code, reason]).toEqual([code, expect.stringMatching(/^must not contain /)]);
+    expect([code, checkCharacters(text, true)]).toEqual([code, code === 9 ? null : reason]);
+  }
+  expect(checkCharacters('a\u2028')).toBe('must not contain the control character U+2028');
+  expect(checkCharacters('a\ud800')).toBe('must not contain an unpaired surrogate');
+  expect(checkCharacters('a🎉\u00a0ü')).toBeNull();
+});
+
+test('a value that cannot be folded is refused', () => {
+  expect(checkHeaderValue('x'.repeat(850))).toBeNull();
+  expect(checkHeaderValue('x'.repeat(900))).toMatch(/folded/);
+  expect(checkHeaderValue(`x${' '.repeat(900)}y`)).toMatch(/folded/);
+  expect(checkHeaderValue(`${'x'.repeat(800)} `.repeat(10))).toBeNull();
+  expect(checkHeaderValue('x '.repeat(6_000))).toMatch(/longer/);
+});
+
+test('folding is undone by unfolding, and no line is only white space', () => {
+  for (let seed = 0; seed < 500; seed += 1) {
+    const random = seeded(seed);
+    const value = randomText(random, 80)
+      .replace(/[^\x20-\x7e]/g, '')
+      .trim();
+    if (value === '' || checkHeaderValue(value) !== null) continue;
+    const field = writeField('X-Test', value);
+    expect([seed, field.endsWith('\r\n')]).toEqual([seed, true]);
+    const lines = field.slice(0, -2).split('\r\n');
+    expect([
+      seed,
+      lines.every((line, index) => /\S/.test(line) && (index === 0 || line.startsWith(' '))),
+    ]).toEqual([seed, true]);
+    expect([seed, lines.join('')]).toEqual([seed, `X-Test: ${value}`]);
+  }
+});
+
+test('encoded words are short and whole, and two decoders give the original text', () => {
+  for (let seed = 0; seed < 500; seed += 1) {
+    const text = randomText(seeded(seed), 40);
+    for (const encoded of [encodeText(text, 9), encodePhrase(text)]) {
+      if (!encoded.startsWith('=?UTF-8?')) continue;
+      const words = encoded.split(' ');
+      for (const word of words) {
+        expect([seed, word]).toEqual([
+          seed,
+          expect.stringMatching(/^=\?UTF-8\?(?:Q\?[A-Za-z0-9!*+\-/=_]+|B\?[A-Za-z0-9+/=]+)\?=$/),
+        ]);
+        expect(word.length).toBeLessThanOrEqual(75);
+        expect(decodeWords(word)).not.toContain('\ufffd');
+      }
+      expect([seed, decodeWords(encoded)]).toEqual([seed, text]);
+      expect([seed, decodeForeign(encoded)]).toEqual([seed, text]);
+    }
+  }
+});
+
+test('encoded words of others are read: charsets, languages, split characters, nonsense', () => {
+  const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+  expect(decodeWords('=?iso-8859-1?Q?a=E4?=')).toBe('aä');
+  expect(decodeWords('=?windows-1252?Q?=80?=')).toBe('€');
+  expect(decodeWords('=?utf-8*de?B?w7w=?= x')).toBe('ü x');
+  expect(decodeWords('=?utf-8?B?4oI=?= =?utf-8?B?rA==?=')).toBe('€');
+  expect(decodeWords('=?utf-8?Q?a?=\r\n\t=?utf-8?Q?b?= c')).toBe('ab c');
+  expect(decodeWords('=?klingon?Q?a?=')).toBe('a');
+  expect(decodeWords('=?utf-8?X?a?=')).toBe('=?utf-8?X?a?=');
+  expect(decodeWords(bytes('Jürgen'))).toBe('Jürgen');
+  expect(decodeWords('J\xfcrgen')).toBe('Jürgen');
+});
+
+test('writing refuses what was not checked', () => {
+  expect(() => writeField('X\r\nBcc', 'x')).toThrow('not a header name');
+  expect(() => writeField('X', 'a\r\nBcc: b')).toThrow('must not contain a line break');
+  expect(writeField('X', '')).toBe('X:\r\n');
+});
+
+test('the time to write a value is linear in its length', () => {
+  const work = (value: string): void => {
+    checkHeaderValue(value);
+    encodeText(value);
+    encodePhrase(value);
+    writeField('X', ` ${value.replace(/[^ -~]/g, 'x')} `);
+  };
+  const bestMs = (value: string): number => {
+    const times = [1, 2, 3].map(() => {
+      const begin = performance.now();
+      work(value);
+      return performance.now() - begin;
+    });
+    return Math.min(...times);
+  };
+  for (const [unit, count] of [
+    [' ', 1e5],
+    ['x', 1e5],
+    ['x  ', 3e4],
+    ['ü', 2e4],
+    ['=?', 2e4],
+    ['"\\', 2e4],
+  ] as const) {
+    // Four times as long: four times the work, where a quadratic step would take sixteen.
+    const [short, long] = [unit.repeat(count), unit.repeat(count * 4)];
+    expect([unit, bestMs(long) < 10 * bestMs(short) + 30]).toEqual([unit, true]);
+  }
+});

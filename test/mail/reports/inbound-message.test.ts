@@ -1,0 +1,109 @@
+/** A report is split and decoded once, however many recipients it names, and in time linear in its size. */
+import { expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { MimePart } from '../../../src/mail/mime/tree.ts';
+import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
+import { readReport } from '../../../src/mail/reports/read-report.ts';
+
+const SOURCES = join(import.meta.dir, '../../../src/mail/reports');
+const RETURN_PATH = 'b-0192f3a47c117b3e9f20c1d2e3f4a5b6-0123456789abcdef@send.example.com';
+
+/** Counts each decoding. */
+class Counted extends InboundMessage {
+  readonly decoded: string[] = [];
+
+  protected override decode(part: MimePart): Buffer {
+    this.decoded.push(part.contentType);
+    return super.decode(part);
+  }
+}
+
+/** A report in which each of `count` recipients sends its reader to the text for the reason. */
+function report(count: number, line: string): Buffer {
+  const text = line.repeat(Math.floor((count * 525) / line.length));
+  const groups = Array.from(
+    { length: count },
+    (_, index) => `Final-Recipient: rfc822; u${index}@receiver.example\r\nAction: failed\r\n\r\n`,
+  );
+  return Buffer.from(
+    [
+      'From: MAILER-DAEMON@receiver.example',
+      'Content-Type: multipart/report; boundary=b',
+      '',
+      '--b',
+      'Content-Type: text/plain; charset=utf-8',
+      'Content-Transfer-Encoding: quoted-printable',
+      '',
+      `<u7@receiver.example>: the mailbox is gone\r\n${text}`,
+      '--b',
+      'Content-Type: message/delivery-status',
+      '',
+      `Reporting-MTA: dns; receiver.example\r\n\r\n${groups.join('')}--b`,
+      'Content-Type: message/rfc822',
+      '',
+      `Return-Path: <${RETURN_PATH}>\r\nMessage-ID: <1@mail.example.com>\r\n\r\nhello`,
+      '--b--',
+      '',
+    ].join('\r\n'),
+  );
+}
+
+const LINES: [what: string, line: string][] = [
+  ['escapes', `${'=41'.repeat(24)}=\r\n`],
+  ['empty lines', '\r\n'],
+  ['addresses', 'a@b.c\r\n'],
+];
+
+test.each(LINES)('499 recipients and a text of %s: each part is decoded once', (_, line) => {
+  const message = new Counted(report(499, line));
+  const result = readReport(message);
+  expect(result?.kind).toBe('bounce');
+  if (result?.kind !== 'bounce') return;
+  // Fifty are read (docs/decisions.md D145).
+  expect(result.report.recipients).toHaveLength(50);
+  expect(result.report.messageId).toBe('<1@mail.example.com>');
+  expect(result.report.returnPaths).toEqual([RETURN_PATH]);
+  expect(result.report.recipients[7]?.diagnostic).toStartWith('<u7@receiver.example>: the mailbox');
+  expect(message.decoded.toSorted()).toEqual([
+    'message/delivery-status',
+    'message/rfc822',
+    'text/plain',
+  ]);
+});
+
+test.each(LINES)('499 recipients and a text of %s are read in linear time', (_, line) => {
+  const bytes = report(499, line);
+  const runs = Array.from({ length: 3 }, () => {
+    const begin = performance.now();
+    readReport(new InboundMessage(bytes));
+    return performance.now() - begin;
+  });
+  // Work that was quadratic took 4 s on an idle machine and near a minute on a busy one; this takes 15 to 30 ms.
+  expect(Math.min(...runs)).toBeLessThan(300);
+});
+
+test('nothing that no reader wants is decoded', () => {
+  const message = new Counted(Buffer.from('From: ann@example.com\r\nSubject: hello\r\n\r\nhello'));
+  expect(readReport(message)).toBeNull();
+  expect(message.decoded).toEqual([]);
+});
+
+test('the parts and texts of a message are the same objects at every look', () => {
+  const message = new Counted(report(3, 'word\r\n'));
+  const part = message.part(/^text\/plain$/);
+  if (part === undefined) throw new Error('no text part');
+  expect(message.body(part)).toBe(message.body(part));
+  expect(message.readableText).toContain('the mailbox is gone\nword\n');
+  expect(message.returnPaths).toBe(message.returnPaths);
+  expect(message.decoded).toEqual(['text/plain']);
+});
+
+test('no reader splits the message again: only the attached original is split, and only by its own reader', () => {
+  const splitting = readdirSync(SOURCES).filter((file) =>
+    /\b(?:splitMime|decodeBody|partsOf)\b/.test(readFileSync(join(SOURCES, file), 'utf8')),
+  );
+  expect(splitting.toSorted()).toEqual(['inbound-message.ts', 'report-fields.ts']);
+  const fields = readFileSync(join(SOURCES, 'report-fields.ts'), 'utf8');
+  expect(fields.match(/splitMime\(/g)).toHaveLength(1);
+});

@@ -1,0 +1,105 @@
+/** Erasing a person: what goes, what stays for others, and that no raw file names the address afterwards. */
+import { expect, test } from 'bun:test';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { NewMessage } from '../../src/store/journey.ts';
+import type { Store } from '../../src/store/store.ts';
+import {
+  accepted,
+  finishOf,
+  newAccount,
+  newEvent,
+  newLogRecord,
+  newMessage,
+  newSuppression,
+} from './samples.ts';
+import { withStore } from './test-store.ts';
+
+const PERSON = 'Erika.Muster@person.example';
+const LOWER = PERSON.toLowerCase();
+
+async function sent(
+  store: Store,
+  accountId: string,
+  to: string[],
+  isDone = true,
+): Promise<NewMessage> {
+  const message = await accepted(store, newMessage(accountId, { to }, to));
+  message.body.text = `Dear ${to.join()}`;
+  for (const recipient of isDone ? message.recipients : []) {
+    const events = [newEvent(message.message, recipient.id, 'email.delivered')];
+    await store.finish(finishOf(message, recipient, { events }));
+  }
+  return message;
+}
+
+test('emails, events, attempts and log rows of one address go, in every spelling', () =>
+  withStore(async (store, account, dir) => {
+    const other = newAccount('other');
+    await store.createAccount(other);
+    const alone = await sent(store, account.id, [PERSON]);
+    const shared = await sent(store, account.id, [PERSON, 'b@x.example']);
+    const waiting = await sent(store, account.id, [PERSON], false);
+    const foreign = await sent(store, other.id, [PERSON]);
+    const unrelated = await sent(store, account.id, [`x${PERSON}`]);
+    await store.addSuppression({
+      ...newSuppression(account.id, LOWER),
+      reason: 'unsubscribe',
+      note: 'asked by telephone',
+    });
+    await store.appendLogs([
+      newLogRecord(account.id, { path: `/suppressions/${encodeURIComponent(PERSON)}` }),
+      newLogRecord(account.id, { requestBody: JSON.stringify({ to: PERSON }) }),
+      newLogRecord(other.id, { requestBody: JSON.stringify({ to: PERSON }) }),
+      newLogRecord(account.id, {}),
+    ]);
+
+    expect(await store.eraseAddress(LOWER, account.id)).toEqual({
+      messages: 1,
+      shared: 1,
+      waiting: 1,
+      log_rows: 2,
+      confirmed: 0,
+      suppressions_kept: 1,
+    });
+    expect(await store.messageById(alone.message.id)).toBeNull();
+    expect(await store.messageById(shared.message.id)).toMatchObject({
+      to: ['b@x.example'],
+      subject: '[erased]',
+    });
+    expect((await store.recipients(shared.message.id)).map(({ address }) => address)).toEqual([
+      'b@x.example',
+    ]);
+    expect(await store.body(account.id, shared.message.id)).toEqual({ body: null });
+    expect(await store.messageForDelivery(waiting.message.id)).not.toBeNull();
+    expect((await store.recipients(unrelated.message.id)).length).toBe(1);
+    expect(await store.messageById(foreign.message.id)).not.toBeNull();
+    // An unsubscribe must still be honoured.
+    expect(await store.suppression(account.id, LOWER)).toMatchObject({
+      reason: 'unsubscribe',
+      note: null,
+    });
+
+    const [recipient] = waiting.recipients;
+    if (recipient === undefined) throw new Error('no recipient');
+    await store.finish(finishOf(waiting, recipient, { events: [] }));
+    const rest = await store.eraseAddress(LOWER, null);
+    expect(rest).toMatchObject({ messages: 2, shared: 0, waiting: 0, log_rows: 1 });
+    expect(await store.eraseAddress(LOWER, null)).toMatchObject({ messages: 0, log_rows: 0 });
+    await store.scrub();
+    await store.setSetting('x', 'y');
+    await store.appendLogs([newLogRecord(account.id)]);
+    for (const name of readdirSync(dir)) {
+      const bytes = readFileSync(join(dir, name)).toString('latin1').replaceAll(`x${PERSON}`, '');
+      expect([name, bytes.includes(PERSON)]).toEqual([name, false]);
+    }
+  }));
+
+test('the newest message keeps its row, emptied, so that the next one gets another', () =>
+  withStore(async (store, account) => {
+    const last = await sent(store, account.id, [PERSON]);
+    expect(await store.eraseAddress(LOWER, null)).toMatchObject({ messages: 0, shared: 1 });
+    expect(await store.messageById(last.message.id)).toMatchObject({ to: [], subject: '[erased]' });
+    expect(await store.recipients(last.message.id)).toEqual([]);
+  }));

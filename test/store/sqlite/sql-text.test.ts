@@ -1,0 +1,91 @@
+/** SQL is written by hand: no text of it is made from data, and statements are prepared once. */
+import { expect, spyOn, test } from 'bun:test';
+import { Database } from 'bun:sqlite';
+import { Glob } from 'bun';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { openForReading, openForWriting } from '../../../src/store/sqlite/database.ts';
+import {
+  MAIL_MIGRATIONS,
+  SEARCH_MIGRATIONS,
+  migrate,
+} from '../../../src/store/sqlite/migrations.ts';
+import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
+import { messageReads } from '../../../src/store/sqlite/read-messages.ts';
+import { dueReads } from '../../../src/store/sqlite/read-queue.ts';
+import { Positions } from '../../../src/store/sqlite/positions.ts';
+import { StatusCounts } from '../../../src/store/sqlite/status-counts.ts';
+import { StoredBytes } from '../../../src/store/sqlite/stored-bytes.ts';
+import { acceptWrites } from '../../../src/store/sqlite/write-accept.ts';
+import { accountWrites } from '../../../src/store/sqlite/write-accounts.ts';
+import { attemptWrites } from '../../../src/store/sqlite/write-attempts.ts';
+import { EventWriter } from '../../../src/store/sqlite/write-events.ts';
+import { SuppressionWriter } from '../../../src/store/sqlite/write-suppressions.ts';
+import { batchOf, finishOf, newAccount, newMessage } from '../samples.ts';
+import { withDir } from '../test-store.ts';
+
+const STORE = join(import.meta.dir, '../../../src/store');
+const KEYWORD = /\b(SELECT|INSERT|UPDATE|DELETE|PRAGMA|VACUUM|WHERE|CREATE|DROP|ALTER)\b/;
+
+/** Template literals with a hole, and with words of SQL in them. */
+function builtSql(text: string): string[] {
+  const templates = text.match(/`(?:[^`\\]|\\.)*`/gs) ?? [];
+  return templates.filter((template) => template.includes('${') && KEYWORD.test(template));
+}
+
+test('no template with a hole holds SQL', () => {
+  const files = Array.from(new Glob('**/*.ts').scanSync(STORE));
+  expect(files.length).toBeGreaterThan(20);
+  const found = files.flatMap((file) =>
+    builtSql(readFileSync(join(STORE, file), 'utf8')).map((sql) => `${file}: ${sql}`),
+  );
+  expect(found).toEqual([]);
+  expect(builtSql('db.run(`DELETE FROM x WHERE id = ${id}`)')).toHaveLength(1);
+});
+
+test('no statement is prepared after the start', () =>
+  withDir(async (dir) => {
+    const mail = openForWriting(join(dir, 'mail.db'), 'normal');
+    const search = openForWriting(join(dir, 'search.db'), 'normal');
+    migrate(mail, MAIL_MIGRATIONS, 0);
+    migrate(search, SEARCH_MIGRATIONS, 0);
+    const counts = new StatusCounts(mail);
+    const events = new EventWriter(mail);
+    const { accept } = acceptWrites(
+      mail,
+      events,
+      counts,
+      new Positions(mail),
+      new StoredBytes(mail),
+    );
+    const { begin, finish } = attemptWrites(mail, events, new SuppressionWriter(mail), counts);
+    const account = newAccount('default');
+    accountWrites(mail).createAccount(account);
+    const reader = openForReading(join(dir, 'mail.db'));
+    const reads = { ...messageReads(reader), ...dueReads(reader) };
+    const lists = emailLists(reader, openForReading(join(dir, 'search.db')));
+
+    const prepare = spyOn(Database.prototype, 'prepare');
+    try {
+      for (let round = 0; round < 20; round += 1) {
+        const message = newMessage(account.id);
+        const [recipient] = message.recipients;
+        if (recipient === undefined) throw new Error('no recipient');
+        accept(batchOf(account.id, message));
+        begin([{ recipientId: recipient.id, owner: 'me', leaseUntil: 9, nextAttemptAt: 9 }], 0);
+        finish(finishOf(message, recipient));
+        counts.keep();
+        counts.flush();
+        await reads.messageForDelivery(message.message.id);
+        await reads.recipientsDue(0, 1, 10, null);
+        const page = { limit: 10, after: null, before: null, status: null };
+        await lists.emails(account.id, { ...page, q: null });
+        await lists.emails(account.id, { ...page, q: `order ${round}` });
+      }
+      expect(prepare).not.toHaveBeenCalled();
+    } finally {
+      prepare.mockRestore();
+    }
+    mail.close();
+  }));

@@ -1,0 +1,91 @@
+/**
+ * Every regular expression of the source takes linear time (docs/reliability.md R85): each is measured on growing inputs
+ * that are hard for it, and a time that grows faster than the input fails with the expression and the input.
+ */
+import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { hardInputs, literalsIn } from './pattern-inputs.ts';
+
+const SRC = join(import.meta.dir, '../../src');
+const LENGTHS = [1_000, 4_000, 16_000, 64_000];
+/** Shorter times are noise. */
+const LEAST_MS = 4;
+/** Linear time grows fourfold from one length to the next, quadratic time sixteenfold. */
+const MOST_GROWTH = 8;
+/** Growth that comes to so much needs no second look. */
+const MOST_MS = 200;
+
+interface Literal {
+  file: string;
+  source: string;
+  flags: string;
+}
+
+async function literals(): Promise<Literal[]> {
+  const found = new Map<string, Literal>();
+  for await (const file of new Bun.Glob('**/*.ts').scan(SRC)) {
+    const text = await Bun.file(join(SRC, file)).text();
+    for (const [source, flags] of literalsIn(text)) {
+      found.set(`${source}/${flags}`, { file, source, flags: flags.replace(/[gy]/g, '') });
+    }
+  }
+  return [...found.values()].sort((one, other) => (one.file < other.file ? -1 : 1));
+}
+
+/** The best of some tries, in milliseconds. */
+function timeOf(expression: RegExp, input: string, tries: number): number {
+  let best = Infinity;
+  for (let n = 0; n < tries; n += 1) {
+    const start = performance.now();
+    expression.test(input);
+    best = Math.min(best, performance.now() - start);
+  }
+  return best;
+}
+
+/** The lengths and times that grow too fast; null for linear time. */
+function growth(expression: RegExp, make: (length: number) => string): string | null {
+  let isSuspect = false;
+  for (const [at, length] of LENGTHS.entries()) {
+    const input = make(length);
+    let time = timeOf(expression, input, 1);
+    const shorter = LENGTHS[at - 1];
+    if (time <= LEAST_MS || shorter === undefined) continue;
+    const before = timeOf(expression, make(shorter), 3);
+    if (time < MOST_MS) time = Math.min(time, timeOf(expression, input, 2));
+    if (time <= MOST_GROWTH * before) return null;
+    // Once may be the step to a slower interpreter, or the end of a bounded repetition.
+    if (isSuspect || time > MOST_MS) {
+      return `${shorter}: ${before.toFixed(2)} ms, ${length}: ${time.toFixed(2)} ms`;
+    }
+    isSuspect = true;
+  }
+  return null;
+}
+
+test('every regular expression takes linear time', async () => {
+  const all = await literals();
+  expect(all.length).toBeGreaterThan(200);
+  const slow: string[] = [];
+  for (const { file, source, flags } of all) {
+    const expression = new RegExp(source, flags);
+    for (const make of hardInputs(source, flags)) {
+      const found = growth(expression, make);
+      if (found === null) continue;
+      slow.push(`${file}: /${source}/${flags} on ${JSON.stringify(make(60))}: ${found}`);
+      break;
+    }
+  }
+  expect(slow).toEqual([]);
+}, 240_000);
+
+test('the measure sees quadratic and cubic time, and lets linear time pass', () => {
+  const isSlow = (source: string): boolean =>
+    hardInputs(source, '').some((make) => growth(new RegExp(source), make) !== null);
+  for (const source of ['a+$', 'x.*y', '(?:post|x\\S*)\\S*err\\S*=', '"(?:[^"\\\\]|\\\\.)*"']) {
+    expect([source, isSlow(source)]).toEqual([source, true]);
+  }
+  for (const source of ['^a+$', 'x.{0,40}y', '[^a-z]', '\\bspam\\b']) {
+    expect([source, isSlow(source)]).toEqual([source, false]);
+  }
+}, 60_000);

@@ -1,0 +1,216 @@
+/**
+ * Which hosts take mail: every shape of MX and address answers (docs/reliability.md R27; RFC 5321 section 5.1, RFC
+ * 7505).
+ */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { findHosts } from '../../../src/wire/dns/mx.ts';
+import type { HostList } from '../../../src/wire/dns/mx.ts';
+import type { Resolver } from '../../../src/wire/dns/resolver.ts';
+import { Lookups } from '../../rig/lookups.ts';
+import type { Failure, Names } from '../../rig/names.ts';
+
+const lookups = new Lookups();
+let server: Names;
+let dns: Resolver;
+
+beforeEach(async () => {
+  server = await lookups.names();
+  dns = lookups.resolver([server]);
+});
+
+afterEach(() => lookups.close());
+
+/** The kind, or the hosts with their addresses. */
+async function find(domain: string): Promise<string | Record<string, string[]>> {
+  const list = await findHosts(dns, domain);
+  if (list.kind !== 'hosts') return list.kind;
+  return Object.fromEntries(list.hosts.map((host) => [host.name, host.addresses]));
+}
+
+describe('one row a rule', () => {
+  test('no such domain', async () => {
+    expect(await find('a.test')).toBe('nxdomain');
+  });
+
+  test('MX with address', async () => {
+    server.set('a.test', 'MX', ['10 mx.a.test']);
+    server.set('mx.a.test', 'A', ['192.0.2.1']);
+    expect(await find('a.test')).toEqual({ 'mx.a.test': ['192.0.2.1'] });
+  });
+
+  test('no MX: the domain itself, IPv4 before IPv6', async () => {
+    server.set('a.test', 'AAAA', ['2001:db8::1']);
+    server.set('a.test', 'A', ['192.0.2.1']);
+    expect(await find('a.test')).toEqual({ 'a.test': ['192.0.2.1', '2001:db8::1'] });
+  });
+
+  test('no MX and only an IPv6 address', async () => {
+    server.set('a.test', 'AAAA', ['2001:db8::1']);
+    expect(await find('a.test')).toEqual({ 'a.test': ['2001:db8::1'] });
+  });
+
+  test('no MX and no address', async () => {
+    server.set('a.test', 'TXT', ['only words']);
+    expect(await find('a.test')).toBe('no_hosts');
+  });
+
+  test('an address of the domain is not used where there is an MX, even one without address', async () => {
+    server.set('a.test', 'MX', ['10 mx.a.test']);
+    server.set('a.test', 'A', ['192.0.2.1']);
+    expect(await find('a.test')).toBe('no_hosts');
+  });
+
+  test('null MX', async () => {
+    server.set('a.test', 'MX', ['0 .']);
+    server.set('a.test', 'A', ['192.0.2.1']);
+    expect(await find('a.test')).toBe('null_mx');
+  });
+
+  test('a null MX beside a real one is skipped', async () => {
+    server.set('a.test', 'MX', ['0 .', '10 mx.a.test']);
+    server.set('mx.a.test', 'A', ['192.0.2.1']);
+    expect(await find('a.test')).toEqual({ 'mx.a.test': ['192.0.2.1'] });
+  });
+
+  test('an MX that is an alias is followed', async () => {
+    server.set('a.test', 'MX', ['10 alias.a.test']);
+    server.set('alias.a.test', 'CNAME', ['real.b.test']);
+    server.set('real.b.test', 'A', ['192.0.2.1']);
+    expect(await find('a.test')).toEqual({ 'alias.a.test': ['192.0.2.1'] });
+  });
+
+  test('a domain that is an alias', async () => {
+    server.set('a.test', 'CNAME', ['b.test']);
+    server.set('b.test', 'MX', ['10 mx.b.test']);
+    server.set('mx.b.test', 'A', ['192.0.2.1']);
+    expect(await find('a.test')).toEqual({ 'mx.b.test': ['192.0.2.1'] });
+  });
+
+  const unusable = [
+    '192.0.2.1',
+    'localhost',
+    'x.localhost',
+    'localhost.localdomain',
+    'a\u0001b.test',
+  ];
+  for (const exchange of unusable) {
+    test(`an MX to ${JSON.stringify(exchange)} alone`, async () => {
+      server.set('a.test', 'MX', [`10 ${exchange}`]);
+      server.set('a.test', 'A', ['192.0.2.9']);
+      expect(await find('a.test')).toBe('no_hosts');
+    });
+
+    test(`an MX to ${JSON.stringify(exchange)} beside a good one`, async () => {
+      server.set('a.test', 'MX', [`10 ${exchange}`, '20 mx.a.test']);
+      server.set('mx.a.test', 'A', ['192.0.2.1']);
+      expect(await find('a.test')).toEqual({ 'mx.a.test': ['192.0.2.1'] });
+    });
+  }
+
+  for (const domain of ['localhost', '127.0.0.1', '[127.0.0.1]', '', 'a b.test']) {
+    test(`mail for ${JSON.stringify(domain)} goes nowhere, and DNS is not asked`, async () => {
+      expect(await find(domain)).toBe('no_hosts');
+      expect(server.queries).toEqual([]);
+    });
+  }
+
+  test('every MX host missing', async () => {
+    server.set('a.test', 'MX', ['10 mx1.a.test', '20 mx2.a.test']);
+    expect(await find('a.test')).toBe('no_hosts');
+  });
+
+  for (const failure of ['servfail', 'refused', 'timeout', 'wrong-id', 'truncated'] as Failure[]) {
+    test(`MX lookup: ${failure}`, async () => {
+      server.set('a.test', 'A', ['192.0.2.1']);
+      server.fail('a.test', failure);
+      expect(await find('a.test')).toBe('failed');
+    });
+
+    test(`address of the only MX: ${failure}`, async () => {
+      server.set('a.test', 'MX', ['10 mx.a.test']);
+      server.fail('mx.a.test', failure);
+      expect(await find('a.test')).toBe('failed');
+    });
+  }
+
+  test('one MX that cannot be looked up does not stop the others', async () => {
+    server.set('a.test', 'MX', ['10 mx1.a.test', '20 mx2.a.test']);
+    server.fail('mx1.a.test', 'servfail');
+    server.set('mx2.a.test', 'A', ['192.0.2.2']);
+    expect(await find('a.test')).toEqual({ 'mx2.a.test': ['192.0.2.2'] });
+  });
+
+  test('one MX missing and one that cannot be looked up: asked again later', async () => {
+    server.set('a.test', 'MX', ['10 mx1.a.test', '20 mx2.a.test']);
+    server.fail('mx2.a.test', 'servfail');
+    expect(await find('a.test')).toBe('failed');
+  });
+
+  test('an alias loop at the MX', async () => {
+    server.set('a.test', 'MX', ['10 mx.a.test']);
+    server.set('mx.a.test', 'CNAME', ['mx2.a.test']);
+    server.set('mx2.a.test', 'CNAME', ['mx.a.test']);
+    expect(await find('a.test')).toBe('failed');
+  });
+});
+
+describe('order', () => {
+  const names = async (): Promise<string[]> => {
+    const list: HostList = await findHosts(dns, 'a.test');
+    return list.kind === 'hosts' ? list.hosts.map((host) => host.name) : [];
+  };
+
+  test('by preference, not by position', async () => {
+    server.set('a.test', 'MX', ['30 c.test', '10 a1.test', '20 b.test']);
+    for (const name of ['a1.test', 'b.test', 'c.test']) server.set(name, 'A', ['192.0.2.1']);
+    expect(await names()).toEqual(['a1.test', 'b.test', 'c.test']);
+  });
+
+  test('equals in random order, each first at times', async () => {
+    server.set('a.test', 'MX', ['10 x.test', '10 y.test', '10 z.test', '20 last.test']);
+    for (const name of ['x', 'y', 'z', 'last']) server.set(`${name}.test`, 'A', ['192.0.2.1']);
+    const firsts = new Map<string, number>();
+    for (let i = 0; i < 300; i++) {
+      const order = await names();
+      expect(order[3]).toBe('last.test');
+      firsts.set(order[0] ?? '', (firsts.get(order[0] ?? '') ?? 0) + 1);
+    }
+    // A fair choice gives 100 each; below 50 happens less than once in a billion runs.
+    for (const name of ['x.test', 'y.test', 'z.test']) expect(firsts.get(name)).toBeGreaterThan(50);
+  });
+
+  test('a host named twice counts once, at its better preference', async () => {
+    server.set('a.test', 'MX', ['30 x.test', '20 y.test', '10 X.test']);
+    for (const name of ['x.test', 'y.test']) server.set(name, 'A', ['192.0.2.1']);
+    expect(await names()).toEqual(['x.test', 'y.test']);
+  });
+
+  test('bounded: at most 10 hosts and 8 addresses of each family', async () => {
+    const exchanges = Array.from({ length: 40 }, (_, i) => `${i} mx${i}.many.test`);
+    server.set('a.test', 'MX', exchanges);
+    server.set(
+      '*.many.test',
+      'A',
+      Array.from({ length: 30 }, (_, i) => `192.0.2.${i}`),
+    );
+    const list = await findHosts(dns, 'a.test');
+    if (list.kind !== 'hosts') throw new Error(list.kind);
+    expect(list.hosts.map((host) => host.name)).toEqual(
+      Array.from({ length: 10 }, (_, i) => `mx${i}.many.test`),
+    );
+    expect(new Set(list.hosts.map((host) => host.addresses.length))).toEqual(new Set([8]));
+    expect(server.queries.length).toBeLessThan(60);
+  });
+});
+
+test('DNSSEC is carried through for each part', async () => {
+  server.set('a.test', 'MX', ['10 mx.a.test']);
+  server.set('mx.a.test', 'A', ['192.0.2.1']);
+  server.setAuthenticated(true);
+  const secure = await findHosts(dns, 'a.test');
+  expect(secure).toMatchObject({ isAuthenticated: true, hosts: [{ isAuthenticated: true }] });
+  server.setAuthenticated(false);
+  const fresh = lookups.resolver([server]);
+  const insecure = await findHosts(fresh, 'a.test');
+  expect(insecure).toMatchObject({ isAuthenticated: false, hosts: [{ isAuthenticated: false }] });
+});

@@ -1,0 +1,47 @@
+/** SPF results against a real DNS server of the rig, one row a rule that the host check relies on. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+
+import { systemClock } from '../../../src/base/clock.ts';
+import { createResolver } from '../../../src/wire/dns/dns.ts';
+import { checkSpf } from '../../../src/wire/dns/spf.ts';
+import { type Names, startNames } from '../../rig/names.ts';
+
+let names: Names;
+let resolver: ReturnType<typeof createResolver>;
+
+beforeAll(async () => {
+  names = await startNames();
+  resolver = createResolver({ servers: [names.listen], clock: systemClock });
+  names.set('ip4.example', 'TXT', ['v=spf1 ip4:198.51.100.7 -all']);
+  names.set('ip6.example', 'TXT', ['v=spf1 ip6:2001:db8::/32 -all']);
+  names.set('soft.example', 'TXT', ['v=spf1 ~all']);
+  names.set('a.example', 'TXT', ['v=spf1 a -all']);
+  names.set('a.example', 'A', ['198.51.100.7']);
+  names.set('mx.example', 'TXT', ['v=spf1 mx -all']);
+  names.set('mx.example', 'MX', ['10 a.example']);
+  names.set('include.example', 'TXT', ['v=spf1 include:ip4.example -all']);
+  names.set('two.example', 'TXT', ['v=spf1 -all', 'v=spf1 +all']);
+  names.set('silent.example', 'A', ['198.51.100.7']);
+  names.set('long.example', 'TXT', [['v=spf1 ip4:198.', '51.100.7 -all']]);
+  names.fail('broken.example', 'servfail');
+});
+afterAll(async () => {
+  resolver.close();
+  await names.stop();
+});
+
+test.each([
+  ['ip4.example', '198.51.100.7', 'pass'],
+  ['ip4.example', '198.51.100.8', 'fail'],
+  ['ip6.example', '2001:db8::1', 'pass'],
+  ['soft.example', '198.51.100.7', 'softfail'],
+  ['a.example', '198.51.100.7', 'pass'],
+  ['mx.example', '198.51.100.7', 'pass'],
+  ['include.example', '198.51.100.7', 'pass'],
+  ['two.example', '198.51.100.7', 'permerror'],
+  ['silent.example', '198.51.100.7', 'none'],
+  ['long.example', '198.51.100.7', 'pass'],
+  ['broken.example', '198.51.100.7', 'temperror'],
+] as const)('%s asked for %s says %s', async (domain, address, expected) => {
+  expect(await checkSpf(resolver, domain, address, 'mail.example')).toBe(expected);
+});

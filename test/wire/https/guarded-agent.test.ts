@@ -1,0 +1,169 @@
+/**
+ * Who a guarded request connects to: verified TLS only, no proxy of the environment, and no address that
+ * may not be dialled, whatever DNS says from one question to the next.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createServer as createTcpServer, type Server } from 'node:net';
+
+import type { CertificateOptions } from '../../rig/certificates.ts';
+import {
+  agentWith,
+  closeEndpoints,
+  found,
+  listen,
+  names,
+  NODATA,
+  OK,
+  openEndpoint,
+  post,
+} from './tls-endpoint.ts';
+
+afterAll(closeEndpoints);
+
+describe('TLS', () => {
+  const rows: [
+    string,
+    CertificateOptions & { names?: string[]; maxVersion?: 'TLSv1.1' },
+    string,
+  ][] = [
+    ['an expired certificate', { isExpired: true }, 'the TLS certificate has expired'],
+    ['a self-signed one', { isSelfSigned: true }, 'the TLS certificate is not trusted'],
+    ['another name', { names: ['other.test'] }, 'the TLS certificate is not for this host'],
+    ['TLS 1.1', { maxVersion: 'TLSv1.1' }, 'the TLS handshake failed'],
+  ];
+  test.each(rows)('%s is refused before a byte is sent', async (_name, options, reason) => {
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      const { port, requests } = await openEndpoint(
+        (socket) => socket.write(OK),
+        '127.0.0.2',
+        options,
+      );
+      expect(await post(port)).toMatchObject({ kind: 'failed', reason, isRefused: false });
+      expect(requests).toHaveLength(0);
+    } finally {
+      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    }
+  });
+
+  test('a server that speaks something else leaks nothing into the reason', async () => {
+    const marker = 'SSH-2.0-secret-banner';
+    const plain = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.end(`${marker}\r\n`);
+    });
+    const port = await listen(plain, '127.0.0.2');
+    const result = await post(port);
+    expect(result).toMatchObject({ kind: 'failed' });
+    expect(JSON.stringify(result)).not.toContain('secret');
+    plain.close();
+    const { port: garbage } = await openEndpoint((socket) => socket.end(`${marker}\r\n\r\n`));
+    const second = await post(garbage);
+    expect(second).toMatchObject({ kind: 'failed', reason: 'the response is not valid HTTP' });
+  });
+});
+
+describe('the environment', () => {
+  let proxy: Server;
+  let visits = 0;
+  beforeAll(async () => {
+    proxy = createTcpServer((socket) => {
+      visits += 1;
+      socket.destroy();
+    });
+    const url = `http://127.0.0.1:${await listen(proxy, '127.0.0.1')}`;
+    for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']) {
+      process.env[name] = url;
+      process.env[name.toLowerCase()] = url;
+    }
+    process.env['NODE_USE_ENV_PROXY'] = '1';
+  });
+  afterAll(() => {
+    for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']) {
+      delete process.env[name];
+      delete process.env[name.toLowerCase()];
+    }
+    delete process.env['NODE_USE_ENV_PROXY'];
+    proxy.close();
+  });
+
+  test('names a proxy, which is not used', async () => {
+    const { port } = await openEndpoint((socket) => socket.write(OK));
+    expect(await post(port)).toMatchObject({ kind: 'responded', statusCode: 200 });
+    expect(visits).toBe(0);
+  });
+});
+
+describe('names that lead inside', () => {
+  test.each([
+    ['a loopback address', names(() => found('127.0.0.1'))],
+    ['a public and a loopback address', names(() => found('192.0.43.8', '127.0.0.1'))],
+    [
+      'a public IPv4 and an inner IPv6 address',
+      names(
+        () => found('192.0.43.8'),
+        () => found('::1'),
+      ),
+    ],
+    [
+      'a mapped address',
+      names(
+        () => NODATA,
+        () => found('::ffff:127.0.0.1'),
+      ),
+    ],
+    [
+      'NAT64 of loopback',
+      names(
+        () => NODATA,
+        () => found('64:ff9b::7f00:1'),
+      ),
+    ],
+  ])('%s: refused, nothing is connected', async (_name, resolver) => {
+    const inside = await openEndpoint((socket) => socket.write(OK), '127.0.0.1');
+    const result = await post(inside.port, { agent: agentWith(resolver, []) });
+    expect(result).toMatchObject({
+      kind: 'failed',
+      isRefused: true,
+      reason: 'the host does not lead to a public address',
+    });
+    expect(inside.connections()).toBe(0);
+  });
+
+  test('a name that does not exist and a resolver that fails are told apart', async () => {
+    const nowhere = names(() => ({ kind: 'nxdomain', isAuthenticated: false }));
+    const broken = names(() => ({ kind: 'failed', reason: 'servfail' }));
+    expect(await post(1, { agent: agentWith(nowhere) })).toMatchObject({
+      reason: 'the host name does not exist or has no address',
+      isRefused: false,
+    });
+    expect(await post(1, { agent: agentWith(broken) })).toMatchObject({
+      reason: 'the host name could not be resolved',
+      isRefused: false,
+    });
+  });
+
+  test('1,000 calls to a name that alternates between an outer and an inner address: 0 inside', async () => {
+    const inside = await openEndpoint((socket) => socket.write(OK), '127.0.0.1');
+    const outside = await openEndpoint((socket) =>
+      socket.end(OK.replace('OK', 'OK\r\nConnection: close')),
+    );
+    let query = 0;
+    const resolver = names(() => found((query += 1) % 2 === 0 ? '127.0.0.1' : '127.0.0.2'));
+    const agent = agentWith(resolver, ['127.0.0.2/32']);
+    const results = new Map<string, number>();
+    for (let at = 0; at < 1_000; at += 1) {
+      const port = at % 4 < 2 ? outside.port : inside.port;
+      const result = await post(port, { agent, timeoutMs: 2_000 });
+      const key = result.kind === 'responded' ? 'responded' : result.reason;
+      results.set(key, (results.get(key) ?? 0) + 1);
+    }
+    expect(inside.connections()).toBe(0);
+    expect(Object.fromEntries(results)).toEqual({
+      responded: 250,
+      'the host does not lead to a public address': 500,
+      // The checked address at the inner server's port: nobody listens there.
+      'the connection was refused': 250,
+    });
+  }, 60_000);
+});

@@ -1,0 +1,60 @@
+/** Posts to this machine: which URLs count as that, and every end as a value. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { loopbackPost, loopbackUrl } from '../../../src/wire/https/loopback-post.ts';
+
+const seen: string[] = [];
+const server = createServer((request, response) => {
+  seen.push(`${request.method} ${request.url} ${request.headers.host}`);
+  if (request.url === '/stall') return;
+  if (request.url === '/moved') response.writeHead(302, { location: 'http://example.org/' });
+  response.end('body');
+});
+let port: number;
+beforeAll(async () => {
+  // By IPv6 alone, as some frameworks listen on localhost.
+  await new Promise<void>((resolve) => server.listen(0, '::1', resolve));
+  port = (server.address() as AddressInfo).port;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+test.each([
+  ['http://localhost:3000/hook', true],
+  ['http://LOCALHOST/hook', true],
+  ['http://127.0.0.1/x', true],
+  ['http://127.1:80/x', true],
+  ['http://[::1]:3000/', true],
+  ['https://localhost/', false],
+  ['http://user@localhost/', false],
+  ['http://localhost.example.org/', false],
+  ['http://10.0.0.1/', false],
+  ['http://169.254.169.254/', false],
+  ['http://[::ffff:10.0.0.1]/', false],
+  ['file:///etc/passwd', false],
+  ['nonsense', false],
+])('%s is this machine: %p', (text, isOwn) => {
+  expect(loopbackUrl(text) !== null).toBe(isOwn);
+});
+
+function post(path: string, timeoutMs = 5_000, at = `localhost:${port}`) {
+  const url = loopbackUrl(`http://${at}${path}`);
+  if (url === null) throw new Error('not of this machine');
+  return loopbackPost(url, { headers: { 'x-a': 'b' }, body: 'ü', timeoutMs });
+}
+
+test('localhost is found by IPv4 or IPv6, and no redirect is followed', async () => {
+  expect(await post('/a?b=c')).toMatchObject({ kind: 'responded', statusCode: 200 });
+  expect(await post('/moved')).toMatchObject({ kind: 'responded', statusCode: 302 });
+  expect(seen).toEqual([`POST /a?b=c localhost:${port}`, `POST /moved localhost:${port}`]);
+});
+
+test('a server that is not there, and one that is silent, are failures', async () => {
+  const gone = await post('/', 5_000, '127.0.0.1:1');
+  expect(gone).toMatchObject({ kind: 'failed', reason: 'the connection failed', isRefused: false });
+  const silent = await post('/stall', 200);
+  expect(silent).toMatchObject({ kind: 'failed', reason: 'the deadline passed' });
+});
