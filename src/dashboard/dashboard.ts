@@ -12,12 +12,13 @@
 import { createHash } from 'node:crypto';
 import { ApiError } from '../base/errors.ts';
 import type { Context } from '../flow/context.ts';
-import { html, type Html } from './frame/html.ts';
+import type { Html } from './frame/html.ts';
 import { frame, noticeOf, ROOT, signInPage, STYLE_PATH } from './frame/layout.ts';
-import { findPage } from './pages/routes.ts';
+import { findPage, formPage } from './pages/routes.ts';
+import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
 import style from './frame/style.css' with { type: 'text' };
-import type { VisitResponse, DashboardParts, PageResponse, Visit } from './frame/visit.ts';
+import type { DashboardParts, PageResponse, Visit, VisitResponse } from './frame/visit.ts';
 
 /** The response to a request at or below `/dashboard`; null for every other path. `client`: the client's address. */
 export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
@@ -103,11 +104,12 @@ class DashboardApp {
     const path = url.pathname.slice(ROOT.length).replace(/\/$/, '');
     const isHttps = this.#isHttps(url);
     if (path === '/sign-in' && method === 'POST') {
-      return this.#signIn(form.get('password') ?? '', peer, isHttps);
+      return this.#signIn(form, peer, isHttps);
     }
     const isOpen = this.#ctx.emulation !== null;
-    if (!isOpen && !(await this.#sessions.has(request)))
-      return signIn(path === '' ? 200 : 401, null);
+    if (!isOpen && !(await this.#sessions.has(request))) {
+      return signIn(path === '' ? 200 : 401, null, pageToReturnTo(path, url.search));
+    }
     if (path === '/sign-out' && method === 'POST') {
       return redirect(ROOT, { 'Set-Cookie': await this.#sessions.close(request, isHttps) });
     }
@@ -141,18 +143,15 @@ class DashboardApp {
       params: found.params,
       query: url.searchParams,
       form,
+      refused: null,
     };
     let result: VisitResponse;
     try {
       result = await found.page.open(visit);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      return page(
-        error.status,
-        errorPage('The request was refused', wordsOf(error)),
-        accounts,
-        null,
-      );
+      const again = method === 'GET' ? null : await shownAgain(visit, found.page, path, error);
+      return page(error.status, again ?? refusalPage(error), accounts, null);
     }
     if (method === 'POST') this.#ctx.log.info('dashboard_action', { path });
     switch (result.kind) {
@@ -171,20 +170,23 @@ class DashboardApp {
     }
   }
 
-  async #signIn(password: string, peer: string, isHttps: boolean): Promise<Response> {
-    const opened = await this.#sessions.open(password, peer, isHttps);
+  async #signIn(form: URLSearchParams, peer: string, isHttps: boolean): Promise<Response> {
+    const opened = await this.#sessions.open(form.get('password') ?? '', peer, isHttps);
+    const to = URL.parse(form.get('to') ?? '', 'http://dashboard.invalid');
+    const path = to?.pathname.startsWith(`${ROOT}/`) === true ? to.pathname.slice(ROOT.length) : '';
+    const back = pageToReturnTo(path, to?.search ?? '');
     if (typeof opened === 'object') {
       this.#ctx.log.info('dashboard_sign_in', { peer });
-      return redirect(ROOT, { 'Set-Cookie': opened.cookie });
+      return redirect(back, { 'Set-Cookie': opened.cookie });
     }
     this.#ctx.log.warn('dashboard_sign_in_refused', { peer, reason: opened });
     switch (opened) {
       case 'wrong':
-        return signIn(401, 'The password is wrong.');
+        return signIn(401, 'The password is wrong.', back);
       case 'slow_down':
-        return signIn(429, 'Too many wrong passwords. Try again in a minute.');
+        return signIn(429, 'Too many wrong passwords. Try again in a minute.', back);
       case 'busy':
-        return signIn(503, 'Too many sign-in attempts right now. Try again in a moment.');
+        return signIn(503, 'Too many sign-in attempts right now. Try again in a moment.', back);
     }
   }
 
@@ -217,8 +219,14 @@ function page(
   return markup(status, frame(content, accounts, notice));
 }
 
-function signIn(status: number, problem: string | null): Response {
-  return markup(status, signInPage(problem));
+function signIn(status: number, problem: string | null, to: string): Response {
+  return markup(status, signInPage(problem, to));
+}
+
+/** Where sign-in leads: the page that was asked for, or that the form stood on; never anywhere but to a page of ours. */
+function pageToReturnTo(path: string, search: string): string {
+  const isPage = findPage('GET', path) !== null;
+  return isPage ? ROOT + path + search : ROOT + (formPage(path)?.path ?? '');
 }
 
 function markup(status: number, body: Html): Response {
@@ -259,25 +267,4 @@ function styleSheet(request: Request): Response {
     return new Response(null, { status: 304, headers });
   }
   return new Response(style, { headers });
-}
-
-function errorPage(title: string, words: string): PageResponse {
-  const body = html`<p class="notice bad" role="alert">${words}</p>`;
-  return { kind: 'page', title, account: null, body };
-}
-
-/** The messages of all issues of a refusal, not only the first. */
-function wordsOf(error: ApiError): string {
-  const issues = error.detail?.['issues'];
-  if (!Array.isArray(issues)) return error.message;
-  return issues.flatMap((issue: unknown) => (isIssue(issue) ? [issue.message] : [])).join(' ');
-}
-
-function isIssue(value: unknown): value is { message: string } {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'message' in value &&
-    typeof value.message === 'string'
-  );
 }

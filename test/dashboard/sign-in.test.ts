@@ -31,6 +31,55 @@ function signIn(password: string): Promise<Response> {
 
 const isSignInPage = (text: string): boolean => text.includes('name="password"');
 
+describe('sign-in leads to', () => {
+  /** Where a right password leads from the sign-in page that `path` shows. */
+  async function leadsTo(path: string, method: 'visit' | 'submit' = 'visit'): Promise<string> {
+    const asked =
+      method === 'visit'
+        ? await rig.visit(path, { cookie: '' })
+        : await rig.submit(path, {}, { cookie: '', 'sec-fetch-site': 'same-origin' });
+    const [, to = ''] = /name="to" value="([^"]*)"/.exec(asked.text) ?? [];
+    return await signedInTo(to.replaceAll('&amp;', '&'));
+  }
+
+  async function signedInTo(to: string, password = rig.password): Promise<string> {
+    const answer = await fetch(`${rig.url}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { 'sec-fetch-site': 'same-origin' },
+      body: new URLSearchParams({ password, to }),
+    });
+    return answer.headers.get('location') ?? (await answer.text());
+  }
+
+  test('the page that was asked for, with its query', async () => {
+    expect(await leadsTo('/queue?domain=a.example&after=1')).toBe(
+      '/dashboard/queue?domain=a.example&after=1',
+    );
+    expect(await leadsTo('')).toBe('/dashboard');
+    expect(await leadsTo('/nothing-here')).toBe('/dashboard');
+  });
+
+  test('the page of a form that was sent too late', async () => {
+    expect(await leadsTo('/accounts/x/keys/y/revoke', 'submit')).toBe('/dashboard/accounts/x/keys');
+  });
+
+  test('it after a wrong password too', async () => {
+    expect(await signedInTo('/dashboard/queue', 'wrong')).toContain('value="/dashboard/queue"');
+  });
+
+  test.each([
+    'https://elsewhere.example/dashboard/x',
+    '//elsewhere.example/dashboard/queue',
+    'javascript:alert(1)',
+    '/dashboard/../health',
+    '/dashboardx',
+    'not a path',
+  ])('nowhere else for %j', async (to) => {
+    expect(await signedInTo(to)).toMatch(/^\/dashboard(\/queue)?$/);
+  });
+});
+
 describe('without a session', () => {
   test.each([...PAGES, '/accounts/x/emails', '/accounts/x/keys'])(
     '%j shows only the sign-in page',

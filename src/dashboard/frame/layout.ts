@@ -92,8 +92,8 @@ function accountMenu(account: Account, accounts: readonly Account[], isInside: b
   </nav>`;
 }
 
-/** The page for anyone who is not signed in. `problem`: why signing in failed. */
-export function signInPage(problem: string | null): Html {
+/** The page for anyone who is not signed in. `problem`: why signing in failed; `to`: where it leads. */
+export function signInPage(problem: string | null, to: string): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -107,6 +107,7 @@ export function signInPage(problem: string | null): Html {
           <h1>Postrider</h1>
           ${problem !== null && html`<p class="notice bad" role="alert">${problem}</p>`}
           <form method="post" action="${ROOT}/sign-in">
+            <input type="hidden" name="to" value="${to}" />
             <label
               >Dashboard password
               <input

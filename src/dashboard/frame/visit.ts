@@ -30,6 +30,19 @@ export interface Visit {
   query: URLSearchParams;
   /** Fields of the posted form; empty for a GET. */
   form: URLSearchParams;
+  /** The form of this page that was posted and refused, to be shown again; null when the page was asked for. */
+  refused: RefusedForm | null;
+}
+
+/** A posted form that changed nothing, with what was entered and why it was refused. */
+export interface RefusedForm {
+  /** Where it was posted to: the form's `action`. */
+  action: string;
+  fields: URLSearchParams;
+  /** What is wrong with single fields, by the names the refusal uses. */
+  issues: ReadonlyMap<string, string>;
+  /** What is wrong with the form as a whole; null when `issues` says it. */
+  message: string | null;
 }
 
 /** A page inside the frame. `account`: the account it belongs to, for the menu. */
@@ -63,6 +76,8 @@ export interface Page {
   method: 'GET' | 'POST';
   /** Below `/dashboard`, with `:name` parts: `/accounts/:account/emails`. */
   path: string;
+  /** Of a form: the field that a refusal without a path is about, such as a name that is in use. */
+  mainField?: string;
   open(visit: Visit): Promise<VisitResponse>;
 }
 

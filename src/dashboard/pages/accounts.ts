@@ -62,6 +62,7 @@ export const accountPages: readonly Page[] = [
   {
     method: 'POST',
     path: '/accounts',
+    mainField: 'name',
     async open(visit) {
       const input = { name: field(visit, 'name'), plan: field(visit, 'plan') || 'unlimited' };
       await createAccount(visit.ctx, input);

@@ -41,6 +41,7 @@ export const domainPages: readonly Page[] = [
   {
     method: 'POST',
     path: '/accounts/:account/domains',
+    mainField: 'name',
     async open(visit) {
       const account = await accountOf(visit);
       const { id } = await addDomain(visit.ctx, account, field(visit, 'name'));

@@ -43,6 +43,20 @@ export function findPage(
   return null;
 }
 
+/**
+ * The page on which the form stands that posts to `path`: the page of that path, or of the nearest path above it that
+ * has one. Never the overview, which has no form of another path. Null when there is none.
+ */
+export function formPage(
+  path: string,
+): { page: Page; params: Record<string, string>; path: string } | null {
+  for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+    const found = findPage('GET', at);
+    if (found !== null) return { ...found, path: at };
+  }
+  return null;
+}
+
 function match(
   pattern: readonly string[],
   parts: readonly string[],

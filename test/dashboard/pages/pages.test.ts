@@ -126,7 +126,19 @@ test('a domain is added with its records, checked and removed', async () => {
   expect((await rig.visit(`${rig.account}/domains/${id}`)).status).toBe(404);
   const twice = await rig.submit(`${rig.account}/domains`, { name: 'sender.example' });
   expect(twice.status).toBe(409);
-  expect(twice.text).toContain('The request was refused');
+  expect(twice.text).toContain('This account has the domain sender.example already.');
+  expect(twice.text).toContain(`action="/dashboard${rig.account}/domains"`);
+  expect(twice.text).toContain(`<a href="/dashboard${rig.account}/keys">`);
+});
+
+test('a refused form is shown again where it stands, with the status of its refusal', async () => {
+  const form = await rig.submit(`${rig.account}/suppressions/remove`, { email: 'none@x.example' });
+  expect(form.status).toBe(404);
+  expect(form.text).toContain('none@x.example is not suppressed.');
+  expect(form.text).toContain(`action="/dashboard${rig.account}/suppressions"`);
+  const gone = await rig.submit(`/accounts/${crypto.randomUUID()}/keys`, { name: 'x' });
+  expect(gone.status).toBe(404);
+  expect(gone.text).toContain('The request was refused');
 });
 
 test('an API key is shown once, works, and is revoked', async () => {
