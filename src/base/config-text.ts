@@ -1,7 +1,7 @@
 /**
  * The config file that `init` writes: the schema as TOML, each key with its meaning and default.
  *
- * Promises that the text says what no file would, apart from the two values it is given, and that the examples in it,
+ * Promises that the text says what no file would, apart from the values it is given, and that the examples in it,
  * which are commented out, would be accepted. Never fails.
  */
 import { nameInFile, nodesOf } from './config-node.ts';
@@ -15,34 +15,49 @@ const HEAD = `# Postrider. After a change run \`postrider check\`, then \`system
 # Keys marked (restart) change only with a restart.
 `;
 
-/** `hostname` and `dataDir` are written as they are: check them before. */
-export function defaultConfigText(hostname: string, dataDir: string): string {
+/**
+ * `hostname`, `dataDir` and `others` (values by their key's path, such as `api.key_prefix`) are written as they are:
+ * check them before.
+ */
+export function defaultConfigText(
+  hostname: string,
+  dataDir: string,
+  others: Readonly<Record<string, Written>> = {},
+): string {
   const given = new Map<string, Written>([
     ['hostname', hostname],
     ['data_dir', dataDir],
+    ...Object.entries(others),
   ]);
   const lines = nodesOf(CONFIG_FILE).flatMap(([name, node]) => {
     const written = nameInFile(name, node);
     return node.kind === 'key'
       ? ['', ...linesOfKey(written, node, isRestart(node), given.get(written))]
-      : linesOfTable(written, node);
+      : linesOfTable(written, node, given);
   });
   return `${HEAD}${lines.join('\n')}\n`;
 }
 
-function linesOfTable(path: string, node: Exclude<Node, KeyNode>): string[] {
+type Given = ReadonlyMap<string, Written>;
+
+function linesOfTable(path: string, node: Exclude<Node, KeyNode>, given: Given): string[] {
   const head = ['', ...comment(node.about)];
-  if (node.kind === 'table') return [...head, `[${path}]`, ...linesInside(path, node, node)];
-  const example = [`[[${path}]]`, ...linesInside(path, node.items, node)];
+  if (node.kind === 'table') return [...head, `[${path}]`, ...linesInside(path, node, node, given)];
+  const example = [`[[${path}]]`, ...linesInside(path, node.items, node, given)];
   return [...head, ...example.map((line) => `# ${line}`)];
 }
 
 /** `around` says whether keys of rows and switched tables need a restart. */
-function linesInside(path: string, table: TableNode, around: Exclude<Node, KeyNode>): string[] {
+function linesInside(
+  path: string,
+  table: TableNode,
+  around: Exclude<Node, KeyNode>,
+  given: Given,
+): string[] {
   return nodesOf(table).flatMap(([name, node]) => {
     const written = nameInFile(name, node);
-    if (node.kind !== 'key') return linesOfTable(`${path}.${written}`, node);
-    const value = around.kind === 'rows' ? node.example : undefined;
+    if (node.kind !== 'key') return linesOfTable(`${path}.${written}`, node, given);
+    const value = around.kind === 'rows' ? node.example : given.get(`${path}.${written}`);
     return linesOfKey(written, node, isRestart(around.when === undefined ? node : around), value);
   });
 }

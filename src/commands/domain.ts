@@ -93,11 +93,13 @@ export const domain: Group = {
     },
     verify: {
       summary: 'Check the DNS records of a domain now',
+      details: 'Ends with 0 when the domain is verified and with 1 while it is not.',
       parameters: [NAME, OF_ACCOUNT],
       async run(call) {
         const seen = await operate(call, 'domain.verify', chosen(call));
         const { name, status } = seen.domain;
         call.print(domainCheck(seen), `${showRecords(seen.records)}\n\n${name} is ${status}.`);
+        return status === 'verified' ? 0 : 1;
       },
     },
     'rotate-key': {

@@ -33,12 +33,17 @@ const HOSTNAME = requiredOption(
 const DATA_DIR = option('data-dir', 'D', `Data directory (default: ${DEFAULT_DATA_DIR})`, {
   completion: 'file',
 });
+const KEY_PREFIX = option(
+  'key-prefix',
+  'P',
+  'What every API key begins with: 2 to 10 lower-case letters and digits (default: pr)',
+);
 
 export const init: Command = {
   summary: 'Create the config file, the data directory and a first account',
   details:
     'Never overwrites. Shows the dashboard password and a full-access API key of the account "default" once.',
-  parameters: [HOSTNAME, DATA_DIR],
+  parameters: [HOSTNAME, DATA_DIR, KEY_PREFIX],
   run: runInit,
 };
 
@@ -46,7 +51,12 @@ async function runInit(call: Call): Promise<void> {
   const hostname = call.get(HOSTNAME).toLowerCase();
   const file = resolve(call.configFile());
   const dataDir = resolve(call.get(DATA_DIR) ?? DEFAULT_DATA_DIR);
-  const text = defaultConfigText(hostname, dataDir);
+  const prefix = call.get(KEY_PREFIX);
+  const text = defaultConfigText(
+    hostname,
+    dataDir,
+    prefix === null ? {} : { 'api.key_prefix': prefix },
+  );
   const config = parseOrRefuse(text, file);
   refuseExisting(file, join(dataDir, 'mail.db'));
   const undoConfig = rememberDirectory(dirname(file));
@@ -98,13 +108,17 @@ async function fill(
   report(call, made);
 }
 
-/** A host name that no config may have is wrong usage here: no file exists yet that could be wrong. */
+/** A value that no config may have is wrong usage here: no file exists yet that could be wrong. */
 function parseOrRefuse(text: string, file: string): ReturnType<typeof parseConfig> {
   try {
     return parseConfig(text, file);
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
-    throw new UsageError(error.message.replaceAll(/^.*?:\d+: /gm, '--'));
+    const words = error.message.replaceAll(
+      /^.*?:\d+: (?:api\.)?([a-z_]+)/gm,
+      (_, key: string) => `--${key.replaceAll('_', '-')}`,
+    );
+    throw new UsageError(words);
   }
 }
 

@@ -105,12 +105,15 @@ export const QUEUE_OPERATIONS = {
     { id: orNull(Text), domain: orNull(Text) },
     // Those that are tried now: made due by this, or due already; not those in an attempt.
     Type.Object({ retried: Type.Integer() }),
-    async ({ ctx, queue }, target) => ({
-      retried:
+    async (scope, target) => {
+      const { ctx, queue } = scope;
+      if (target.id !== null) await detail(scope, target.id);
+      const retried =
         queue === null
           ? await ctx.store.retryNow(target, ctx.clock.now())
-          : await queue.retry(target),
-    }),
+          : await queue.retry(target);
+      return { retried };
+    },
   ),
   'queue.fail': operation(
     { id: Text },

@@ -27,6 +27,7 @@ const REFUSED: [args: string[], stdin: string][] = [
   [['domain', 'verify', 'nowhere.example'], ''],
   [['queue', 'show', 'nothing'], ''],
   [['queue', 'fail', 'nothing'], ''],
+  [['queue', 'retry', 'nothing'], ''],
   [['suppression', 'add', 'nobody', '--account', 'default'], ''],
   [['suppression', 'remove', 'nobody@example.net', '--account', 'default'], ''],
   [['suppression', 'import', '-', '--account', 'default'], 'email\n"a@example.net'],
