@@ -6,7 +6,7 @@
  */
 import type { MailComposerOptions } from 'nodemailer/lib/mail-composer';
 import { checkCharacters } from '../header/headers.ts';
-import { MAX_LINE_BYTES, isSevenBit, longestLine, normalizeLines } from '../mime/lines.ts';
+import { hasLongLine, isSevenBit, normalizeLines } from '../mime/lines.ts';
 
 export interface ComposeAttachment {
   filename: string;
@@ -80,7 +80,7 @@ function mimeAttachment(attachment: ComposeAttachment, html: string): MimeAttach
 /** An attached message may not be encoded (RFC 2046 section 5.2.1); one that would need it is attached as a file. */
 function messageContent(contentType: string, content: Buffer): MimeAttachment {
   const lines = normalizeLines(content);
-  if (isSevenBit(lines) && !lines.includes(0) && longestLine(lines) <= MAX_LINE_BYTES) {
+  if (isSevenBit(lines) && !lines.includes(0) && !hasLongLine(lines)) {
     return { contentType, content: lines, contentTransferEncoding: '7bit' };
   }
   return { contentType: 'application/octet-stream', content, contentTransferEncoding: 'base64' };

@@ -25,7 +25,7 @@ import {
   isReservedHeader,
   writeField,
 } from '../header/headers.ts';
-import { MAX_LINE_BYTES, isReady, longestLine, normalizeLines } from '../mime/lines.ts';
+import { MAX_LINE_BYTES, hasLongLine, isReady, normalizeLines } from '../mime/lines.ts';
 import { writeMime } from './mime-write.ts';
 
 /** `=_` cannot occur in quoted-printable (RFC 2045 section 6.7, note 1) nor in base64. */
@@ -71,7 +71,7 @@ export async function composeAny(input: ComposeInput): Promise<string | Buffer> 
       ? Buffer.from(text, 'utf8')
       : Buffer.concat([Buffer.from(header, 'utf8'), await builtParts(input)]),
   );
-  if (longestLine(message) > MAX_LINE_BYTES) {
+  if (hasLongLine(message)) {
     throw new Error(`the message has a line of more than ${MAX_LINE_BYTES} bytes`);
   }
   return message;

@@ -6,7 +6,7 @@
  * lines. Everything else is unchanged, unless bytes above 127 are not allowed either. Never throws.
  */
 import { isAscii } from 'node:buffer';
-import { MAX_LINE_BYTES, longestLine } from '../mime/lines.ts';
+import { hasLongLine } from '../mime/lines.ts';
 import { decodeBody } from '../mime/text.ts';
 import { fieldValue, partsOf, type MimePart } from '../mime/tree.ts';
 import { base64Lines, quotedPrintable } from '../mime/transfer-encoding.ts';
@@ -51,7 +51,7 @@ function refit(bytes: Buffer, root: MimePart, isKept: Fit): RepairedBody {
 }
 
 function isFit(body: Buffer): boolean {
-  return longestLine(body) <= MAX_LINE_BYTES && !body.includes(0);
+  return !hasLongLine(body) && !body.includes(0);
 }
 
 /** Composite types must not be encoded (RFC 2045 section 6.4). */

@@ -17,7 +17,7 @@ import {
   writeField,
 } from '../header/headers.ts';
 import { ownMessageId } from '../header/message-id.ts';
-import { MAX_LINE_BYTES, longestLine, normalizeLines } from '../mime/lines.ts';
+import { MAX_LINE_BYTES, hasLongLine, normalizeLines } from '../mime/lines.ts';
 import { decodeWords } from '../mime/text.ts';
 import { splitMime, valueOf, type MimeField, type MimePart } from '../mime/tree.ts';
 import { repairParts } from './repair-parts.ts';
@@ -86,9 +86,11 @@ export function repairSubmission(
   defaults: SubmissionDefaults,
 ): Submission | { error: string } {
   const bytes = normalizeLines(message);
-  const root = splitMime(bytes, LIMITS);
+  let hasMoreParts = false;
+  const root = splitMime(bytes, LIMITS, () => (hasMoreParts = true));
   if (root.bodyStart > MAX_HEADER_BYTES) return { error: 'has too large a header' };
   if (root.fields.length >= LIMITS.fields) return { error: 'has too many header fields' };
+  if (hasMoreParts) return { error: `has more than ${LIMITS.parts} MIME parts` };
   const bad = root.fields.find((field) => hasControl(bytes, field));
   if (bad !== undefined) return { error: `has a control character in its header ${bad.name}` };
   const all = (name: string): string[] =>
@@ -114,7 +116,7 @@ export function repairSubmission(
     encoding,
     date: defaults.date,
   });
-  if (longestLine(Buffer.from(header, 'latin1')) > MAX_LINE_BYTES) {
+  if (hasLongLine(Buffer.from(header, 'latin1'))) {
     return { error: `has a header field with a word of more than ${MAX_LINE_BYTES} characters` };
   }
   return {
@@ -184,9 +186,12 @@ function writeHeader(bytes: Buffer, root: MimePart, plan: HeaderPlan): string {
     const isFirst = !seen.has(name);
     seen.add(name);
     if (!isFirst && (SINGLE.has(name) || LISTS.has(name))) continue;
-    const same = root.fields.filter((other) => other.name === name);
     if (name === 'from' && !plan.isPlainFrom) header += writeMailboxes('From', [plan.author]);
-    else if (LISTS.has(name)) header += writeList(bytes, same);
+    else if (LISTS.has(name))
+      header += writeList(
+        bytes,
+        root.fields.filter((other) => other.name === name),
+      );
     else if (name === 'subject') header += writeSubject(bytes, field);
     else if (name === 'date' && !isDate(valueOf(bytes, field))) seen.delete(name);
     else if (name === 'message-id') header += `Message-ID: ${plan.messageId}\r\n`;
@@ -212,7 +217,7 @@ function isDate(value: string): boolean {
 function keepField(bytes: Buffer, field: MimeField): string {
   const raw = rawField(bytes, field);
   const isRaw = /[\x80-\xff]/.test(raw) && !field.name.startsWith('content-');
-  if (!isRaw && longestLine(Buffer.from(raw, 'latin1')) <= MAX_LINE_BYTES) return raw;
+  if (!isRaw && !hasLongLine(Buffer.from(raw, 'latin1'))) return raw;
   const name = raw.slice(0, raw.indexOf(':')).trim();
   const value = decodeWords(valueOf(bytes, field)).toWellFormed();
   if (isRaw && /[\p{Cc}\u2028\u2029]/u.test(value.replaceAll('\t', ''))) return raw;
@@ -245,7 +250,7 @@ function writeList(bytes: Buffer, fields: MimeField[]): string {
     fields.length === 1 &&
     !list.isMisleading &&
     !/[\x80-\xff]/.test(raw) &&
-    longestLine(bytes.subarray(first.start, first.end)) <= MAX_LINE_BYTES;
+    !hasLongLine(bytes.subarray(first.start, first.end));
   if (isSound || list.mailboxes.length === 0) return keepField(bytes, first);
   const name = bytes.toString('latin1', first.start, first.valueStart - 1).trim();
   return writeMailboxes(name, list.mailboxes);

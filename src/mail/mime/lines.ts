@@ -34,18 +34,23 @@ export function normalizeLines(bytes: Uint8Array): Buffer {
   return out;
 }
 
-/** Bytes of the longest line, line ending not counted. Lines end at LF. */
-export function longestLine(bytes: Uint8Array): number {
-  let longest = 0;
+/**
+ * Whether a line has more than `maxBytes`, its CRLF not counted. Lines end at LF. Looks at the last line end within
+ * reach and goes on from there, so that a message of nothing but line ends costs no more than any other.
+ */
+export function hasLongLine(bytes: Uint8Array, maxBytes: number = MAX_LINE_BYTES): boolean {
+  const input = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const reach = maxBytes + '\r\n'.length;
   let begin = 0;
-  while (begin <= bytes.length) {
-    const lf = bytes.indexOf(LF, begin);
-    const end = lf === -1 ? bytes.length : lf;
-    const isCrLf = lf > begin && bytes[lf - 1] === CR;
-    longest = Math.max(longest, end - begin - (isCrLf ? 1 : 0));
-    begin = end + 1;
+  while (input.length - begin > maxBytes) {
+    const last = input.subarray(begin, begin + reach).lastIndexOf(LF);
+    if (last === -1) return true;
+    // A single line whose LF is as far off as this fits only with a CR before it.
+    const isFull = last === reach - 1 && input.indexOf(LF, begin) === begin + last;
+    if (isFull && input[begin + last - 1] !== CR) return true;
+    begin += last + 1;
   }
-  return longest;
+  return false;
 }
 
 /**

@@ -14,7 +14,7 @@
 export interface MimeLimits {
   /** Multiparts inside one another; a deeper multipart is a leaf. */
   depth: number;
-  /** Parts in all; further boundaries are body text. */
+  /** Parts in all; from the next delimiter on, everything is body text. */
   parts: number;
   /** Header fields of one part; further ones are dropped. */
   fields: number;
@@ -62,8 +62,12 @@ interface Open {
   boundary: string;
 }
 
-/** Splits a whole message. Lines may end in CRLF or LF. */
-export function splitMime(bytes: Uint8Array, limits: MimeLimits = MIME_LIMITS): MimePart {
+/** Splits a whole message. Lines may end in CRLF or LF. `onMoreParts` is told when there are more than the limit. */
+export function splitMime(
+  bytes: Uint8Array,
+  limits: MimeLimits = MIME_LIMITS,
+  onMoreParts: () => void = () => undefined,
+): MimePart {
   const input = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const root = newPart(0);
   const open: Open[] = [];
@@ -73,11 +77,17 @@ export function splitMime(bytes: Uint8Array, limits: MimeLimits = MIME_LIMITS): 
   let isHeader = true;
   let at = 0;
   while (at < input.length) {
+    // Where no multipart is open, the rest is body, however many lines it has.
+    if (!isHeader && open.length === 0) break;
     const lf = input.indexOf(LF, at);
     const next = lf === -1 ? input.length : lf + 1;
     const end = lineEnd(input, at, next);
     const hit = open.length > 0 && input[at] === DASH ? findBoundary(input, at, end, levels) : null;
-    if (hit !== null && (hit.isLast || count < limits.parts)) {
+    if (hit !== null && !hit.isLast && count >= limits.parts) {
+      onMoreParts();
+      break;
+    }
+    if (hit !== null) {
       closeParts(part, open, hit.level, isHeader ? at : beforeLine(input, at));
       if (isHeader) finishHeader(input, part, at);
       const owner = open[hit.level];
@@ -105,7 +115,7 @@ export function splitMime(bytes: Uint8Array, limits: MimeLimits = MIME_LIMITS): 
     }
     at = next;
   }
-  if (isHeader) finishHeader(input, part, input.length);
+  if (isHeader) finishHeader(input, part, at);
   closeParts(part, open, 0, input.length);
   return root;
 }

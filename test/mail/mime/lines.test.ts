@@ -1,6 +1,6 @@
 /** Line ends come out as CRLF only, whatever went in. */
 import { expect, test } from 'bun:test';
-import { isReady, isSevenBit, longestLine, normalizeLines } from '../../../src/mail/mime/lines.ts';
+import { hasLongLine, isReady, isSevenBit, normalizeLines } from '../../../src/mail/mime/lines.ts';
 import { seeded } from '../random.ts';
 
 test.each([
@@ -35,11 +35,33 @@ test('no stray CR or LF is left in random bytes, and all else stays', () => {
   }
 });
 
-test('the longest line is counted without its line end', () => {
-  expect(longestLine(Buffer.from(''))).toBe(0);
-  expect(longestLine(Buffer.from('abc'))).toBe(3);
-  expect(longestLine(Buffer.from('ab\r\nabcd\r\na'))).toBe(4);
-  expect(longestLine(Buffer.from('ab\nabcd'))).toBe(4);
+test.each([
+  ['', false],
+  ['abcd', false],
+  ['abcde', true],
+  ['abcd\r', true],
+  ['abcd\r\nabcd\r\nabcd', false],
+  ['abcd\nabcd\n', false],
+  ['abcde\n', true],
+  ['a\r\nabcde\r\na', true],
+  ['a\r\nabc\nabcde', true],
+  ['\n\n\n\n\n\n\n\n', false],
+])('%j has a line of more than four bytes: %p', (text, expected) => {
+  expect(hasLongLine(Buffer.from(text), 4)).toBe(expected);
+});
+
+test('a long line is found wherever a line by line search finds it', () => {
+  for (let seed = 0; seed < 2_000; seed += 1) {
+    const random = seeded(seed);
+    const text = Array.from({ length: random.int(40) }, () =>
+      random.pick(['a', 'a', 'a', '\n', '\r\n', '\r']),
+    ).join('');
+    const isLong = text.split('\n').some((line, at, lines) => {
+      const isEnded = at < lines.length - 1;
+      return (isEnded ? line.replace(/\r$/, '') : line).length > 4;
+    });
+    expect([text, hasLongLine(Buffer.from(text), 4)]).toEqual([text, isLong]);
+  }
 });
 
 test('seven bits or not', () => {
