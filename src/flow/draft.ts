@@ -45,8 +45,12 @@ export interface Identity {
   plan: Plan;
 }
 
-/** Who sends: found by the guard from the key. */
-export interface Sender extends Identity {
-  /** Id of the request (or SMTP transaction), the `log_id` of what it sends. */
-  requestId: string;
+/** Who sends: found by the guard from the key, or the operator, who needs none. */
+export interface Sender {
+  /** The id is null for the operator, whose mail is live. */
+  key: { id: string | null; isTest: boolean };
+  account: Account;
+  plan: Plan;
+  /** Id of the request (or SMTP transaction), the `log_id` of what it sends; null for the operator, whom no log lists. */
+  requestId: string | null;
 }

@@ -31,6 +31,9 @@ import type { CallRef } from '../../src/store/webhooks.ts';
 import type { Resolver } from '../../src/wire/dns/resolver.ts';
 import { TestClock } from '../rig/clock.ts';
 
+/** A sender with a key, by a request. */
+export type RequestSender = Sender & { requestId: string };
+
 export interface Fixture {
   ctx: Context;
   clock: TestClock;
@@ -39,7 +42,7 @@ export interface Fixture {
   logged: Record<string, unknown>[];
   sink: AcceptedSink & { messages: NewMessage[]; calls: CallRef[] };
   /** A sender with a new key of the account `name`, which is made when it is not there. */
-  sender(options?: { name?: string; plan?: string; isTest?: boolean }): Promise<Sender>;
+  sender(options?: { name?: string; plan?: string; isTest?: boolean }): Promise<RequestSender>;
   /** A verified domain of the sender's account, without asking DNS. */
   verified(sender: Sender, name: string): Promise<Domain>;
   /** Accepts as the API would, strict and without idempotency key unless told. */

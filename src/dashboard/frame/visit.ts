@@ -14,7 +14,10 @@ import type { Html } from './html.ts';
 
 /** The parts of the appliance that pages act on. */
 export interface DashboardParts {
-  queue: Pick<Queue, 'retry' | 'fail' | 'setResting' | 'counts'>;
+  queue: Pick<
+    Queue,
+    'retry' | 'fail' | 'setResting' | 'counts' | 'markAhead' | 'offerAccepted' | 'offerCalls'
+  >;
   webhooks: Pick<WebhookDispatcher, 'offer' | 'test' | 'endpointChanged'>;
   /** Null except in capture mode. */
   capture: Pick<Capture, 'captured'> | null;

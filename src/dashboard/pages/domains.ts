@@ -3,6 +3,7 @@
  *
  * The work is in flow/domains.
  */
+import { sendTestEmail } from '../../flow/accept/test-email.ts';
 import { allRecords, type DnsRecord } from '../../flow/domains/records.ts';
 import { addDomain, domainOf, removeDomain, verifyDomain } from '../../flow/domains/domains.ts';
 import type { Account, Domain } from '../../store/rows.ts';
@@ -71,6 +72,18 @@ export const domainPages: readonly Page[] = [
   },
   {
     method: 'POST',
+    path: '/accounts/:account/domains/:id/test',
+    mainField: 'to',
+    async open(visit) {
+      const { ctx, parts } = visit;
+      const account = await accountOf(visit);
+      const domain = await domainOf(ctx, account.id, param(visit, 'id'));
+      const id = await sendTestEmail(ctx, parts.queue, account, domain, field(visit, 'to'));
+      return { kind: 'redirect', to: `${accountPath(account)}/emails/${id}` };
+    },
+  },
+  {
+    method: 'POST',
     path: '/accounts/:account/domains/:id/remove',
     async open(visit) {
       const account = await accountOf(visit);
@@ -113,8 +126,16 @@ function detail(
       'No records.',
     )}
     <p>${action(`${path}/verify`, 'Check now')}</p>
-    ${removal(path, domain)}`;
+    ${domain.status === 'verified' && testForm(path)} ${removal(path, domain)}`;
   return { kind: 'page', title: domain.name, account, body };
+}
+
+function testForm(path: string): Html {
+  return html`<h2>Send a test email</h2>
+    <form method="post" action="${path}/test">
+      <label>To <input type="email" name="to" required /></label>
+      <button class="plain">Send</button>
+    </form>`;
 }
 
 function removal(path: string, domain: Domain): Html {

@@ -3,15 +3,14 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { setAccountStatus } from '../../../src/flow/accounts/accounts.ts';
 import { Brake } from '../../../src/flow/accounts/brake.ts';
 import { Periodic } from '../../../src/base/periodic.ts';
-import type { Sender } from '../../../src/flow/draft.ts';
 import { addSuppression, newSuppression } from '../../../src/flow/suppressions/suppressions.ts';
 import type { SuppressionReason } from '../../../src/base/status.ts';
-import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
+import { draft, mailbox, openFixture, type Fixture, type RequestSender } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
 
 let fixture: Fixture;
-let sender: Sender;
+let sender: RequestSender;
 let brake: Brake;
 let number = 0;
 let lastMessage = '';
