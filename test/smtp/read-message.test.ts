@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { PassThrough } from 'node:stream';
 import type { SMTPServerDataStream } from 'smtp-server';
 import { ByteBudget, type Share } from '../../src/flow/byte-budget.ts';
-import { readMessage, type ReadMessage } from '../../src/smtp/read-message.ts';
+import { checkSize, readMessage, type ReadMessage } from '../../src/smtp/read-message.ts';
 
 function stream(): SMTPServerDataStream {
   return Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false });
@@ -83,4 +83,12 @@ test('a client that disconnects rejects and keeps nothing', async () => {
   expect((error as Error).message).toBe('gone');
   share.release();
   expect(budget.isFree(10, '')).toBe(true);
+});
+
+test('a message may have as many bytes as the limit says, and not one more', () => {
+  expect(() => checkSize({ totalBytes: 100, isOverBudget: false }, 100)).not.toThrow();
+  expect(() => checkSize({ totalBytes: 101, isOverBudget: false }, 100)).toThrow(
+    '5.3.4 The message has 101 bytes. The limit is 100 bytes.',
+  );
+  expect(() => checkSize({ totalBytes: 100, isOverBudget: true }, 100)).toThrow('4.3.1');
 });

@@ -293,9 +293,13 @@ describe('refusals have the text of the API and a fitting code', () => {
   test('a halt and a paused account, before any data', async () => {
     const client = await loggedIn();
     await fixture.ctx.halt.halt('Moving.');
-    expect(await send(client)).toBe('452 4.3.1 Sending is halted: Moving.');
+    const mail = 'MAIL FROM:<a@x.example>';
+    expect(await client.command(mail)).toBe('452 4.3.1 Sending is halted: Moving.');
+    // Both at once: the halt passes, so the client is told to try again.
     await setAccountStatus(fixture.ctx, 'acme', 'paused', 'Too many bounces.');
-    await fixture.ctx.store.setSetting('halt', null);
+    expect(await client.command(mail)).toBe('452 4.3.1 Sending is halted: Moving.');
+    await fixture.ctx.halt.resume();
+    expect(await client.command(mail)).toBe('550 5.7.1 This account is paused. Too many bounces.');
   });
 
   test('a paused account', async () => {

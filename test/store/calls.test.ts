@@ -70,6 +70,45 @@ describe('calls', () => {
       expect((await store.callAttempts(endpoint.id, page)).rows).toEqual([result.attempt]);
     }));
 
+  test('a begun call is not begun again, by whomever, until its lease ends', () =>
+    withEndpoint(async (store, account) => {
+      await happen(store, account);
+      const now = Date.now();
+      const [due] = await store.callsDue(now, now + 1e9, 1, []);
+      if (due === undefined) throw new Error('no call');
+      const begin = (owner: string, at: number) =>
+        store.beginCalls([{ id: due.id, owner, leaseUntil: at + 100, nextAttemptAt: at }], at);
+      expect(await begin('me', now)).toMatchObject([{ attempts: 1 }]);
+      expect(await begin('me', now)).toEqual([]);
+      expect(await begin('another', now + 99)).toEqual([]);
+      expect(await begin('another', now + 100)).toMatchObject([{ attempts: 2 }]);
+    }));
+
+  test('an endpoint that is enabled again starts with a failure count of 0', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      const fail = async (): Promise<void> => {
+        await happen(store, account);
+        const call = (await beginAll(store)).at(-1);
+        if (call === undefined) throw new Error('no call');
+        const change = { disableAfter: 2, status: 'failed', nextAttemptAt: null } as const;
+        await store.finishCall(finished(call, false, change));
+      };
+      const health = async () => {
+        const found = await store.endpointById(endpoint.id);
+        return [found?.status, found?.failureCount];
+      };
+      await fail();
+      // Active already: it keeps its count.
+      await store.updateEndpoint(account.id, endpoint.id, { status: 'active' }, Date.now());
+      expect(await health()).toEqual(['active', 1]);
+      await fail();
+      expect(await health()).toEqual(['disabled', 2]);
+      await store.updateEndpoint(account.id, endpoint.id, { status: 'active' }, Date.now());
+      expect(await health()).toEqual(['active', 0]);
+      await fail();
+      expect(await health()).toEqual(['active', 1]);
+    }));
+
   test('a failed call is due again at the time given, and not for an excluded endpoint', () =>
     withEndpoint(async (store, account, endpoint) => {
       await happen(store, account);

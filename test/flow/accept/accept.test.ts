@@ -121,6 +121,18 @@ describe('what is refused', () => {
     expect((await accept(draft())).status).toBe(200);
   });
 
+  test('for the halt first, where the account is paused too: a halt passes by itself', async () => {
+    const account = await setAccountStatus(fixture.ctx, 'acme', 'paused', 'Too many bounces.');
+    const paused = { ...sender, account };
+    await fixture.ctx.halt.halt('Moving.');
+    expect((await refusal(accept(draft(), {}, paused))).code).toBe('platform_halted');
+    await fixture.ctx.halt.resume();
+    fixture.ctx.disk.isLow = true;
+    expect((await refusal(accept(draft(), {}, paused))).code).toBe('platform_halted');
+    fixture.ctx.disk.isLow = false;
+    expect((await refusal(accept(draft(), {}, paused))).code).toBe('account_paused');
+  });
+
   test('no recipient, and more than the limit over to, cc and bcc together', async () => {
     const many = (prefix: string, count: number) =>
       Array.from({ length: count }, (_, n) => mailbox(`${prefix}${n}@receiver.example`));

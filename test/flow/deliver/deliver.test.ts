@@ -31,7 +31,7 @@ async function rigFor(mx: { port: number }, options: QueueRigOptions = {}): Prom
   return rig;
 }
 
-/** A server that offers STARTTLS and then speaks no TLS; counts what it was told in the clear. */
+/** A server that offers STARTTLS and AUTH and then speaks no TLS; counts what it was told in the clear. */
 async function brokenTlsServer(): Promise<{
   port: number;
   said: string[];
@@ -48,12 +48,13 @@ async function brokenTlsServer(): Promise<{
       if (isBroken) return;
       for (const line of chunk.toString('latin1').split('\r\n').filter(Boolean)) {
         said.push(line);
-        if (line.startsWith('EHLO')) socket.write('250-mx\r\n250 STARTTLS\r\n');
+        if (line.startsWith('EHLO')) socket.write('250-mx\r\n250-AUTH PLAIN\r\n250 STARTTLS\r\n');
         else if (line === 'STARTTLS') {
           isBroken = true;
           socket.write('220 go\r\nthis is no TLS\r\n');
         } else if (line === 'DATA') socket.write('354 go\r\n');
         else if (line === '.') socket.write('250 taken\r\n');
+        else if (line.startsWith('AUTH')) socket.write('235 welcome\r\n');
         else if (/^(MAIL|RCPT|RSET|QUIT)/.test(line)) socket.write('250 ok\r\n');
       }
     });
@@ -89,6 +90,19 @@ describe('TLS', () => {
     const [settled] = await rig.attempted(message.id, 1);
     expect(settled?.recipient.status).toBe('delivery_delayed');
     expect(server.said.some((line) => line.startsWith('MAIL'))).toBe(false);
+  });
+
+  test('that fails on an opportunistic route with a login sends no password in the clear', async () => {
+    const server = await brokenTlsServer();
+    const target = { host: '127.0.0.1', port: server.port, username: 'box', password: 's3cret' };
+    const opportunistic = { ...target, tls: 'opportunistic' as const };
+    const routes = [{ domains: ['example.com'], target: opportunistic }];
+    const rig = await rigFor(server, { delivery: { routes } });
+    const message = await rig.send(['ann@example.com']);
+    const [settled] = await rig.attempted(message.id, 1);
+    expect(settled?.attempts[0]).toMatchObject({ outcome: 'deferred', stage: 'starttls' });
+    expect(server.said.map((line) => line.split(' ')[0])).toEqual(['EHLO', 'STARTTLS']);
+    expect(server.connections()).toBe(1);
   });
 
   test('that a route requires is verified by the extra CA, and says so in the event', async () => {

@@ -75,6 +75,23 @@ describe('a provider that refuses us', () => {
     expect(hours).toEqual([4, 8, 16, 32, 48, 48]);
   });
 
+  test('that refuses again while it is relayed to neither lengthens that nor counts twice', async () => {
+    const { fallback, clock, lines } = start();
+    const refuse = (): void => fallback.noteRefused('provider:Rig', 'Rig', '550 5.7.1 blocked');
+    refuse();
+    await clock.advance(4 * HOUR - 1);
+    refuse();
+    expect(fallback.isRelayed('provider:Rig')).toBe(true);
+    await clock.advance(1);
+    expect(fallback.isRelayed('provider:Rig')).toBe(false);
+    refuse();
+    await clock.advance(8 * HOUR - 1);
+    expect(fallback.isRelayed('provider:Rig')).toBe(true);
+    await clock.advance(1);
+    expect(fallback.isRelayed('provider:Rig')).toBe(false);
+    expect(lines.filter((line) => line.includes('provider_relayed'))).toHaveLength(2);
+  });
+
   test('gets its mail directly again once it took one', () => {
     const { fallback } = start();
     fallback.noteRefused('provider:Rig', 'Rig', '550 5.7.1 blocked');

@@ -124,6 +124,8 @@ describe.each([
   ['two addresses', 'From: a@example.com, b@example.com\r\n\r\n'],
   ['a group', 'From: g: a@example.com, b@example.com;\r\n\r\n'],
   ['two angles', 'From: <a@example.com> <b@example.com>\r\n\r\n'],
+  ['one address and one that is none', 'From: a@example.com, ann\r\n\r\n'],
+  ['one that is none, and one address', 'From: <a b@example.com>, a@example.com\r\n\r\n'],
   ['a route', 'From: <@x.example:a@example.com>\r\n\r\n'],
   ['no domain', 'From: Ann <ann>\r\n\r\n'],
   ['an address literal', 'From: a@[127.0.0.1]\r\n\r\n'],

@@ -55,6 +55,18 @@ describe('public addresses', () => {
     }
     expect(guardOf([]).isOwn('8.8.8.8')).toBe(false);
   });
+
+  test("a public address that is the machine's own is refused too, unless admitted", () => {
+    // The interfaces here have private addresses only: one of a machine on the internet stands in for them.
+    class OnTheInternet extends AddressGuard {
+      override isOwn(ip: string): boolean {
+        return ip === '8.8.8.8';
+      }
+    }
+    const guard = new OnTheInternet(parseNetworks([]));
+    expect([guard.allows('8.8.8.8'), guard.allows('8.8.4.4')]).toEqual([false, true]);
+    expect(new OnTheInternet(parseNetworks(['8.8.8.8'])).allows('8.8.8.8')).toBe(true);
+  });
 });
 
 describe('networks of the operator', () => {

@@ -277,18 +277,19 @@ describe('the cache', () => {
       return [answerWith(query, { records })];
     });
     const dns = lookups.resolver([server]);
-    const first = server.asked;
-    await dns.txt('first.test');
+    // By name: on a busy machine a packet may be lost, and its question asked again.
+    const asksFor = async (name: string): Promise<boolean> => {
+      const before = server.asked.length;
+      await dns.txt(name);
+      return server.asked.slice(before).some(({ query }) => query.name === name);
+    };
+    expect(await asksFor('first.test')).toBe(true);
     // 60 KB each: 8 MiB hold about 139 of them.
     for (let i = 0; i < 120; i++) await dns.txt(`q${i}.test`);
-    const before = first.length;
-    await dns.txt('first.test');
-    expect(first.length).toBe(before);
+    expect(await asksFor('first.test')).toBe(false);
     for (let i = 120; i < 240; i++) await dns.txt(`q${i}.test`);
-    await dns.txt('q0.test');
-    expect(first.length).toBe(before + 121);
-    await dns.txt('first.test');
-    expect(first.length).toBe(before + 121);
+    expect(await asksFor('q0.test')).toBe(true);
+    expect(await asksFor('first.test')).toBe(false);
   });
 
   test('keeps a failure for seconds', async () => {

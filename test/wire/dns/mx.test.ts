@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { findHosts } from '../../../src/wire/dns/mx.ts';
 import type { HostList } from '../../../src/wire/dns/mx.ts';
-import type { Resolver } from '../../../src/wire/dns/resolver.ts';
+import type { DnsAnswer, Resolver } from '../../../src/wire/dns/resolver.ts';
 import { Lookups } from '../../rig/lookups.ts';
 import type { Failure, Names } from '../../rig/names.ts';
 
@@ -214,3 +214,25 @@ test('DNSSEC is carried through for each part', async () => {
   const insecure = await findHosts(fresh, 'a.test');
   expect(insecure).toMatchObject({ isAuthenticated: false, hosts: [{ isAuthenticated: false }] });
 });
+
+test.each([
+  [true, true, true],
+  [true, false, false],
+  [false, true, false],
+])('a host counts as validated with A %p and AAAA %p: %p', async (a, aaaa, both) => {
+  server.set('a.test', 'MX', ['10 mx.a.test']);
+  server.set('mx.a.test', 'A', ['192.0.2.1']);
+  server.set('mx.a.test', 'AAAA', ['2001:db8::1']);
+  const marked: Resolver = {
+    ...dns,
+    mx: (name) => dns.mx(name),
+    a: async (name) => validated(await dns.a(name), a),
+    aaaa: async (name) => validated(await dns.aaaa(name), aaaa),
+  };
+  const list = await findHosts(marked, 'a.test');
+  expect(list).toMatchObject({ hosts: [{ isAuthenticated: both }] });
+});
+
+function validated<T>(answer: DnsAnswer<T>, isAuthenticated: boolean): DnsAnswer<T> {
+  return answer.kind === 'failed' ? answer : { ...answer, isAuthenticated };
+}

@@ -6,7 +6,8 @@ import { afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { ExtraTrust } from '../../../src/wire/smtp/tls.ts';
+import type { TLSSocket } from 'node:tls';
+import { ExtraTrust, isVerified } from '../../../src/wire/smtp/tls.ts';
 import { OutgoingMessage } from '../../../src/wire/smtp/body.ts';
 import { openSession } from '../../../src/wire/smtp/client.ts';
 import type { SessionOptions, SessionResult } from '../../../src/wire/smtp/client.ts';
@@ -148,6 +149,20 @@ describe('certificates', () => {
       ['CN=leaf', 'CN=Intermediate'],
     ]);
   });
+});
+
+test.each([
+  [true, 'mx.a.test', true],
+  [true, 'mx.b.test', false],
+  [false, 'mx.a.test', false],
+])('a runtime that says trusted: %p, for a certificate of %s: verified %p', (trusted, name, is) => {
+  // A runtime with a bug in one of its two checks: the socket is what such a one would hand over.
+  const socket = {
+    authorized: trusted,
+    authorizationError: 'UNABLE_TO_GET_ISSUER_CERT',
+    getPeerCertificate: () => ({ subject: {}, subjectaltname: `DNS:${name}` }),
+  };
+  expect(isVerified(socket as unknown as TLSSocket, 'mx.a.test')).toBe(is);
 });
 
 test('a check that throws on the chain refuses it', async () => {

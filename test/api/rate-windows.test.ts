@@ -1,0 +1,76 @@
+/** Sliding windows: what is left, when the next request is allowed, when all of them are, and what a restart keeps. */
+import { expect, test } from 'bun:test';
+
+import { RateWindows } from '../../src/api/rate-windows.ts';
+import { createLog } from '../../src/base/log.ts';
+import { TestClock } from '../rig/clock.ts';
+
+const MINUTE = 60_000;
+
+function start(clock: TestClock, kept = new Map<string, string>()) {
+  const store = {
+    setting: async (name: string) => kept.get(name) ?? null,
+    async setSetting(name: string, value: string | null) {
+      if (value === null) kept.delete(name);
+      else kept.set(name, value);
+    },
+  };
+  const log = createLog(
+    () => undefined,
+    () => clock.now(),
+  );
+  return new RateWindows({ clock, store, log });
+}
+
+test('the next request waits for the one that blocks it, not for the latest', async () => {
+  const clock = new TestClock();
+  const rates = start(clock);
+  expect(rates.take('a', 3, MINUTE)).toMatchObject({ isAllowed: true, remaining: 2 });
+  await clock.advance(10_000);
+  rates.take('a', 3, MINUTE);
+  await clock.advance(20_000);
+  expect(rates.take('a', 3, MINUTE)).toMatchObject({ isAllowed: true, remaining: 0 });
+  await clock.advance(5_000);
+  const blocked = { isAllowed: false, remaining: 0, retrySeconds: 25, resetSeconds: 55 };
+  expect(rates.take('a', 3, MINUTE)).toMatchObject(blocked);
+  // A lower limit, as after a reload: one of the three must leave for 2, all of them for 1.
+  expect(rates.take('a', 2, MINUTE)).toMatchObject({ isAllowed: false, retrySeconds: 35 });
+  expect(rates.take('a', 1, MINUTE)).toMatchObject({ isAllowed: false, retrySeconds: 55 });
+  expect(rates.take('b', 1, MINUTE).isAllowed).toBe(true);
+  await clock.advance(25_000 - 1);
+  expect(rates.take('a', 3, MINUTE).isAllowed).toBe(false);
+  await clock.advance(1);
+  expect(rates.take('a', 3, MINUTE).isAllowed).toBe(true);
+});
+
+test('a restart keeps the counts, but none that would lie in the future', async () => {
+  const clock = new TestClock();
+  const kept = new Map<string, string>();
+  const before = start(clock, kept);
+  before.take('a', 2, MINUTE);
+  await clock.advance(30_000);
+  before.take('a', 2, MINUTE);
+  await before.save();
+
+  const after = start(clock, kept);
+  await after.load();
+  expect(after.take('a', 2, MINUTE)).toMatchObject({ isAllowed: false, retrySeconds: 30 });
+  // The clock was set back by 15 s meanwhile: only the first request counts.
+  clock.jump(-15_000);
+  const stepped = start(clock, kept);
+  await stepped.load();
+  expect(stepped.take('a', 2, MINUTE)).toMatchObject({ isAllowed: true, remaining: 0 });
+  clock.jump(15_000 + MINUTE);
+  const later = start(clock, kept);
+  await later.load();
+  expect(later.take('a', 2, MINUTE)).toMatchObject({ isAllowed: true, remaining: 1 });
+});
+
+test('a clock that is set back does not block for longer than the window', async () => {
+  const clock = new TestClock();
+  const rates = start(clock);
+  rates.take('a', 1, MINUTE);
+  clock.jump(-3_600_000);
+  expect(rates.take('a', 1, MINUTE).isAllowed).toBe(true);
+  expect(rates.take('a', 1, MINUTE).isAllowed).toBe(false);
+});

@@ -1,0 +1,62 @@
+/** Sealed values open only under their own key and label, whole; MACs differ by purpose. */
+import { expect, test } from 'bun:test';
+
+import { MASTER_KEY_BYTES, SecretBox } from '../../src/base/secret-box.ts';
+
+const keyOf = (byte: number): Buffer => Buffer.alloc(MASTER_KEY_BYTES, byte);
+const box = new SecretBox(keyOf(1));
+
+test('a sealed value opens under its own label only', () => {
+  const sealed = box.seal('a secret ✓', 'dkim:one');
+  expect(box.open(sealed, 'dkim:one')).toBe('a secret ✓');
+  for (const label of ['dkim:two', 'dkim:on', 'dkim:one ', '']) {
+    expect(() => box.open(sealed, label)).toThrow();
+    expect(box.opens(sealed, label)).toBe(false);
+  }
+  expect(box.opens(sealed, 'dkim:one')).toBe(true);
+});
+
+test('a sealed value opens under its own key only, and with every byte as it was', () => {
+  const sealed = box.seal('secret', 'label');
+  expect(new SecretBox(keyOf(2)).opens(sealed, 'label')).toBe(false);
+  for (let at = 0; at < sealed.length; at += 1) {
+    const altered = Uint8Array.from(sealed);
+    altered[at] = (altered[at] ?? 0) ^ 1;
+    expect([at, box.opens(altered, 'label')]).toEqual([at, false]);
+  }
+  expect(box.opens(sealed.subarray(0, -1), 'label')).toBe(false);
+});
+
+test('the same text is sealed to other bytes each time', () => {
+  const [one, other] = [box.seal('secret', 'label'), box.seal('secret', 'label')];
+  expect(Buffer.from(one).equals(Buffer.from(other))).toBe(false);
+});
+
+test('a MAC depends on key, purpose and text, and not on where one ends and the other begins', () => {
+  const hex = (by: SecretBox, purpose: string, text: string): string =>
+    by.mac(purpose, text).toString('hex');
+  const all = [
+    hex(box, 'session', 'x'),
+    hex(box, 'link', 'x'),
+    hex(box, 'session', 'y'),
+    hex(box, 'sessio', 'nx'),
+    hex(new SecretBox(keyOf(2)), 'session', 'x'),
+  ];
+  expect(new Set(all).size).toBe(all.length);
+  expect(hex(new SecretBox(keyOf(1)), 'session', 'x')).toBe(hex(box, 'session', 'x'));
+});
+
+test('the key of MACs goes with a box to another master key, and opens under no third', () => {
+  const next = box.withMasterKey(keyOf(2));
+  expect(next.mac('session', 'x').equals(box.mac('session', 'x'))).toBe(true);
+  expect(next.fingerprint).not.toBe(box.fingerprint);
+  const sealed = next.sealMacKey();
+  const third = new SecretBox(keyOf(3));
+  expect(() => third.withSealedMacKey(keyOf(3), sealed)).toThrow();
+  const taken = new SecretBox(keyOf(2)).withSealedMacKey(keyOf(2), sealed);
+  expect(taken.mac('session', 'x').equals(box.mac('session', 'x'))).toBe(true);
+});
+
+test('a master key of another length is refused', () => {
+  expect(() => new SecretBox(Buffer.alloc(MASTER_KEY_BYTES - 1))).toThrow('32 bytes');
+});
