@@ -2,23 +2,30 @@
  * The dashboard: sign-in, which page opens, and the headers of every response.
  *
  * A request comes in with its client's address. Without a session (`session.ts`; wrong passwords are limited by
- * `guesses.ts`) only the sign-in page and the style sheet are shown. With one, `pages/routes.ts` finds the page, which
+ * `guesses.ts`) only the sign-in page and the files of `frame/assets.ts` are shown. With one, `pages/routes.ts` finds the page, which
  * reads the store or calls flow/ and returns HTML made by `frame/`, a redirect, or a document. Every change is a form;
  * a crash loses nothing that a page has confirmed, since the flow commits before the redirect.
  *
- * Promises that a form is accepted only from our own pages, and that no response may run a script, load anything from
- * another host or be framed by another site. Faults of ours are logged and shown without their cause.
+ * Promises that a form is accepted only from our own pages, and that no response may run a script that is not ours, load
+ * anything from another host or be framed by another site. Faults of ours are logged and shown without their cause.
  */
-import { createHash } from 'node:crypto';
 import { ApiError } from '../base/errors.ts';
 import type { Context } from '../flow/context.ts';
+import { assetResponse } from './frame/assets.ts';
 import type { Html } from './frame/html.ts';
-import { frame, noticeOf, ROOT, signInPage, STYLE_PATH } from './frame/layout.ts';
+import { frame, signInPage, type FrameView } from './frame/layout.ts';
+import { ROOT } from './frame/navigation.ts';
+import { noticeOf } from './frame/notices.ts';
 import { findPage, formPage } from './pages/routes.ts';
 import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
-import style from './frame/style.css' with { type: 'text' };
-import type { DashboardParts, PageResponse, Visit, VisitResponse } from './frame/visit.ts';
+import type {
+  DashboardParts,
+  DocumentResponse,
+  PageResponse,
+  Visit,
+  VisitResponse,
+} from './frame/visit.ts';
 
 /** The response to a request at or below `/dashboard`; null for every other path. `client`: the client's address. */
 export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
@@ -37,13 +44,11 @@ const SAFE_HEADERS: Readonly<Record<string, string>> = {
 /** A year, for this host alone: others below its name may speak plain HTTP. */
 const HSTS = 'max-age=31536000';
 const PAGE_POLICY =
-  "default-src 'none'; style-src 'self'; form-action 'self'; frame-src 'self'; " +
-  "frame-ancestors 'none'; base-uri 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+  "form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'";
 /** For content of emails: no script, no form, no network, an origin of its own. */
 const DOCUMENT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
-
-const STYLE_TAG = `"${createHash('sha256').update(style).digest('base64url').slice(0, 16)}"`;
 
 /** Creates the dashboard. `parts`: what its pages act on. */
 export function createDashboard(ctx: Context, parts: DashboardParts): Dashboard {
@@ -58,12 +63,9 @@ export function createDashboard(ctx: Context, parts: DashboardParts): Dashboard 
         path: url.pathname,
         hint: 'This is a bug in Postrider. Report it together with this log line and those around it.',
       });
-      return page(
-        500,
-        errorPage('Internal error', 'The page could not be shown. The server log has the details.'),
-        [],
-        null,
-      );
+      const words = 'The page could not be shown. The server log has the details.';
+      const nothing = { accounts: [], path: '', notice: null, halt: null };
+      return page({ ...errorPage('Internal error', words), status: 500 }, nothing);
     });
   };
 }
@@ -88,7 +90,8 @@ class DashboardApp {
   }
 
   async respond(request: Request, url: URL, peer: string): Promise<Response> {
-    if (url.pathname === STYLE_PATH) return styleSheet(request);
+    const asset = assetResponse(request, url, SAFE_HEADERS);
+    if (asset !== null) return asset;
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     if (method !== 'GET' && method !== 'POST') {
       return plain(405, 'Method not allowed.', { Allow: 'GET, HEAD, POST' });
@@ -127,15 +130,17 @@ class DashboardApp {
     url: URL,
     form: URLSearchParams,
   ): Promise<Response> {
-    const accounts = await this.#ctx.store.accounts();
+    const { store, halt } = this.#ctx;
+    const view = async (): Promise<FrameView> => ({
+      accounts: await store.accounts(),
+      path,
+      notice: noticeOf(url.searchParams),
+      halt: halt.state,
+    });
     const found = findPage(method, path);
     if (found === null) {
-      return page(
-        404,
-        errorPage('Page not found', 'The dashboard has no page at this address.'),
-        accounts,
-        null,
-      );
+      const words = 'The dashboard has no page at this address.';
+      return page({ ...errorPage('Page not found', words), status: 404 }, await view());
     }
     const visit: Visit = {
       ctx: this.#ctx,
@@ -151,22 +156,16 @@ class DashboardApp {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const again = method === 'GET' ? null : await shownAgain(visit, found.page, path, error);
-      return page(error.status, again ?? refusalPage(error), accounts, null);
+      return page({ ...(again ?? refusalPage(error)), status: error.status }, await view());
     }
     if (method === 'POST') this.#ctx.log.info('dashboard_action', { path });
     switch (result.kind) {
       case 'page':
-        return page(200, result, accounts, noticeOf(url.searchParams));
+        return page(result, await view());
       case 'redirect':
         return redirect(locationOf(result));
       case 'document':
-        return new Response(result.body, {
-          headers: {
-            ...SAFE_HEADERS,
-            'Content-Type': result.contentType,
-            'Content-Security-Policy': DOCUMENT_POLICY,
-          },
-        });
+        return documentResponse(result);
     }
   }
 
@@ -210,13 +209,8 @@ async function readForm(request: Request): Promise<URLSearchParams | null> {
   return new URLSearchParams(await request.text());
 }
 
-function page(
-  status: number,
-  content: PageResponse,
-  accounts: Parameters<typeof frame>[1],
-  notice: string | null,
-): Response {
-  return markup(status, frame(content, accounts, notice));
+function page(content: PageResponse, view: FrameView): Response {
+  return markup(content.status ?? 200, frame(content, view));
 }
 
 function signIn(status: number, problem: string | null, to: string): Response {
@@ -227,6 +221,28 @@ function signIn(status: number, problem: string | null, to: string): Response {
 function pageToReturnTo(path: string, search: string): string {
   const isPage = findPage('GET', path) !== null;
   return isPage ? ROOT + path + search : ROOT + (formPage(path)?.path ?? '');
+}
+
+function documentResponse({ contentType, body, saveAs }: DocumentResponse): Response {
+  return new Response(body, {
+    headers: {
+      ...SAFE_HEADERS,
+      'Content-Type': contentType,
+      'Content-Security-Policy': DOCUMENT_POLICY,
+      ...(saveAs !== undefined && { 'Content-Disposition': attachmentName(saveAs) }),
+    },
+  });
+}
+
+/** RFC 6266 section 4.1: the name in ASCII for all, and in UTF-8 for those who read it. */
+function attachmentName(name: string): string {
+  const ascii = name.replace(/[^\w.@ -]/g, '_');
+  // RFC 8187 section 3.2.1: these four are left alone by encodeURIComponent and are no attr-char.
+  const encoded = encodeURIComponent(name.toWellFormed()).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16)}`,
+  );
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }
 
 function markup(status: number, body: Html): Response {
@@ -253,18 +269,5 @@ function redirect(to: string, headers: Record<string, string> = {}): Response {
 function locationOf({ to, done, count }: { to: string; done?: string; count?: number }): string {
   if (done === undefined) return to;
   const query = new URLSearchParams({ done, ...(count !== undefined && { count: String(count) }) });
-  return `${to}?${query.toString()}`;
-}
-
-function styleSheet(request: Request): Response {
-  const headers = {
-    ...SAFE_HEADERS,
-    'Content-Type': 'text/css; charset=utf-8',
-    'Cache-Control': 'no-cache',
-    ETag: STYLE_TAG,
-  };
-  if (request.headers.get('if-none-match') === STYLE_TAG) {
-    return new Response(null, { status: 304, headers });
-  }
-  return new Response(style, { headers });
+  return `${to}${to.includes('?') ? '&' : '?'}${query.toString()}`;
 }

@@ -6,7 +6,7 @@
  */
 import { ApiError } from '../base/errors.ts';
 import { html, type Html } from './frame/html.ts';
-import { ROOT } from './frame/layout.ts';
+import { ROOT } from './frame/navigation.ts';
 import type { Page, PageResponse, RefusedForm, Visit } from './frame/visit.ts';
 import { formPage } from './pages/routes.ts';
 
@@ -54,7 +54,9 @@ export async function shownAgain(
   try {
     const result = await found.page.open(asked);
     if (result.kind !== 'page') return null;
-    return { ...result, body: html`${alertOf(error)} ${result.body}` };
+    // Not live: a reload of this address would be no page, or would show the form as it was before.
+    const { liveSeconds: _, ...still } = result;
+    return { ...still, body: html`${alertOf(error)} ${result.body}` };
   } catch (fault) {
     if (fault instanceof ApiError) return null;
     throw fault;

@@ -1,232 +1,183 @@
 /**
- * What pages are made of: the frame around every page, tables, forms, badges, times.
+ * The frame around every page: head, menu, halt banner, notices, title; and the page for those who must sign in.
  *
- * A page (`visit.ts`) returns a title and a body made with `html.ts`; `frame` puts the menus around it. Promises pages
- * that need no script and load nothing from another host. Notices after a form come from a fixed list, so that a link
- * cannot show its own text on the operator's page.
+ * A page (`visit.ts`) returns a title and a body made with `html.ts`; `frame` puts the rest around it. What a body is
+ * made of, one file a kind:
+ * - `navigation.ts`: paths, `tabs`, `pager`, links to the next and previous object
+ * - `table.ts`: `table` (cards on a phone), `facts`, `tiles`, `card`, `empty` (says what to do next), `timeline`
+ * - `values.ts`: `badge` by status, `time` (local, UTC on hover), `copyable`, `bytes`, `count`, `percent`
+ * - `form.ts`: `form` with messages at its fields and kept values (give it `visit.refused`), `filters` of a list
+ * - `action.ts`: `action` (a button that posts), `confirm` (asks first, without a script)
+ * Promises pages that work without scripts and load nothing from another host. `enhance.js` adds to them: live update
+ * (`liveSeconds` of a page), links and filters that swap the page in place (`data-swap`), copy buttons, local times,
+ * keys. A notice comes from the fixed list in `notices.ts`, so that a link cannot show its own text.
  */
 import type { Account } from '../../store/rows.ts';
+import type { Halt } from '../../flow/halt-switch.ts';
+import { action } from './action.ts';
+import { ENHANCE_PATH, ICON_PATH, MORPH_PATH, STYLE_PATH } from './assets.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
+import { ACCOUNT_MENU, accountPath, ROOT, SERVER_MENU, type MenuEntry } from './navigation.ts';
+import { time } from './values.ts';
 import type { PageResponse } from './visit.ts';
 
-export const ROOT = '/dashboard';
-export const STYLE_PATH = `${ROOT}/style.css`;
+/** Most accounts in the menu's list of others; the page of accounts has all. */
+const MOST_OTHERS = 20;
 
-const NOTICES: Readonly<Record<string, string>> = {
-  saved: 'Saved.',
-  added: 'Added.',
-  removed: 'Removed.',
-  revoked: 'Key revoked. It no longer works.',
-  enabled: 'Enabled. Pending calls continue.',
-  retried: 'Recipients scheduled for delivery now',
-  failed: 'Recipients marked as failed',
-  replayed: 'Events scheduled for delivery again',
-  halted: 'Sending halted: new sends are refused and deliveries are paused.',
-  resumed: 'Sending resumed.',
-};
+/** What the frame shows besides the page. */
+export interface FrameView {
+  accounts: readonly Account[];
+  /** Path of the request below `ROOT`, for the marked entry of the menu. */
+  path: string;
+  /** From `noticeOf`. */
+  notice: string | null;
+  halt: Halt | null;
+}
 
-/** Menu of one account: path below the account, and label. */
-const ACCOUNT_MENU: readonly [path: string, label: string][] = [
-  ['emails', 'Emails'],
-  ['domains', 'Domains'],
-  ['webhooks', 'Webhooks'],
-  ['suppressions', 'Suppressions'],
-  ['keys', 'API keys'],
-  ['logs', 'Logs'],
-];
+/** A whole document. */
+export function frame(page: PageResponse, view: FrameView): Html {
+  const body = html`<a class="skip" href="#page">Skip to the page</a>
+    <header class="top">
+      <a class="brand" href="${ROOT}">${MARK}Postrider</a>
+      <input
+        type="checkbox"
+        id="menu-toggle"
+        class="menu-toggle"
+        aria-label="Show the menu"
+        data-keep=""
+      />
+      <label for="menu-toggle" class="menu-button" aria-hidden="true">Menu</label>
+      ${menu(page, view)}
+    </header>
+    <main id="page" ${page.liveSeconds !== undefined && html`data-live="${page.liveSeconds}"`}>
+      ${haltBanner(view.halt)}
+      ${view.notice !== null && html`<p class="notice good" role="status">${view.notice}</p>`}
+      <div class="title">
+        <div>
+          ${
+            page.up !== undefined &&
+            html`<p class="up"><a href="${page.up.href}">← ${page.up.label}</a></p>`
+          }
+          <h1>${page.title}</h1>
+        </div>
+        ${page.tools !== undefined && html`<div class="tools">${page.tools}</div>`}
+      </div>
+      ${page.body}
+    </main>`;
+  return documentOf(page.title, body, '');
+}
 
-/** A whole document. `notice`: from `noticeOf`. */
-export function frame(
-  page: PageResponse,
-  accounts: readonly Account[],
-  notice: string | null,
-): Html {
-  const account = page.account ?? accounts[0] ?? null;
+function documentOf(title: string, body: HtmlValue, bodyClass: string): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        ${
-          page.refreshSeconds !== undefined &&
-          html`<meta http-equiv="refresh" content="${page.refreshSeconds}" />`
-        }
-        <title>${page.title} · Postrider</title>
+        <title>${title} · Postrider</title>
+        <link rel="icon" href="${ICON_PATH}" type="image/svg+xml" />
         <link rel="stylesheet" href="${STYLE_PATH}" />
+        <script src="${MORPH_PATH}" defer></script>
+        <script src="${ENHANCE_PATH}" defer></script>
       </head>
-      <body>
-        <header>
-          <a class="brand" href="${ROOT}">Postrider</a>
-          <nav>
-            <a href="${ROOT}">Overview</a>
-            <a href="${ROOT}/queue">Queue</a>
-            <a href="${ROOT}/inbox">Inbox</a>
-            <a href="${ROOT}/accounts">Accounts</a>
-          </nav>
-          <form method="post" action="${ROOT}/sign-out">
-            <button class="plain">Sign out</button>
-          </form>
-        </header>
-        ${account !== null && accountMenu(account, accounts, page.account !== null)}
-        <main>
-          <h1>${page.title}</h1>
-          ${notice !== null && html`<p class="notice" role="status">${notice}</p>`} ${page.body}
-        </main>
+      <body class="${bodyClass}">
+        ${body}
       </body>
     </html>`;
 }
 
-function accountMenu(account: Account, accounts: readonly Account[], isInside: boolean): Html {
-  const base = accountPath(account);
-  const others = accounts.filter(({ id }) => id !== account.id).slice(0, 20);
-  return html`<nav class="${isInside ? 'account inside' : 'account'}">
-    <strong>${account.name}</strong>
-    ${ACCOUNT_MENU.map(([path, label]) => html`<a href="${base}/${path}">${label}</a>`)}
+/** The sign of the product, in the colour of its class. */
+const MARK = html`<svg class="mark" viewBox="0 0 24 24" aria-hidden="true">
+  <path
+    d="M3 6.5h18v11H3z M3 7l9 6.5L21 7"
+    fill="none"
+    stroke="currentColor"
+    stroke-width="2"
+    stroke-linejoin="round"
+  />
+</svg>`;
+
+function menu(page: PageResponse, view: FrameView): Html {
+  const account = page.account ?? view.accounts[0] ?? null;
+  const others = view.accounts.filter(({ id }) => id !== account?.id);
+  const base = account === null ? '' : accountPath(account);
+  return html`<nav class="menu" aria-label="Dashboard">
+    ${entries(SERVER_MENU, ROOT, view.path)}
+    ${
+      account !== null &&
+      html`<p class="menu-head"><span>Account</span>${account.name}</p>
+        ${entries(ACCOUNT_MENU, base, view.path)}`
+    }
     ${
       others.length > 0 &&
-      html`<details>
+      html`<details class="others">
         <summary>Other accounts</summary>
-        ${others.map((other) => html`<a href="${accountPath(other)}/emails">${other.name}</a>`)}
+        <ul>
+          ${others
+            .slice(0, MOST_OTHERS)
+            .map(
+              (other) => html`<li><a href="${accountPath(other)}/emails">${other.name}</a></li>`,
+            )}
+        </ul>
+        ${others.length > MOST_OTHERS && html`<a href="${ROOT}/accounts">All accounts</a>`}
       </details>`
     }
+    <ul class="menu-end">
+      <li><a href="/docs">API reference</a></li>
+      <li>
+        <form method="post" action="${ROOT}/sign-out"><button class="link">Sign out</button></form>
+      </li>
+    </ul>
   </nav>`;
+}
+
+function entries(list: readonly MenuEntry[], base: string, path: string): Html {
+  const here = `${ROOT}${path}`;
+  return html`<ul>
+    ${list.map(([below, label]) => {
+      const href = below === '' ? base : `${base}/${below}`;
+      const isHere = here === href || (below !== '' && here.startsWith(`${href}/`));
+      const isInAccount = below === 'accounts' && here !== href;
+      return html`<li>
+        <a href="${href}" ${isHere && !isInAccount && html`aria-current="page"`}>${label}</a>
+      </li>`;
+    })}
+  </ul>`;
+}
+
+function haltBanner(halt: Halt | null): Html | null {
+  if (halt === null) return null;
+  return html`<div class="notice bad banner" role="alert">
+    <p>
+      <strong>Sending is halted</strong> since ${time(halt.since)}: ${halt.reason} New sends are
+      refused, deliveries are paused.
+    </p>
+    ${action(`${ROOT}/resume`, 'Resume sending')}
+  </div>`;
 }
 
 /** The page for anyone who is not signed in. `problem`: why signing in failed; `to`: where it leads. */
 export function signInPage(problem: string | null, to: string): Html {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>Sign in · Postrider</title>
-        <link rel="stylesheet" href="${STYLE_PATH}" />
-      </head>
-      <body>
-        <main class="sign-in">
-          <h1>Postrider</h1>
-          ${problem !== null && html`<p class="notice bad" role="alert">${problem}</p>`}
-          <form method="post" action="${ROOT}/sign-in">
-            <input type="hidden" name="to" value="${to}" />
-            <label
-              >Dashboard password
-              <input
-                type="password"
-                name="password"
-                autocomplete="current-password"
-                required
-                autofocus
-            /></label>
-            <button>Sign in</button>
-          </form>
-        </main>
-      </body>
-    </html>`;
-}
-
-/** The notice for `?done=…&count=…`; null for any other query. */
-export function noticeOf(query: URLSearchParams): string | null {
-  const done = query.get('done') ?? '';
-  const words = Object.hasOwn(NOTICES, done) ? NOTICES[done] : undefined;
-  if (words === undefined) return null;
-  const count = /^\d{1,9}$/.exec(query.get('count') ?? '')?.[0];
-  return count === undefined ? words : `${words}: ${Number(count)}.`;
-}
-
-/** Path of the pages of an account. */
-export function accountPath(account: Pick<Account, 'id'>): string {
-  return `${ROOT}/accounts/${account.id}`;
-}
-
-/** A table, or the line `none` when it has no rows. */
-export function table(
-  headings: readonly string[],
-  rows: readonly (readonly HtmlValue[])[],
-  none: string,
-): Html {
-  if (rows.length === 0) return html`<p class="none">${none}</p>`;
-  return html`<div class="scroll">
-    <table>
-      <thead>
-        <tr>
-          ${headings.map((heading) => html`<th scope="col">${heading}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(
-          (cells) =>
-            html`<tr>
-              ${cells.map((cell) => html`<td>${cell}</td>`)}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
-}
-
-/** Names and values of one object; rows without a value are left out. */
-export function facts(rows: readonly (readonly [name: string, value: HtmlValue])[]): Html {
-  return html`<dl>
-    ${rows
-      .filter(([, value]) => value !== null && value !== false && value !== '')
-      .map(
-        ([name, value]) =>
-          html`<dt>${name}</dt>
-            <dd>${value}</dd>`,
-      )}
-  </dl>`;
-}
-
-/** A button that posts to the path `to`. */
-export function action(to: string, label: string, kind: 'plain' | 'danger' = 'plain'): Html {
-  return html`<form class="inline" method="post" action="${to}">
-    <button class="${kind}">${label}</button>
-  </form>`;
-}
-
-/** A word in the colour of its meaning. */
-export function badge(word: string): Html {
-  return html`<span class="badge ${TONES[word] ?? 'neutral'}">${word.replaceAll('_', ' ')}</span>`;
-}
-
-const TONES: Readonly<Record<string, string>> = {
-  delivered: 'good',
-  verified: 'good',
-  active: 'good',
-  ok: 'good',
-  done: 'good',
-  sent: 'good',
-  bounced: 'bad',
-  complained: 'bad',
-  failed: 'bad',
-  error: 'bad',
-  disabled: 'bad',
-  revoked: 'bad',
-  suppressed: 'fair',
-  delivery_delayed: 'fair',
-  deferred: 'fair',
-  pending: 'fair',
-  paused: 'fair',
-  payment_required: 'fair',
-  warning: 'fair',
-};
-
-/** A time in UTC, to the second. */
-export function time(atMs: number | null): Html | null {
-  if (atMs === null) return null;
-  const iso = new Date(atMs).toISOString();
-  return html`<time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time>`;
-}
-
-/** Links to the first and the next page of a list. `query`: the filters to keep. */
-export function pager(path: string, query: URLSearchParams, next: string | null): Html {
-  const first = new URLSearchParams(query);
-  const isFirst = !first.has('after');
-  first.delete('after');
-  const later = new URLSearchParams(first);
-  if (next !== null) later.set('after', next);
-  return html`<p class="pager">
-    ${!isFirst && html`<a href="${path}?${first.toString()}">Newest</a>`}
-    ${next !== null && html`<a href="${path}?${later.toString()}">Older</a>`}
-  </p>`;
+  const body = html`<main class="sign-in">
+    <h1>${MARK}Postrider</h1>
+    ${problem !== null && html`<p class="notice bad" role="alert">${problem}</p>`}
+    <form class="fields" method="post" action="${ROOT}/sign-in">
+      <input type="hidden" name="to" value="${to}" />
+      <p class="field">
+        <label for="password">Dashboard password</label>
+        <input
+          type="password"
+          id="password"
+          name="password"
+          autocomplete="current-password"
+          required
+          autofocus
+        />
+      </p>
+      <button>Sign in</button>
+    </form>
+    <p class="soft">
+      The installer printed the password. A new one: <code>postrider password</code>
+    </p>
+  </main>`;
+  return documentOf('Sign in', body, 'alone');
 }

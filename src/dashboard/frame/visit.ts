@@ -54,11 +54,17 @@ export interface PageResponse {
   title: string;
   account: Account | null;
   body: Html;
-  /** Seconds after which the browser loads it again. */
-  refreshSeconds?: number;
+  /** HTTP status; 200 when absent. */
+  status?: number;
+  /** Buttons and links at the right of the title. */
+  tools?: Html;
+  /** The list that this page belongs to. */
+  up?: { label: string; href: string };
+  /** The enhancement updates the page in place every so many seconds. */
+  liveSeconds?: number;
 }
 
-/** After a form was accepted (303). `done`: a key of the notices in `layout.ts`. */
+/** After a form was accepted (303). `done`: a key of `notices.ts`. */
 export interface RedirectResponse {
   kind: 'redirect';
   to: string;
@@ -66,11 +72,14 @@ export interface RedirectResponse {
   count?: number;
 }
 
-/** The content of an email, shown in a sandboxed frame or as plain text. */
+/** The content of an email, shown in a sandboxed frame or as plain text; or a file to save. */
 export interface DocumentResponse {
   kind: 'document';
-  contentType: 'text/html; charset=utf-8' | 'text/plain; charset=utf-8';
-  body: string | Buffer;
+  /** `text/html` is shown in a sandbox without scripts and network. */
+  contentType: string;
+  body: string | Buffer | ReadableStream<Uint8Array>;
+  /** Name of the file, when the browser shall save it instead of showing it. */
+  saveAs?: string;
 }
 
 export type VisitResponse = PageResponse | RedirectResponse | DocumentResponse;

@@ -8,7 +8,10 @@ import { accountNamed, createAccount, setAccountStatus } from '../../flow/accoun
 import { usageOf } from '../../flow/accounts/usage.ts';
 import type { Account } from '../../store/rows.ts';
 import { html, type Html } from '../frame/html.ts';
-import { accountPath, action, badge, ROOT, table, time } from '../frame/layout.ts';
+import { action } from '../frame/action.ts';
+import { ROOT, accountPath } from '../frame/navigation.ts';
+import { table } from '../frame/table.ts';
+import { badge, time } from '../frame/values.ts';
 import { field, type Page, param, type Visit } from '../frame/visit.ts';
 
 const PATH = `${ROOT}/accounts`;
@@ -41,7 +44,7 @@ export const accountPages: readonly Page[] = [
       );
       const plans = [...ctx.config.live.plans.keys()];
       const body = html`${table(
-          ['Account', 'Status', 'Plan', 'Sent this month', 'Bytes kept', 'Created (UTC)', ''],
+          ['Account', 'Status', 'Plan', 'Sent this month', 'Bytes kept', 'Created', ''],
           rows,
           'No accounts yet.',
         )}

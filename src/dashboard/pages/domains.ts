@@ -9,7 +9,10 @@ import { addDomain, domainOf, removeDomain, verifyDomain } from '../../flow/doma
 import type { Account, Domain } from '../../store/rows.ts';
 import { accountOf } from './accounts.ts';
 import { html, type Html } from '../frame/html.ts';
-import { accountPath, action, badge, facts, table, time } from '../frame/layout.ts';
+import { action } from '../frame/action.ts';
+import { accountPath } from '../frame/navigation.ts';
+import { facts, table } from '../frame/table.ts';
+import { badge, time } from '../frame/values.ts';
 import { field, type Page, type PageResponse, param } from '../frame/visit.ts';
 
 export const domainPages: readonly Page[] = [
@@ -21,7 +24,7 @@ export const domainPages: readonly Page[] = [
       const domains = await visit.ctx.store.domains(account.id);
       const path = `${accountPath(account)}/domains`;
       const body = html`${table(
-          ['Domain', 'Status', 'Added (UTC)', 'Last check (UTC)', 'Next check (UTC)'],
+          ['Domain', 'Status', 'Added', 'Last check', 'Next check'],
           domains.map((domain) => [
             html`<a href="${path}/${domain.id}">${domain.name}</a>`,
             badge(domain.status),
@@ -105,10 +108,10 @@ function detail(
   const body = html`${words !== null && html`<p class="notice" role="status">${words}</p>`}
     ${facts([
       ['Status', badge(domain.status)],
-      ['Added (UTC)', time(domain.createdAt)],
-      ['Verified (UTC)', time(domain.verifiedAt)],
-      ['Last check (UTC)', time(domain.lastCheckedAt)],
-      ['Next check (UTC)', time(domain.nextCheckAt)],
+      ['Added', time(domain.createdAt)],
+      ['Verified', time(domain.verifiedAt)],
+      ['Last check', time(domain.lastCheckedAt)],
+      ['Next check', time(domain.nextCheckAt)],
     ])}
     <h2>DNS records to publish</h2>
     ${table(

@@ -12,7 +12,9 @@ import type { Attempt, Body, Message } from '../../store/rows.ts';
 import { accountOf } from './accounts.ts';
 import { withInlineImages } from '../../mail/mime/message-parts.ts';
 import { html, type Html } from '../frame/html.ts';
-import { accountPath, badge, facts, pager, table, time } from '../frame/layout.ts';
+import { accountPath, pager } from '../frame/navigation.ts';
+import { facts, table } from '../frame/table.ts';
+import { badge, time } from '../frame/values.ts';
 import { retryMessage } from './queue.ts';
 import { type Page, param, queryText, type Visit } from '../frame/visit.ts';
 
@@ -43,7 +45,7 @@ async function list(visit: Visit): ReturnType<Page['open']> {
   const path = `${accountPath(account)}/emails`;
   const body = html`${searchForm(path, q, status)}
   ${table(
-    ['Time (UTC)', 'To', 'Subject', 'From', 'Status'],
+    ['Time', 'To', 'Subject', 'From', 'Status'],
     rows.map((message) => [
       time(message.createdAt),
       message.to.join(', '),
@@ -108,7 +110,7 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
       ['Cc', message.cc.join(', ')],
       ['Bcc', message.bcc.join(', ')],
       ['Reply-To', message.replyTo.join(', ')],
-      ['Accepted (UTC)', time(message.createdAt)],
+      ['Accepted', time(message.createdAt)],
       ['Id', html`<code>${message.id}</code>`],
       ['Message-ID', html`<code>${message.messageId}</code>`],
       ['Tags', message.tags.map(({ name, value }) => `${name}=${value}`).join(', ')],
@@ -126,7 +128,7 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
     )}
     <h2>Events</h2>
     ${table(
-      ['Time (UTC)', 'Event', 'Detail'],
+      ['Time', 'Event', 'Detail'],
       events.map(({ occurredAt, type, payload }) => [time(occurredAt), type, detailOf(payload)]),
       'No events.',
     )}
@@ -139,7 +141,7 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
 
 function attemptTable(attempts: readonly Attempt[], addressOf: ReadonlyMap<string, string>): Html {
   return table(
-    ['Started (UTC)', 'Duration', 'Recipient', 'Outcome', 'Stage', 'Server', 'TLS', 'Reply'],
+    ['Started', 'Duration', 'Recipient', 'Outcome', 'Stage', 'Server', 'TLS', 'Reply'],
     attempts.map((row) => [
       time(row.beganAt),
       `${row.endedAt - row.beganAt} ms`,

@@ -7,11 +7,13 @@ import { ApiError } from '../../base/errors.ts';
 import type { CapturedMessage } from '../../flow/upkeep/capture.ts';
 import { readParts, withInlineImages } from '../../mail/mime/message-parts.ts';
 import { html } from '../frame/html.ts';
-import { facts, ROOT, table, time } from '../frame/layout.ts';
+import { ROOT } from '../frame/navigation.ts';
+import { facts, table } from '../frame/table.ts';
+import { time } from '../frame/values.ts';
 import { type Page, param, type Visit } from '../frame/visit.ts';
 
 const PATH = `${ROOT}/inbox`;
-const REFRESH_SECONDS = 5;
+const LIVE_SECONDS = 5;
 
 export const inboxPages: readonly Page[] = [
   {
@@ -38,9 +40,9 @@ export const inboxPages: readonly Page[] = [
       });
       const none =
         'No email has been captured since the start. Send one to any address to see it here.';
-      const headings = ['Time (UTC)', 'Recipient', 'Subject', 'From', 'Size'];
+      const headings = ['Time', 'Recipient', 'Subject', 'From', 'Size'];
       const body = table(headings, rows, none);
-      return { kind: 'page', title, account: null, body, refreshSeconds: REFRESH_SECONDS };
+      return { kind: 'page', title, account: null, body, liveSeconds: LIVE_SECONDS };
     },
   },
   {
@@ -57,7 +59,7 @@ export const inboxPages: readonly Page[] = [
           ],
           ['From', parts.from],
           ['To', parts.to],
-          ['Received (UTC)', time(message.receivedAt)],
+          ['Received', time(message.receivedAt)],
           [
             'Attachments',
             parts.attachments

@@ -6,7 +6,10 @@
 import { createKey, revokeKey } from '../../flow/accounts/keys.ts';
 import { accountOf } from './accounts.ts';
 import { html } from '../frame/html.ts';
-import { accountPath, action, badge, table, time } from '../frame/layout.ts';
+import { action } from '../frame/action.ts';
+import { accountPath } from '../frame/navigation.ts';
+import { table } from '../frame/table.ts';
+import { badge, time } from '../frame/values.ts';
 import { field, type Page, param } from '../frame/visit.ts';
 
 const ROUTE = '/accounts/:account/keys';
@@ -20,7 +23,7 @@ export const keyPages: readonly Page[] = [
       const path = `${accountPath(account)}/keys`;
       const keys = await visit.ctx.store.keys(account.id);
       const body = html`${table(
-          ['Name', 'Key', 'Permission', 'Created (UTC)', 'Last used (UTC)', ''],
+          ['Name', 'Key', 'Permission', 'Created', 'Last used', ''],
           keys.map((key) => [
             key.name,
             html`<code>${key.prefix}…${key.last4}</code>`,

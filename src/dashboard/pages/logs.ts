@@ -7,7 +7,9 @@ import { ApiError } from '../../base/errors.ts';
 import { requestBodyOf } from '../../flow/content/logged-request.ts';
 import { accountOf } from './accounts.ts';
 import { html, type Html } from '../frame/html.ts';
-import { accountPath, facts, pager, table, time } from '../frame/layout.ts';
+import { accountPath, pager } from '../frame/navigation.ts';
+import { facts, table } from '../frame/table.ts';
+import { time } from '../frame/values.ts';
 import { type Page, param, queryText } from '../frame/visit.ts';
 
 const PAGE_SIZE = 50;
@@ -40,7 +42,7 @@ export const logPages: readonly Page[] = [
           <button class="plain">Filter</button>
         </form>
         ${table(
-          ['Time (UTC)', 'Request', 'Status', 'Duration', 'Key', 'Email'],
+          ['Time', 'Request', 'Status', 'Duration', 'Key', 'Email'],
           rows.map((row) => [
             time(row.createdAt),
             html`<a href="${path}/${row.id}">${row.method} ${row.path}</a>`,
@@ -65,7 +67,7 @@ export const logPages: readonly Page[] = [
       if (record === null) throw new ApiError('not_found', 'This request is no longer in the log.');
       const body = html`${facts([
         ['Status', statusOf(record.status)],
-        ['Time (UTC)', time(record.createdAt)],
+        ['Time', time(record.createdAt)],
         ['Duration', record.durationMs !== null && `${record.durationMs} ms`],
         ['Key', record.keyName],
         ['Client address', record.ip],

@@ -2,15 +2,18 @@
  * The first page: whether mail flows, what waits for which destination, findings of the host check; and the kill
  * switch.
  *
- * Reloads itself. The kill switch refuses new sends and pauses deliveries; flow/upkeep stores it.
+ * Updates itself. The kill switch refuses new sends and pauses deliveries; flow/upkeep stores it.
  */
 import type { Context } from '../../flow/context.ts';
 import { html, type Html } from '../frame/html.ts';
-import { accountPath, action, badge, ROOT, table, time } from '../frame/layout.ts';
+import { ROOT, accountPath } from '../frame/navigation.ts';
+import { form } from '../frame/form.ts';
+import { table } from '../frame/table.ts';
+import { badge, time } from '../frame/values.ts';
 import { field, type Page, type Visit } from '../frame/visit.ts';
 
 const COUNT_MS = 30 * 86_400_000;
-const REFRESH_SECONDS = 10;
+const LIVE_SECONDS = 10;
 const MOST_DESTINATIONS = 20;
 
 export const overviewPages: readonly Page[] = [
@@ -18,19 +21,20 @@ export const overviewPages: readonly Page[] = [
     method: 'GET',
     path: '',
     async open({ ctx, parts }) {
-      const body = html`${switchOf(ctx)} ${await tiles(ctx, parts)}
+      const body = html`${await tiles(ctx, parts)}
         <h2>Messages of the last 30 days</h2>
         ${await accountTable(ctx)}
         <h2>Waiting by destination</h2>
         ${await waitingTable(ctx)}
         <h2>Host check</h2>
         ${findings(parts)}`;
-      const refreshSeconds = REFRESH_SECONDS;
-      return { kind: 'page', title: 'Overview', account: null, body, refreshSeconds };
+      const liveSeconds = LIVE_SECONDS;
+      const isHalted = ctx.halt.state !== null;
+      const tools = html`${!isHalted && html`<a class="button plain" href="${ROOT}/halt">Halt sending</a>`}`;
+      return { kind: 'page', title: 'Overview', account: null, body, liveSeconds, tools };
     },
   },
   {
-    // A page of its own: the overview reloads itself and would erase what is being typed.
     method: 'GET',
     path: '/halt',
     async open() {
@@ -38,11 +42,21 @@ export const overviewPages: readonly Page[] = [
           While sending is halted, new sends are refused and deliveries are paused. Nothing that was
           accepted is lost.
         </p>
-        <form method="post" action="${ROOT}/halt">
-          <label>Reason (shown to senders) <input name="reason" maxlength="200" size="40" /></label>
-          <button class="danger">Halt all sending</button>
-        </form>`;
-      return { kind: 'page', title: 'Kill switch', account: null, body };
+        ${form({
+          to: `${ROOT}/halt`,
+          fields: [
+            {
+              kind: 'text',
+              name: 'reason',
+              label: 'Reason',
+              hint: 'Senders see it.',
+              maxLength: 200,
+            },
+          ],
+          submit: 'Halt all sending',
+          kind: 'danger',
+        })}`;
+      return { kind: 'page', title: 'Halt sending', account: null, body };
     },
   },
   {
@@ -64,16 +78,6 @@ export const overviewPages: readonly Page[] = [
     },
   },
 ];
-
-function switchOf(ctx: Context): Html {
-  const state = ctx.halt.state;
-  if (state !== null) {
-    return html`<div class="notice bad">
-      Halted since ${time(state.since)}: ${state.reason} ${action(`${ROOT}/resume`, 'Resume')}
-    </div>`;
-  }
-  return html`<p><a href="${ROOT}/halt">Kill switch</a></p>`;
-}
 
 async function tiles(ctx: Context, parts: Visit['parts']): Promise<Html> {
   const waiting = await ctx.store.queueCounts(ctx.clock.now());
@@ -124,7 +128,7 @@ async function waitingTable(ctx: Context): Promise<Html> {
   const now = ctx.clock.now();
   const rows = (await ctx.store.queueCounts(now)).slice(0, MOST_DESTINATIONS);
   return table(
-    ['Destination', 'Recipients', 'Oldest from (UTC)', 'Last reason'],
+    ['Destination', 'Recipients', 'Oldest from', 'Last reason'],
     rows.map(({ domain, waiting, oldestCreatedAt, reason }) => [
       html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
       waiting,

@@ -7,7 +7,9 @@ import { ApiError } from '../../base/errors.ts';
 import { explain } from '../../flow/queue/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
 import { html, type Html } from '../frame/html.ts';
-import { accountPath, badge, pager, ROOT, table, time } from '../frame/layout.ts';
+import { ROOT, accountPath, pager } from '../frame/navigation.ts';
+import { table } from '../frame/table.ts';
+import { badge, time } from '../frame/values.ts';
 import { field, type Page, queryText } from '../frame/visit.ts';
 
 const PATH = `${ROOT}/queue`;
@@ -31,7 +33,7 @@ export const queuePages: readonly Page[] = [
         </form>
         ${rows.length > 0 && retryForm(domain)}
         ${table(
-          ['Recipient', 'Status', 'Attempts', 'Next attempt (UTC)', 'Reason', ''],
+          ['Recipient', 'Status', 'Attempts', 'Next attempt', 'Reason', ''],
           rows.map((row) => cells(row, now)),
           'No recipients are waiting.',
         )}

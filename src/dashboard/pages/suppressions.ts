@@ -6,7 +6,9 @@
 import { addSuppression, removeSuppression } from '../../flow/suppressions/suppressions.ts';
 import { accountOf } from './accounts.ts';
 import { html } from '../frame/html.ts';
-import { accountPath, pager, table, time } from '../frame/layout.ts';
+import { accountPath, pager } from '../frame/navigation.ts';
+import { table } from '../frame/table.ts';
+import { time } from '../frame/values.ts';
 import { field, type Page, queryText } from '../frame/visit.ts';
 
 const PAGE_SIZE = 100;
@@ -27,7 +29,7 @@ export const suppressionPages: readonly Page[] = [
           <button class="plain">Filter</button>
         </form>
         ${table(
-          ['Address', 'Reason', 'Source', 'Note', 'Added (UTC)', ''],
+          ['Address', 'Reason', 'Source', 'Note', 'Added', ''],
           rows.map((row) => [
             row.email,
             row.reason.replace('_', ' '),

@@ -16,7 +16,10 @@ import { replayCalls } from '../../flow/webhooks/dispatcher.ts';
 import type { Account, Endpoint } from '../../store/rows.ts';
 import { accountOf } from './accounts.ts';
 import { html, type Html } from '../frame/html.ts';
-import { accountPath, action, badge, facts, pager, table, time } from '../frame/layout.ts';
+import { action } from '../frame/action.ts';
+import { accountPath, pager } from '../frame/navigation.ts';
+import { facts, table } from '../frame/table.ts';
+import { badge, time } from '../frame/values.ts';
 import {
   field,
   type Page,
@@ -119,7 +122,7 @@ async function list(visit: Visit): ReturnType<Page['open']> {
   const account = await accountOf(visit);
   const endpoints = await visit.ctx.store.endpoints(account.id);
   const body = html`${table(
-      ['Endpoint', 'Status', 'Events', 'Consecutive failures', 'Last failure (UTC)'],
+      ['Endpoint', 'Status', 'Events', 'Consecutive failures', 'Last failure'],
       endpoints.map((endpoint) => [
         html`<a href="${pathOf(account, endpoint)}">${endpoint.url}</a>`,
         badge(endpoint.status),
@@ -152,8 +155,8 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
       ['Status', badge(endpoint.status)],
       ['Events', eventsOf(endpoint)],
       ['Consecutive failures', endpoint.failureCount],
-      ['Last failure (UTC)', time(endpoint.lastFailureAt)],
-      ['Added (UTC)', time(endpoint.createdAt)],
+      ['Last failure', time(endpoint.lastFailureAt)],
+      ['Added', time(endpoint.createdAt)],
       ['Id', html`<code>${endpoint.id}</code>`],
     ])}
     <p>
@@ -164,7 +167,7 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
     ${replayForm(path)}
     <h2>Attempts</h2>
     ${table(
-      ['Time (UTC)', 'Event', 'Email', 'Attempt', 'Result', 'Duration', 'Reason'],
+      ['Time', 'Event', 'Email', 'Attempt', 'Result', 'Duration', 'Reason'],
       rows.map((row) => [
         time(row.createdAt),
         row.eventType,

@@ -1,0 +1,27 @@
+/**
+ * The notices after an accepted form: a page redirects with `done`, and the next page says it.
+ *
+ * A fixed list, so that a link cannot show its own text on the operator's page.
+ */
+const NOTICES: Readonly<Record<string, string>> = {
+  saved: 'Saved.',
+  added: 'Added.',
+  removed: 'Removed.',
+  revoked: 'Key revoked. It no longer works.',
+  enabled: 'Enabled. Pending calls continue.',
+  retried: 'Recipients scheduled for delivery now',
+  failed: 'Recipients marked as failed',
+  replayed: 'Events scheduled for delivery again',
+  halted: 'Sending halted: new sends are refused and deliveries are paused.',
+  resumed: 'Sending resumed.',
+  sent: 'Accepted. What happens to it is shown below.',
+};
+
+/** The notice for `?done=…&count=…`; null for any other query. */
+export function noticeOf(query: URLSearchParams): string | null {
+  const done = query.get('done') ?? '';
+  const words = Object.hasOwn(NOTICES, done) ? NOTICES[done] : undefined;
+  if (words === undefined) return null;
+  const count = /^\d{1,9}$/.exec(query.get('count') ?? '')?.[0];
+  return count === undefined ? words : `${words}: ${Number(count)}.`;
+}

@@ -1,0 +1,124 @@
+/**
+ * How objects and lists stand on a page: tables, facts, tiles, cards, empty states, timelines.
+ *
+ * On a phone a table becomes a list of cards: each cell carries its heading (`data-label`). A wide table scrolls inside
+ * its own region, which the keyboard can reach; the page never scrolls sideways.
+ */
+import { html, type Html, type HtmlValue } from './html.ts';
+
+/** A table, or `none` when it has no rows: a sentence, or an `empty` that says what to do next. */
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly HtmlValue[])[],
+  none: HtmlValue,
+): Html {
+  if (rows.length === 0) return html`<div class="none">${none}</div>`;
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Table">
+    <table>
+      <thead>
+        <tr>
+          ${headings.map((heading) =>
+            heading === ''
+              ? html`<th scope="col"><span class="hidden">Actions</span></th>`
+              : html`<th scope="col">${heading}</th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (cells) =>
+            html`<tr>
+              ${cells.map((cell, at) => cellOf(headings[at] ?? '', cell))}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function cellOf(heading: string, cell: HtmlValue): Html {
+  const isNumber = typeof cell === 'number';
+  const isEmpty = cell === null || cell === undefined || cell === false || cell === '';
+  const kind = isEmpty ? 'void' : isNumber ? 'number' : '';
+  return html`<td data-label="${heading}" ${kind !== '' && html`class="${kind}"`}>${cell}</td>`;
+}
+
+/** Names and values of one object; rows without a value are left out. */
+export function facts(rows: readonly (readonly [name: string, value: HtmlValue])[]): Html {
+  return html`<dl class="facts">
+    ${rows
+      .filter(([, value]) => value !== null && value !== false && value !== '')
+      .map(
+        ([name, value]) =>
+          html`<dt>${name}</dt>
+            <dd>${value}</dd>`,
+      )}
+  </dl>`;
+}
+
+export interface Tile {
+  label: string;
+  value: HtmlValue;
+  /** A line below, such as what the value is measured against. */
+  hint?: HtmlValue;
+  tone?: 'good' | 'fair' | 'bad';
+  /** Where the number leads. */
+  href?: string;
+}
+
+/** Numbers at a glance. */
+export function tiles(list: readonly Tile[]): Html {
+  return html`<ul class="tiles">
+    ${list.map(
+      ({ label, value, hint, tone, href }) =>
+        html`<li class="tile ${tone}">
+          <span class="tile-label"
+            >${href === undefined ? label : html`<a href="${href}">${label}</a>`}</span
+          >
+          <b>${value}</b>
+          ${hint !== undefined && html`<span class="soft">${hint}</span>`}
+        </li>`,
+    )}
+  </ul>`;
+}
+
+/** A titled sheet. `tools`: at the right of its title. */
+export function card(title: string, body: HtmlValue, tools: HtmlValue = null): Html {
+  return html`<section class="card">
+    <div class="card-head">
+      <h2>${title}</h2>
+      ${tools}
+    </div>
+    ${body}
+  </section>`;
+}
+
+/** What stands where nothing is yet: what is missing, what to do next, and where. */
+export function empty(title: string, words: HtmlValue, next: HtmlValue = null): Html {
+  return html`<div class="empty">
+    <strong>${title}</strong>
+    <p>${words}</p>
+    ${next}
+  </div>`;
+}
+
+export interface Moment {
+  /** From `time`. */
+  at: HtmlValue;
+  tone: 'good' | 'fair' | 'bad' | 'neutral';
+  title: HtmlValue;
+  detail?: HtmlValue;
+}
+
+/** What happened, in its order. */
+export function timeline(moments: readonly Moment[]): Html {
+  return html`<ol class="timeline">
+    ${moments.map(
+      ({ at, tone, title, detail }) =>
+        html`<li class="${tone}">
+          <p class="moment"><strong>${title}</strong> ${at}</p>
+          ${detail !== undefined && detail !== null && html`<div class="detail">${detail}</div>`}
+        </li>`,
+    )}
+  </ol>`;
+}
