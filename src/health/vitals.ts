@@ -14,7 +14,7 @@ import { readdirSync } from 'node:fs';
 
 import { VERSION } from '../base/version.ts';
 import type { Context } from '../flow/context.ts';
-import { destinationKind } from '../flow/outcome/destination-kind.ts';
+import { destinationKind } from '../base/destination-kind.ts';
 import type { Finding } from './finding.ts';
 import { HostCheck } from './host-check.ts';
 

@@ -15,7 +15,7 @@ export interface RetentionStore {
    * message of all stays, since positions and the search index go on from it.
    */
   purgeMessages(before: number): Promise<number>;
-  /** Idempotency records that have expired by `now`, and marks of suppressions removed a week before it. */
+  /** What has expired by `now`: idempotency records, marks of removed suppressions after a week, counters after 92 days. */
   purgeExpired(now: number): Promise<number>;
   /**
    * Takes what was deleted out of the raw files, too: no byte of it is left in them or in their logs. Does nothing while

@@ -10,6 +10,7 @@
  * disk is full; any other failed commit ends the process, because restart is the recovery path.
  */
 import type { AccountStore } from './accounts.ts';
+import type { CounterStore } from './counters.ts';
 import type { DkimKeyStore } from './dkim-keys.ts';
 import type { DomainStore } from './domains.ts';
 import type { ErasureStore } from './erasure.ts';
@@ -33,6 +34,7 @@ export class StoreFullError extends Error {
 export interface Store
   extends
     AccountStore,
+    CounterStore,
     DkimKeyStore,
     DomainStore,
     ErasureStore,

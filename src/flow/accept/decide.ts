@@ -4,6 +4,7 @@
  * Reads what it needs for a whole batch at once (domains, suppressions, confirmations) and never
  * writes. A refusal is a value here, because a permissive batch goes on without the refused ones.
  */
+import { SANDBOX_DOMAIN } from '../../base/destination-kind.ts';
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import { addressOf, type Mailbox } from '../../mail/header/address.ts';
 import { ownMessageId } from '../../mail/header/message-id.ts';
@@ -13,7 +14,7 @@ import { unconfirmed } from './confirmed-recipients.ts';
 import type { Context } from '../context.ts';
 import { sendingDomain } from '../domains/lookup.ts';
 import type { Draft, Sender } from '../draft.ts';
-import { SANDBOX_DOMAIN, SIMULATIONS, simulationOf, type Simulation } from './sandbox.ts';
+import { SIMULATIONS, simulationOf, type Simulation } from './sandbox.ts';
 
 /** One recipient of a draft, each address once. */
 export interface Addressee {

@@ -5,12 +5,10 @@
  * their local part says, whatever the key. Promises the events and webhooks of
  * real deliveries, all in the accept commit, and never a suppression, an attempt or a connection.
  */
+import { SANDBOX_DOMAIN } from '../../base/destination-kind.ts';
 import type { MessageStatus } from '../../base/status.ts';
 import type { Mailbox } from '../../mail/header/address.ts';
 import type { EventExtra, EventInput } from '../events.ts';
-
-/** RFC 6761 section 6.2 keeps `.test` out of the DNS, so no real mailbox is hidden by this. */
-export const SANDBOX_DOMAIN = 'sandbox.test';
 
 export const SIMULATIONS = [
   'delivered',

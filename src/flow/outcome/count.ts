@@ -6,7 +6,7 @@
 import type { Metrics } from '../../base/metrics.ts';
 import type { Message, Recipient } from '../../store/rows.ts';
 import type { FinishAttempt } from '../../store/journey.ts';
-import { destinationKind } from './destination-kind.ts';
+import { destinationKind } from '../../base/destination-kind.ts';
 
 /** Counts the attempt of `end`; nothing when there was none. */
 export function countAttempt(

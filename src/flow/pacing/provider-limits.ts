@@ -6,6 +6,7 @@
  * provider is one more row in `PROVIDERS`, with the page that states its limits.
  */
 import type { Provider } from '../../base/config.ts';
+import { PROVIDER_HOSTS } from '../../base/provider-hosts.ts';
 
 /** What is not in the table: Postfix's default_destination_concurrency_limit, and sessions of 100 messages. */
 export const OTHERS: Provider = {
@@ -22,9 +23,9 @@ export const OTHERS: Provider = {
  */
 const PROVIDERS: readonly Provider[] = [
   {
-    // https://support.google.com/mail/answer/81126. Gmail and Workspace share their hosts.
+    // https://support.google.com/mail/answer/81126
     name: 'Gmail',
-    mx: ['.google.com', '.googlemail.com'],
+    mx: [...PROVIDER_HOSTS.Gmail],
     connections: 10,
     messagesPerConnection: 50,
     messagesPerMinute: 1_800,
@@ -32,15 +33,14 @@ const PROVIDERS: readonly Provider[] = [
   {
     // https://sendersupport.olc.protection.outlook.com/pm/policies
     name: 'Outlook',
-    mx: ['.olc.protection.outlook.com'],
+    mx: [...PROVIDER_HOSTS.Outlook],
     connections: 5,
     messagesPerConnection: 50,
     messagesPerMinute: 600,
   },
   {
-    // The tenants of Office 365: other edge servers than Outlook's.
     name: 'Office 365',
-    mx: ['.mail.protection.outlook.com', '.mx.microsoft'],
+    mx: [...PROVIDER_HOSTS['Office 365']],
     connections: 10,
     messagesPerConnection: 50,
     messagesPerMinute: 1_200,
@@ -48,7 +48,7 @@ const PROVIDERS: readonly Provider[] = [
   {
     // https://senders.yahooinc.com/best-practices: 20 messages a connection.
     name: 'Yahoo',
-    mx: ['.yahoodns.net'],
+    mx: [...PROVIDER_HOSTS.Yahoo],
     connections: 5,
     messagesPerConnection: 20,
     messagesPerMinute: 600,
@@ -56,7 +56,7 @@ const PROVIDERS: readonly Provider[] = [
   {
     // https://support.apple.com/en-us/102322
     name: 'Apple',
-    mx: ['.icloud.com', '.mail.me.com'],
+    mx: [...PROVIDER_HOSTS.Apple],
     connections: 10,
     messagesPerConnection: 5,
     messagesPerMinute: 600,

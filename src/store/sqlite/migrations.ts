@@ -17,6 +17,7 @@ import mail0004 from '../../../migrations/mail/0004_sandbox_lists.sql' with { ty
 import mail0005 from '../../../migrations/mail/0005_due_by_account.sql' with { type: 'text' };
 import mail0006 from '../../../migrations/mail/0006_stored_bytes.sql' with { type: 'text' };
 import mail0007 from '../../../migrations/mail/0007_dkim_rotation.sql' with { type: 'text' };
+import mail0008 from '../../../migrations/mail/0008_outcome_hours.sql' with { type: 'text' };
 
 export interface Migration {
   version: number;
@@ -32,6 +33,7 @@ export const MAIL_MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'due_by_account', sql: mail0005 },
   { version: 6, name: 'stored_bytes', sql: mail0006 },
   { version: 7, name: 'dkim_rotation', sql: mail0007 },
+  { version: 8, name: 'outcome_hours', sql: mail0008 },
 ];
 
 export const LOG_MIGRATIONS: readonly Migration[] = [

@@ -11,6 +11,8 @@ import type { WriterClient } from './writer-client.ts';
 const ROWS_PER_STEP = 100;
 /** A removed suppression keeps its position for cursors this long. */
 const MARKS_KEPT_MS = 7 * 86_400_000;
+/** Charts show at most 30 days; the rest is for who reads the store itself. */
+export const OUTCOMES_KEPT_MS = 92 * 86_400_000;
 
 /** The retention verbs, over the writer. */
 export function purges(writer: WriterClient): RetentionStore {
@@ -42,8 +44,9 @@ export function purges(writer: WriterClient): RetentionStore {
     purgeMessages: (before) =>
       untilFewer(() => writer.write('purgeMessagesStep', before, ROWS_PER_STEP)),
     async purgeExpired(now) {
-      const records = await aging('idempotency', now);
-      return records + (await aging('suppressions', now - MARKS_KEPT_MS));
+      let total = await aging('idempotency', now);
+      total += await aging('outcomes', now - OUTCOMES_KEPT_MS);
+      return total + (await aging('suppressions', now - MARKS_KEPT_MS));
     },
     async scrub() {
       await writer.write('scrubMail');

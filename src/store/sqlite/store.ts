@@ -24,8 +24,9 @@ import { openForReading } from './database.ts';
 import { SEARCH_FILE } from './indexer.ts';
 import { dkimKeyReads } from './dkim-keys.ts';
 import { erasures } from './erasure.ts';
-import { purges } from './purges.ts';
+import { OUTCOMES_KEPT_MS, purges } from './purges.ts';
 import { accountReads } from './read-accounts.ts';
+import { counterReads } from './read-counters.ts';
 import { domainReads } from './read-domains.ts';
 import { emailLists } from './read-emails.ts';
 import { logReads } from './read-logs.ts';
@@ -34,6 +35,7 @@ import { dueReads, queueReads } from './read-queue.ts';
 import { retryCounter } from './read-retry.ts';
 import { suppressionReads } from './read-suppressions.ts';
 import { webhookReads } from './read-webhooks.ts';
+import { startRecounting } from './recounting.ts';
 import { secretReads } from './secrets.ts';
 import { settingReads } from './settings.ts';
 import { WriterClient } from './writer-client.ts';
@@ -75,11 +77,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     logs: openForReading(join(dataDir, 'log.db')),
     search: openForReading(join(dataDir, SEARCH_FILE)),
   };
+  const oldest = options.now - OUTCOMES_KEPT_MS;
+  const recounting = startRecounting(files.mail, threads.writer, options.log, oldest);
   return {
     ...readsOf(files),
     ...writesOf(threads, files.mail),
     backUpTo: (file) => threads.background.backUp(dataDir, file),
     async close() {
+      await recounting.stop();
       // Readers first: an open reader keeps the last checkpoint from emptying the WAL.
       for (const db of [files.mail, files.logs, files.search]) db.close();
       await threads.background.close();
@@ -113,6 +118,7 @@ async function startThreads({
 function readsOf({ mail, logs, search }: Files) {
   return {
     ...accountReads(mail),
+    ...counterReads(mail),
     ...domainReads(mail),
     ...dkimKeyReads(mail),
     ...messageReads(mail),

@@ -6,8 +6,9 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { Body } from '../rows.ts';
+import type { GroupSum } from './group-sums.ts';
 
-export class StoredBytes {
+export class StoredBytes implements GroupSum {
   readonly #read;
   readonly #add;
   readonly #group = new Map<string, number>();

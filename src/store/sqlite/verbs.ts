@@ -44,7 +44,13 @@ export type OneStepWrite =
   | 'replaceSecrets';
 
 /** Rows that go by age alone; of suppressions, the marks of removed ones. */
-export type AgingRows = 'events' | 'attempts' | 'calls' | 'idempotency' | 'suppressions';
+export type AgingRows =
+  | 'events'
+  | 'attempts'
+  | 'calls'
+  | 'idempotency'
+  | 'suppressions'
+  | 'outcomes';
 
 /** What one step of going through the bodies has done; `next` is where to go on, null at the end. */
 export interface BodiesStep {
@@ -74,6 +80,8 @@ export interface WriteSteps {
   /** Removes at most `limit` whole messages; returns how many. */
   purgeMessagesStep(before: number, limit: number): number;
   purgeCallAttemptsStep(before: number, limit: number): number;
+  /** Counts the outcomes of at most `limit` messages made since `oldest`; returns how many may be left. */
+  recountStep(oldest: number, limit: number): number;
   /** Asks for the WAL to be emptied into the file when this commit has been reported. */
   scrubMail(): void;
   /** Removes at most `limit` rows from before `before`; returns how many. */

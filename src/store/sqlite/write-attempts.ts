@@ -11,6 +11,7 @@ import type { FinishAttempt } from '../journey.ts';
 import type { Attempt } from '../rows.ts';
 import { RECIPIENT_COLUMNS } from './columns.ts';
 import type { RecipientRow } from './columns.ts';
+import type { OutcomeRecount } from './recounts.ts';
 import type { StatusCounts } from './status-counts.ts';
 import type { Writes } from './verbs.ts';
 import type { EventWriter } from './write-events.ts';
@@ -34,6 +35,8 @@ interface State {
   seq: number;
   messageStatus: MessageStatus;
   createdAt: number;
+  isSandbox: number;
+  domain: string;
 }
 
 /** The verbs over the writer's connection; statements are prepared once, here. */
@@ -42,6 +45,7 @@ export function attemptWrites(
   events: EventWriter,
   suppressions: SuppressionWriter,
   counts: StatusCounts,
+  outcomes: OutcomeRecount,
 ): Pick<Writes, 'begin' | 'finish'> {
   const begin = db.prepare<RecipientRow, [string, number, number, number, string, number]>(
     'UPDATE recipients SET attempts = attempts + 1, owner = ?, lease_until = ?, next_attempt_at = ?,' +
@@ -70,6 +74,7 @@ export function attemptWrites(
       }
       ends.setRecipient(result);
       const calls = events.record(result.accountId, result.events, result.now);
+      outcomes.record(result, before);
       if (result.suppress !== null) suppressions.add(result.suppress);
       const others = states.filter((state) => state !== before);
       return { calls, messageStatus: ends.setMessage(result, before, others) };
@@ -91,7 +96,7 @@ class EndWriter {
     // Everything that finishing looks at, in one statement.
     this.#statesOf = db.prepare<State, [string]>(
       'SELECT r.id, r.status, r.next_attempt_at AS nextAttemptAt, m.seq, m.status AS messageStatus,' +
-        ' m.created_at AS createdAt FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
+        ' m.created_at AS createdAt, m.is_sandbox AS isSandbox, r.domain FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
         ' WHERE m.id = ?',
     );
     this.#setRecipient = db.prepare(

@@ -6,6 +6,7 @@
  */
 import type { Database } from 'bun:sqlite';
 import { idBound } from '../../base/ids.ts';
+import { ALL_ACCOUNTS, MS_PER_HOUR } from './outcome-counts.ts';
 import type { StoredBytes } from './stored-bytes.ts';
 import type { AgingRows, Writes } from './verbs.ts';
 
@@ -144,6 +145,16 @@ function dropsByAge(db: Database): Record<AgingRows, Drop> {
     idempotency: byTime(
       'DELETE FROM idempotency WHERE (account_id, key) IN (SELECT account_id, key FROM idempotency' +
         ' WHERE expires_at < ? ORDER BY expires_at LIMIT ?)',
+    ),
+    // An account's hours lie together: one look for each account.
+    outcomes: byTime(
+      'DELETE FROM outcome_hours WHERE (account_id, hour, destination, provider) IN' +
+        ' (SELECT account_id, hour, destination, provider FROM' +
+        " (SELECT id FROM accounts UNION ALL SELECT '" +
+        ALL_ACCOUNTS +
+        "') JOIN outcome_hours ON account_id = id AND hour < ?1 / " +
+        MS_PER_HOUR +
+        ' LIMIT ?2)',
     ),
     suppressions: byTime(
       'DELETE FROM suppressions WHERE seq IN (SELECT seq FROM suppressions' +

@@ -12,8 +12,11 @@ import { openForWriting } from './database.ts';
 import { dkimKeyWrites } from './dkim-keys.ts';
 import { erasureWrites } from './write-erasure.ts';
 import type { GroupHooks, ItemResult } from './group-commit.ts';
+import type { GroupSum } from './group-sums.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from './migrations.ts';
+import { OutcomeCounts } from './outcome-counts.ts';
 import { Positions } from './positions.ts';
+import { OutcomeRecount } from './recounts.ts';
 import { secretWrites } from './secrets.ts';
 import { settingWrites } from './settings.ts';
 import { StatusCounts } from './status-counts.ts';
@@ -59,6 +62,8 @@ class Writer {
     migrate(log, LOG_MIGRATIONS, now);
     const counts = new StatusCounts(mail);
     const stored = new StoredBytes(mail);
+    const outcomes = new OutcomeCounts(mail);
+    const recount = new OutcomeRecount(mail, outcomes);
     const events = new EventWriter(mail);
     const positions = new Positions(mail);
     const suppressions = new SuppressionWriter(mail);
@@ -68,7 +73,7 @@ class Writer {
       ...domainWrites(mail),
       ...dkimKeyWrites(mail),
       ...acceptWrites(mail, events, counts, positions, stored),
-      ...attemptWrites(mail, events, suppressions, counts),
+      ...attemptWrites(mail, events, suppressions, counts, recount),
       ...leaseWrites(mail),
       ...endpointWrites(mail, events),
       ...callWrites(mail, events),
@@ -76,9 +81,10 @@ class Writer {
       ...retentionWrites(mail, stored),
       ...erasureWrites(mail, stored),
       ...settings,
+      recountStep: (oldest, limit) => recount.step(oldest, limit),
       ...secretWrites(mail, settings.setSetting),
     };
-    const hooks = mailHooks([counts, stored], [events, positions]);
+    const hooks = mailHooks([counts, stored, outcomes], [events, positions, recount]);
     this.#mail = new WriteQueue({
       db: mail,
       verbs,
@@ -162,7 +168,7 @@ class Writer {
 
 /** `sums`: written once for a group. `remembered`: what was read from the file and may have been undone in it. */
 function mailHooks(
-  sums: readonly (StatusCounts | StoredBytes)[],
+  sums: readonly GroupSum[],
   remembered: readonly { forget(): void }[],
 ): GroupHooks {
   return {

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 
 import { Metrics } from '../../../src/base/metrics.ts';
 import { countAttempt } from '../../../src/flow/outcome/count.ts';
-import { destinationKind } from '../../../src/flow/outcome/destination-kind.ts';
+import { destinationKind } from '../../../src/base/destination-kind.ts';
 import type { Attempt } from '../../../src/store/rows.ts';
 
 const ATTEMPT: Attempt = {

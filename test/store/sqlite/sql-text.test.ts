@@ -14,7 +14,9 @@ import {
 import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
 import { messageReads } from '../../../src/store/sqlite/read-messages.ts';
 import { dueReads } from '../../../src/store/sqlite/read-queue.ts';
+import { OutcomeCounts } from '../../../src/store/sqlite/outcome-counts.ts';
 import { Positions } from '../../../src/store/sqlite/positions.ts';
+import { OutcomeRecount } from '../../../src/store/sqlite/recounts.ts';
 import { StatusCounts } from '../../../src/store/sqlite/status-counts.ts';
 import { StoredBytes } from '../../../src/store/sqlite/stored-bytes.ts';
 import { acceptWrites } from '../../../src/store/sqlite/write-accept.ts';
@@ -59,7 +61,10 @@ test('no statement is prepared after the start', () =>
       new Positions(mail),
       new StoredBytes(mail),
     );
-    const { begin, finish } = attemptWrites(mail, events, new SuppressionWriter(mail), counts);
+    const outcomes = new OutcomeCounts(mail);
+    const recount = new OutcomeRecount(mail, outcomes);
+    const suppressions = new SuppressionWriter(mail);
+    const { begin, finish } = attemptWrites(mail, events, suppressions, counts, recount);
     const account = newAccount('default');
     accountWrites(mail).createAccount(account);
     const reader = openForReading(join(dir, 'mail.db'));
@@ -75,8 +80,10 @@ test('no statement is prepared after the start', () =>
         accept(batchOf(account.id, message));
         begin([{ recipientId: recipient.id, owner: 'me', leaseUntil: 9, nextAttemptAt: 9 }], 0);
         finish(finishOf(message, recipient));
-        counts.keep();
-        counts.flush();
+        for (const sum of [counts, outcomes]) {
+          sum.keep();
+          sum.flush();
+        }
         await reads.messageForDelivery(message.message.id);
         await reads.recipientsDue(0, 1, 10, null);
         const page = { limit: 10, after: null, before: null, status: null };

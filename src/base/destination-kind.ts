@@ -6,6 +6,9 @@
  * hosts. Cannot fail.
  */
 
+/** Never in the DNS (RFC 6761 section 6.2): its recipients are simulated, so they are no destination. */
+export const SANDBOX_DOMAIN = 'sandbox.test';
+
 /** The large consumer mailbox providers, with their domains. */
 const DOMAINS = {
   gmail: ['gmail.com', 'googlemail.com'],
