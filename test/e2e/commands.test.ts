@@ -16,6 +16,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
+import { bestOf, tookMs } from '../rig/best-of.ts';
 import { BINARY, BinaryAppliance, runBinary } from '../rig/binary.ts';
 import type { LogLine } from '../rig/binary.ts';
 import { describeWith } from '../rig/programs.ts';
@@ -239,11 +240,14 @@ describe.each([['without a server'], ['beside a running server']])('%s', (where)
 
 describe('serve', () => {
   test('a second process on the same data is refused within a second', async () => {
-    const began = performance.now();
-    const second = await appliance.run(['serve']);
-    expect(performance.now() - began).toBeLessThan(1000);
-    expect(second.code).toBe(1);
-    expect(second.stderr).toContain('another process');
+    const ms = await bestOf(1_000, () =>
+      tookMs(async () => {
+        const second = await appliance.run(['serve']);
+        expect(second.code).toBe(1);
+        expect(second.stderr).toContain('another process');
+      }),
+    );
+    expect(ms).toBeLessThan(1_000);
   });
 
   test('a second process on the same address is refused too', async () => {

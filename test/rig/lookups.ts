@@ -12,8 +12,8 @@ import type { Names } from './names.ts';
 import { startRawDns } from './raw-dns.ts';
 import type { Asked, RawDns } from './raw-dns.ts';
 
-/** Long enough for loopback, short enough for tests of silence. */
-export const SHORT: Patience = { rounds: [60, 120], loneRounds: [60, 120, 120], tcp: 150 };
+/** Long enough for loopback on a busy machine, short enough for tests of silence. */
+export const SHORT: Patience = { rounds: [200, 400], loneRounds: [200, 400, 400], tcp: 600 };
 
 export class Lookups {
   readonly #closing: (() => unknown)[] = [];

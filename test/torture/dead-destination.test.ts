@@ -117,7 +117,7 @@ describeWith(['openssl'], `${MESSAGES} messages for a dead destination`, () => {
     const [tried, other] = list.recipients.filter(({ attempts }) => attempts > 0);
     if (tried === undefined || other === undefined) throw new Error('no such recipients');
     expect(tried.explanation).toMatch(
-      /^r\d+@dead\.test (is due now|is tried again at \S+) and until \S+, after one attempt: mx\.dead\.test \(127\.0\.46\.250\) at .*refused.*[^.]\.$/i,
+      /^r\d+@dead\.test (is due now|is tried again at \S+) and until \S+, after (one attempt|\d+ attempts): mx\.dead\.test \(127\.0\.46\.250\) at .*refused.*[^.]\.$/i,
     );
     expect(await explanationOf(world, lastId)).toMatch(
       /^r\d+@dead\.test waits for its first attempt, until \S+\.$/,

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { seeded } from '../mail/random.ts';
+import { bestOf } from '../rig/best-of.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { longestGap } from '../rig/ready-gap.ts';
 import { startWorld, type World } from '../rig/world.ts';
@@ -11,8 +12,6 @@ import { RawClient } from '../smtp/raw-client.ts';
 
 const SEED = Number(process.env['SEED'] ?? 14_001);
 const LONGEST_MS = 250;
-/** A busy machine slows everything, its caches too: the best of these counts. */
-const TRIES = 4;
 const BODY_BYTES = 14_600_000;
 
 let world: World;
@@ -97,15 +96,21 @@ const BODIES: [name: string, body: () => string][] = [
   ],
 ];
 
+/** The same input again where the gap was too long: a busy machine only adds to it. */
 async function measured(work: () => Promise<unknown>): Promise<number> {
-  let best = Infinity;
-  for (let attempt = 0; attempt < TRIES && best > LONGEST_MS; attempt += 1) {
-    const [gap] = await longestGap(world.appliance, work);
-    best = Math.min(best, gap);
-  }
+  const best = await bestOf(LONGEST_MS, async () => (await longestGap(world.appliance, work))[0]);
   process.stdout.write(`      ${best} ms (seed ${SEED})\n`);
   return best;
 }
+
+test('the measure sees an appliance that answers nobody for 400 ms', async () => {
+  const gap = await measured(async () => {
+    process.kill(world.appliance.pid, 'SIGSTOP');
+    await Bun.sleep(400);
+    process.kill(world.appliance.pid, 'SIGCONT');
+  });
+  expect(gap).toBeGreaterThan(LONGEST_MS);
+});
 
 test.each(BODIES)(
   'HTTP: %s',
