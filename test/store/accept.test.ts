@@ -105,6 +105,21 @@ describe('accept', () => {
     }));
 });
 
+test('what was undone with its group, and written again alone, is counted once', () =>
+  withStore(async (store, account) => {
+    const first = await accepted(store, newMessage(account.id));
+    const bytes = await store.storedBytes(account.id);
+    expect(bytes).toBeGreaterThan(0);
+    // Asked for together, they share a commit; the one whose id is taken breaks it.
+    const [fresh, taken] = await Promise.allSettled([
+      store.accept(batchOf(account.id, newMessage(account.id))),
+      store.accept(batchOf(account.id, newMessage(account.id, { id: first.message.id }))),
+    ]);
+    expect([fresh.status, taken.status]).toEqual(['fulfilled', 'rejected']);
+    expect(await store.storedBytes(account.id)).toBe(2 * bytes);
+    expect((await store.countsByStatus(account.id, 0)).queued).toBe(2);
+  }));
+
 describe('idempotency', () => {
   test('the same request is answered from the record, another body is a conflict', () =>
     withStore(async (store, account) => {
