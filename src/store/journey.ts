@@ -91,6 +91,15 @@ export interface FinishAttempt {
   suppress: Suppression | null;
 }
 
+/** A first attempt that is under way, with its `email.sent`. */
+export interface SentAttempt {
+  recipientId: string;
+  messageId: string;
+  accountId: string;
+  now: number;
+  event: NewEvent;
+}
+
 export interface JourneyStore {
   /** Checks idempotency and quota, then writes the whole batch; a refusal writes nothing. */
   accept(batch: AcceptBatch): Promise<AcceptResult>;
@@ -115,6 +124,11 @@ export interface JourneyStore {
   nextRecipientDue(after: number): Promise<number | null>;
   /** Returns the recipients that are still open and now leased to their owner, in the state after the mark. */
   begin(attempts: BeginAttempt[], now: number): Promise<Recipient[]>;
+  /**
+   * Sets recipients and their messages to `sent` and records the events, all in one commit; what has ended, is gone or
+   * says `sent` already is left alone. Returns the webhook calls.
+   */
+  noteSent(attempts: SentAttempt[]): Promise<CallRef[]>;
   /** Records an attempt or another end; a recipient that has ended already changes only for the worse. */
   finish(result: FinishAttempt): Promise<{ calls: CallRef[]; messageStatus: MessageStatus }>;
   /** Frees the leases of an owner (clean end) or of every owner (start: this process is the only one). */

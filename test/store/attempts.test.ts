@@ -5,7 +5,15 @@ import type { MessageStatus } from '../../src/base/status.ts';
 import type { Recipient } from '../../src/store/rows.ts';
 import type { NewMessage } from '../../src/store/journey.ts';
 import type { Store } from '../../src/store/store.ts';
-import { accepted, finishOf, newAttempt, newEvent, newMessage, newSuppression } from './samples.ts';
+import {
+  accepted,
+  finishOf,
+  newAttempt,
+  newEndpoint,
+  newEvent,
+  newMessage,
+  newSuppression,
+} from './samples.ts';
 import { withStore } from './test-store.ts';
 
 function recipientOf(message: NewMessage, at = 0): Recipient {
@@ -58,6 +66,59 @@ describe('begin', () => {
       const sent = await accepted(store, newMessage(account.id));
       await store.finish(finishOf(sent, recipientOf(sent)));
       expect(await begin(store, recipientOf(sent), 'me')).toEqual([]);
+    }));
+});
+
+describe('noteSent', () => {
+  const noteOf = ({ message }: NewMessage, recipient: Recipient) => ({
+    recipientId: recipient.id,
+    messageId: message.id,
+    accountId: message.accountId,
+    now: Date.now(),
+    event: newEvent(message, recipient.id, 'email.sent'),
+  });
+
+  test('sets recipient and message, counts it, and records the event with its calls', () =>
+    withStore(async (store, account) => {
+      await store.createEndpoint(newEndpoint(account.id), 10);
+      const sent = await accepted(store, newMessage(account.id));
+      const [begun] = await begin(store, recipientOf(sent), 'me');
+      const calls = await store.noteSent([noteOf(sent, recipientOf(sent))]);
+      expect(calls).toHaveLength(1);
+      const [row] = await store.recipients(sent.message.id);
+      // Still open, and still claimed.
+      expect(row).toMatchObject({ status: 'sent', attempts: 1 });
+      expect(row?.nextAttemptAt).toBe(begun?.nextAttemptAt ?? null);
+      expect(await begin(store, recipientOf(sent), 'another')).toEqual([]);
+      expect((await store.messageById(sent.message.id))?.status).toBe('sent');
+      const counts = await store.countsByStatus(account.id, 0);
+      expect([counts.queued, counts.sent]).toEqual([0, 1]);
+    }));
+
+  test('leaves alone what says `sent` already, has ended, or is gone', () =>
+    withStore(async (store, account) => {
+      const twice = await accepted(store, newMessage(account.id));
+      await store.noteSent([noteOf(twice, recipientOf(twice)), noteOf(twice, recipientOf(twice))]);
+      const done = await accepted(store, newMessage(account.id));
+      await store.finish(finishOf(done, recipientOf(done)));
+      const gone = newMessage(account.id);
+      await store.noteSent([noteOf(done, recipientOf(done)), noteOf(gone, recipientOf(gone))]);
+      const typesOf = async ({ message }: NewMessage): Promise<string[]> =>
+        (await store.events(message.id)).map(({ type }) => type);
+      expect(await typesOf(twice)).toEqual(['email.queued', 'email.sent']);
+      expect(await typesOf(done)).not.toContain('email.sent');
+      expect((await store.messageById(done.message.id))?.status).toBe('delivered');
+    }));
+
+  test('of several recipients shows the newest event while one is open', () =>
+    withStore(async (store, account) => {
+      const to = ['a@example.org', 'b@example.org'];
+      const sent = await accepted(store, newMessage(account.id, {}, to));
+      await store.finish(finishOf(sent, recipientOf(sent, 0)));
+      await store.noteSent([noteOf(sent, recipientOf(sent, 1))]);
+      expect((await store.messageById(sent.message.id))?.status).toBe('sent');
+      await store.finish(finishOf(sent, recipientOf(sent, 1)));
+      expect((await store.messageById(sent.message.id))?.status).toBe('delivered');
     }));
 });
 

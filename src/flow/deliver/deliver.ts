@@ -12,7 +12,7 @@
  * any line repeats at most this attempt, with the same Message-ID.
  */
 import { UncomposableError } from '../../mail/dkim/signed-message.ts';
-import type { Recipient } from '../../store/rows.ts';
+import type { Message, Recipient } from '../../store/rows.ts';
 import { backoffOfSite, tryHosts } from './hosts.ts';
 import type { HostTools, Job } from './hosts.ts';
 import type { SignedMessage, SignedMessages } from './signed-messages.ts';
@@ -42,13 +42,21 @@ export interface Delivery {
   signed: SignedMessage | null;
 }
 
-/** Delivers to one recipient within its lane. `mayBegin` is called when the message is signed and a session is free. */
+/** What an attempt asks, and tells, on its way. */
+export interface Steps {
+  /** Whether it may go on: asked when the message is signed and a session is free. */
+  mayBegin: () => boolean;
+  /** The signed message is on its way: its hosts are dialled now. */
+  begun: (message: Message) => void;
+}
+
+/** Delivers to one recipient within its lane. */
 export async function deliver(
   tools: DeliverTools,
   recipient: Recipient,
   found: SiteResult,
   lane: Lane,
-  mayBegin: () => boolean,
+  { mayBegin, begun }: Steps,
 ): Promise<Delivery> {
   if (found.kind === 'none') {
     return { outcome: mayBegin() ? found.outcome : null, signed: null };
@@ -67,11 +75,11 @@ export async function deliver(
   try {
     if (!mayBegin()) return { outcome: null, signed };
     // The lane may have been throttled while this attempt waited for its session.
-    const outcome =
-      throttledBy(lane) ??
-      backoffOfSite(tools, site) ??
-      (await talk(tools, { recipient, signed, site, maxWaitMs: maxWaitMs(tools, lane) }, lane));
-    return { outcome, signed };
+    const again = throttledBy(lane) ?? backoffOfSite(tools, site);
+    if (again !== null) return { outcome: again, signed };
+    begun(signed.message);
+    const job = { recipient, signed, site, maxWaitMs: maxWaitMs(tools, lane) };
+    return { outcome: await talk(tools, job, lane), signed };
   } finally {
     lane.leave();
     tools.messages.release(recipient.messageId);

@@ -20,6 +20,7 @@ import type { Bounce, EventExtra } from '../events.ts';
 import { endOf } from '../recipient-end.ts';
 import { isSentStage } from './kinds.ts';
 import type { Outcome } from './kinds.ts';
+import { isFirstSent, sentEvent } from './sent.ts';
 import { describeOutcome, whereOf } from './text.ts';
 import { verdictOf } from './verdict.ts';
 import type { Verdict } from './verdict.ts';
@@ -58,11 +59,11 @@ export async function settle(
     (recipient.delayedAt === null || endedAt - recipient.delayedAt >= DELAYED_EVENT_EVERY_MS);
   const events: NewEvent[] = [];
   const raise = (type: NewEvent['type'], occurredAt: number, extra: EventExtra | null): void => {
-    const payload = type === 'email.sent' ? { attempt: recipient.attempts } : factsOf(ended, end);
+    const payload = factsOf(ended, end);
     events.push(newEvent(ctx, { message, recipient, type, occurredAt, payload, extra }));
   };
   if (isSentStage(outcome.stage) && (await isFirstSent(ctx, recipient))) {
-    raise('email.sent', ended.beganAt, null);
+    events.push(sentEvent(ctx, message, recipient, ended.beganAt));
   }
   if (end.kind === 'delivered') raise('email.delivered', endedAt, null);
   if (end.kind === 'bounced') raise('email.bounced', endedAt, { bounce: bounceOf(end, reason) });
@@ -94,13 +95,6 @@ function nextTime({ recipient, endedAt, outcome }: EndedAttempt, random: number)
   const afterPause =
     untilMs + Math.round(random * THROTTLE_SPREAD * Math.max(0, untilMs - endedAt));
   return Math.min(Math.max(next, afterPause), recipient.expiresAt);
-}
-
-/** Whether `email.sent` was not raised yet: no earlier attempt had got as far as a signature. */
-async function isFirstSent(ctx: Context, recipient: Recipient): Promise<boolean> {
-  if (recipient.attempts === 1) return true;
-  const earlier = await ctx.store.attempts(recipient.messageId);
-  return !earlier.some((a) => a.recipientId === recipient.id && isSentStage(a.stage));
 }
 
 /** At expiry: bounced, Transient, after temporary refusals; failed when no server ever replied. */

@@ -6,7 +6,7 @@
  * nor tried in a hot loop; and that lane and slot are given back whatever happens. Never throws.
  */
 import type { FinishAttempt, RecipientRef } from '../../store/journey.ts';
-import type { Recipient } from '../../store/rows.ts';
+import type { Message, Recipient } from '../../store/rows.ts';
 import { StoreFullError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import type { Context } from '../context.ts';
@@ -22,6 +22,8 @@ import { waitAfter } from '../outcome/retry-schedule.ts';
 import type { Concurrency, Slot } from '../pacing/concurrency.ts';
 import type { Lane } from '../pacing/lane.ts';
 import { endOf } from '../recipient-end.ts';
+import { SentNotes } from './sent-notes.ts';
+import type { SentNote } from './sent-notes.ts';
 import { endOfSuppressed } from './suppressed.ts';
 
 /**
@@ -64,8 +66,11 @@ export interface AttemptsOptions {
 export class Attempts {
   readonly #options: AttemptsOptions;
 
+  readonly #sent: SentNotes;
+
   constructor(options: AttemptsOptions) {
     this.#options = options;
+    this.#sent = new SentNotes(options);
   }
 
   /** Attempts delivery of `recipient`, in the state after the mark of its beginning. */
@@ -73,19 +78,26 @@ export class Attempts {
     const { ctx, tools, concurrency, random, isRunning } = this.#options;
     let beganAt = ctx.clock.now();
     let isInLane = true;
+    let note: SentNote | null = null;
     const slowAt = setTimeout(() => this.#slow(claim), concurrency.limits.slowMs);
     try {
-      const mayBegin = (): boolean => {
-        beganAt = ctx.clock.now();
-        return isRunning();
+      const steps = {
+        mayBegin: (): boolean => {
+          beganAt = ctx.clock.now();
+          return isRunning();
+        },
+        begun: (message: Message): void => {
+          note = this.#sent.begin(message, recipient, beganAt);
+        },
       };
       const suppressed = await endOfSuppressed(ctx, recipient);
       const { outcome, signed } =
         suppressed === null
-          ? await deliver(tools, recipient, claim.found, claim.lane, mayBegin)
+          ? await deliver(tools, recipient, claim.found, claim.lane, steps)
           : { outcome: null, signed: null };
       isInLane = false;
       this.#leaveLane(claim.lane, outcome);
+      await this.#sent.end(note);
       if (outcome === null) {
         await this.#commit(suppressed ?? unbegun(recipient, ctx.clock.now()));
       } else {
@@ -100,6 +112,7 @@ export class Attempts {
       }
     } catch (error) {
       if (isInLane) this.#leaveLane(claim.lane, null);
+      await this.#sent.end(note);
       await this.#putBack(recipient, error);
     }
     clearTimeout(slowAt);

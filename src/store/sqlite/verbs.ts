@@ -28,6 +28,7 @@ export type OneStepWrite =
   | 'finishDomainCheck'
   | 'accept'
   | 'begin'
+  | 'noteSent'
   | 'finish'
   | 'releaseLeases'
   | 'createEndpoint'

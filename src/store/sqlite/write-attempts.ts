@@ -1,5 +1,5 @@
 /**
- * Attempts of recipients: begin (before dialling) and finish (with everything that follows).
+ * Attempts of recipients: begin (before dialling), sent (while one takes long), finish (with everything that follows).
  *
  * Promises that a recipient under another's unexpired lease is never begun, and that one which has reached its end is
  * not changed again, except that a later report (bounce, complaint) may say worse.
@@ -7,7 +7,7 @@
 import type { Database } from 'bun:sqlite';
 import { isFinal, messageStatus } from '../../base/status.ts';
 import type { MessageStatus } from '../../base/status.ts';
-import type { FinishAttempt } from '../journey.ts';
+import type { FinishAttempt, SentAttempt } from '../journey.ts';
 import type { Attempt } from '../rows.ts';
 import { RECIPIENT_COLUMNS } from './columns.ts';
 import type { RecipientRow } from './columns.ts';
@@ -26,6 +26,9 @@ const WORSE: Partial<Record<MessageStatus, ReadonlySet<MessageStatus>>> = {
 
 /** The states of a message that show a reason. */
 const REASONED: ReadonlySet<MessageStatus> = new Set(['bounced', 'failed', 'suppressed']);
+
+/** What a message's status follows from, besides its other recipients. */
+type Change = Pick<FinishAttempt, 'accountId' | 'messageId' | 'now' | 'status' | 'nextAttemptAt'>;
 
 /** A recipient, and the message it belongs to. */
 interface State {
@@ -46,7 +49,7 @@ export function attemptWrites(
   suppressions: SuppressionWriter,
   counts: StatusCounts,
   outcomes: OutcomeRecount,
-): Pick<Writes, 'begin' | 'finish'> {
+): Pick<Writes, 'begin' | 'noteSent' | 'finish'> {
   const begin = db.prepare<RecipientRow, [string, number, number, number, string, number]>(
     'UPDATE recipients SET attempts = attempts + 1, owner = ?, lease_until = ?, next_attempt_at = ?,' +
       ' updated_at = ? WHERE id = ? AND next_attempt_at IS NOT NULL' +
@@ -62,6 +65,20 @@ export function attemptWrites(
         if (row !== null) begun.push(row);
       }
       return begun;
+    },
+    noteSent(attempts) {
+      return attempts.flatMap((attempt) => {
+        const states = ends.statesOf(attempt.messageId);
+        const before = states.find((state) => state.id === attempt.recipientId);
+        if (before === undefined || !ends.setSent(attempt)) return [];
+        const change = { ...attempt, status: 'sent', nextAttemptAt: before.nextAttemptAt } as const;
+        ends.setMessage(
+          change,
+          before,
+          states.filter((state) => state !== before),
+        );
+        return events.record(attempt.accountId, [attempt.event], attempt.now);
+      });
     },
     finish(result) {
       const states = ends.statesOf(result.messageId);
@@ -86,6 +103,7 @@ export function attemptWrites(
 class EndWriter {
   readonly #counts: StatusCounts;
   readonly #statesOf;
+  readonly #setSent;
   readonly #setRecipient;
   readonly #addAttempt;
   readonly #setMessage;
@@ -98,6 +116,10 @@ class EndWriter {
       'SELECT r.id, r.status, r.next_attempt_at AS nextAttemptAt, m.seq, m.status AS messageStatus,' +
         ' m.created_at AS createdAt, m.is_sandbox AS isSandbox, r.domain FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
         ' WHERE m.id = ?',
+    );
+    this.#setSent = db.prepare(
+      "UPDATE recipients SET status = 'sent', updated_at = ? WHERE id = ? AND next_attempt_at IS NOT NULL" +
+        " AND status IN ('queued', 'delivery_delayed')",
     );
     this.#setRecipient = db.prepare(
       'UPDATE recipients SET status = ?, next_attempt_at = ?, last_reason = COALESCE(?, last_reason),' +
@@ -140,6 +162,11 @@ class EndWriter {
     );
   }
 
+  /** False when the recipient is not open, or says `sent` already. */
+  setSent({ now, recipientId }: SentAttempt): boolean {
+    return this.#setSent.run(now, recipientId).changes > 0;
+  }
+
   setRecipient(result: FinishAttempt): void {
     const { status, nextAttemptAt, lastReason, delayedAt, now, recipientId } = result;
     this.#setRecipient.run(status, nextAttemptAt, lastReason, delayedAt, now, recipientId);
@@ -149,7 +176,7 @@ class EndWriter {
    * Sets the message's status by those of its recipients and returns it. `before`: this recipient until now; `others`:
    * the message's other recipients.
    */
-  setMessage(result: FinishAttempt, before: State, others: readonly State[]): MessageStatus {
+  setMessage(result: Change, before: State, others: readonly State[]): MessageStatus {
     const isOpen =
       result.nextAttemptAt !== null || others.some((state) => state.nextAttemptAt !== null);
     const statuses = [result.status, ...others.map((state) => state.status)];

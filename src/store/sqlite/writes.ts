@@ -33,6 +33,7 @@ export function oneStepWrites(writer: WriterClient): Pick<Store, OneStepWrite> {
     finishDomainCheck: verb('finishDomainCheck'),
     accept: verb('accept'),
     begin: verb('begin'),
+    noteSent: verb('noteSent'),
     finish: verb('finish'),
     releaseLeases: verb('releaseLeases'),
     createEndpoint: verb('createEndpoint'),

@@ -20,7 +20,12 @@ import { Queue } from '../../../src/flow/queue/queue.ts';
 import type { QueueOptions } from '../../../src/flow/queue/queue.ts';
 import { generateDkimKey } from '../../../src/mail/dkim/dkim.ts';
 import type { Attempt, Event, Message, Recipient } from '../../../src/store/rows.ts';
-import type { BeginAttempt, FinishAttempt, NewMessage } from '../../../src/store/journey.ts';
+import type {
+  BeginAttempt,
+  FinishAttempt,
+  NewMessage,
+  SentAttempt,
+} from '../../../src/store/journey.ts';
 import { openTestStore } from '../../store/test-store.ts';
 import type { CallRef } from '../../../src/store/webhooks.ts';
 import { createResolver } from '../../../src/wire/dns/dns.ts';
@@ -78,6 +83,7 @@ export interface QueueRigOptions {
   faults?: {
     finish?: (end: FinishAttempt) => void;
     begin?: (attempts: BeginAttempt[]) => void;
+    noteSent?: (attempts: SentAttempt[]) => void;
     suppressed?: () => void;
   };
 }
@@ -105,6 +111,10 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
       async begin(attempts, now) {
         options.faults?.begin?.(attempts);
         return store.begin(attempts, now);
+      },
+      async noteSent(attempts) {
+        options.faults?.noteSent?.(attempts);
+        return store.noteSent(attempts);
       },
       async suppressed(account, emails) {
         options.faults?.suppressed?.();
