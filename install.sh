@@ -50,6 +50,7 @@ config=$root/etc/postrider/postrider.toml
 data=$root/var/lib/postrider
 unit=$root/etc/systemd/system/postrider.service
 docs=$root/usr/local/share/doc/postrider
+manual=$root/usr/local/share/man/man1/postrider.1
 
 if ! is_staged; then
   [ "$(id -u)" = 0 ] || fail 'needs root' 'Run sudo ./install.sh …, or stage into a folder with --root DIR.'
@@ -58,7 +59,7 @@ fi
 
 if [ "$action" = uninstall ]; then
   if ! is_staged && [ -e "$unit" ]; then systemctl disable --now postrider.service || true; fi
-  rm -rf "$binary" "$root/usr/local/lib/postrider" "$unit" "$docs"
+  rm -rf "$binary" "$root/usr/local/lib/postrider" "$unit" "$docs" "$manual"
   is_staged || systemctl daemon-reload
   say "Removed the program and its unit. Kept: $config and $data."
   exit 0
@@ -103,7 +104,7 @@ as_service() {
 # Root writes below these: who may write to one of them or above it, or owns it, could put a link there.
 refuse_reachable() {
   [ "$(id -u "$user")" != 0 ] || fail "the user $user is root" "Give $user a user id of its own."
-  set -- "$(dirname "$data")" "$(dirname "$binary")" "$previous" "$unit" "$docs/docs" "$(dirname "$config")"
+  set -- "$(dirname "$data")" "$(dirname "$binary")" "$previous" "$unit" "$docs/docs" "$manual" "$(dirname "$config")"
   for path in "$@"; do set -- "$@" "$(readlink -m -- "$path")"; done
   # shellcheck disable=SC2016
   found=$(as_service sh -c '
@@ -191,6 +192,7 @@ install_files() {
   for file in README.md CHANGELOG.md LICENSE; do
     if [ -f "$here/$file" ]; then install -m 0644 "$here/$file" "$docs/$file"; fi
   done
+  if [ -f "$here/packaging/postrider.1" ]; then install -D -m 0644 "$here/packaging/postrider.1" "$manual"; fi
   # The README links to these.
   for file in "$here"/docs/*.md; do
     if [ -f "$file" ]; then install -D -m 0644 "$file" "$docs/docs/$(basename "$file")"; fi

@@ -1,8 +1,7 @@
 /**
- * Writes docs/commands.md, the reference of the command line, from the table of commands.
+ * Writes docs/commands.md, the reference of the command line, and the manual page from the table of commands.
  *
- * Promises that the reference says what the program takes: test/commands/command-reference.test.ts fails when the file
- * differs. Run `bun scripts/command-reference.ts` after a change of a command.
+ * Promises that both say what the program takes: test/commands/command-reference.test.ts fails when a file differs. Run `bun scripts/command-reference.ts` after a change of a command.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import type { Command } from '../src/commands/command.ts';
 import { COMMANDS } from '../src/commands/list.ts';
 import { flag, written } from '../src/commands/parameter.ts';
 import type { Parameter } from '../src/commands/parameter.ts';
+import { MAN_FILE, manPage } from './man-page.ts';
 
 export const REFERENCE_FILE = join(import.meta.dir, '../docs/commands.md');
 
@@ -73,4 +73,7 @@ function inMarkdown(text: string): string {
     .replaceAll('|', '\\|');
 }
 
-if (import.meta.main) writeFileSync(REFERENCE_FILE, commandReference());
+if (import.meta.main) {
+  writeFileSync(REFERENCE_FILE, commandReference());
+  writeFileSync(MAN_FILE, manPage());
+}

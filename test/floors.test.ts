@@ -77,6 +77,8 @@ const ARROWS: Record<string, string[]> = {
   dashboard: ['dashboard/pages', 'dashboard/frame'],
   'dashboard/pages': ['dashboard/frame'],
   'flow/webhooks': ['flow/due'],
+  // An email of the operator is checked by the same reader as one of the API.
+  control: ['api/shapes'],
   main: ['commands'],
 };
 /** Folders with files that every room inside them may use; these files themselves use no room. */

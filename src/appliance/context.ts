@@ -14,6 +14,7 @@ import type { Context, Parts } from '../flow/context.ts';
 import { unlock } from '../flow/data-key.ts';
 import { DiskSpace } from '../flow/disk-space.ts';
 import type { Identity } from '../flow/draft.ts';
+import { EventFollowers } from '../flow/event-followers.ts';
 import { HaltSwitch } from '../flow/halt-switch.ts';
 import { KeyUses } from '../flow/key-uses.ts';
 import { RowCache } from '../flow/row-cache.ts';
@@ -73,6 +74,7 @@ export async function makeContext(parts: Parts): Promise<Context> {
     keyUses: new KeyUses(parts),
     senderDomains: new RowCache<Domain>(parts.clock),
     subscribers: await Subscribers.read(parts.store),
+    followers: new EventFollowers(),
     signing: new SigningPool(parts),
     emulation: null,
   };

@@ -49,7 +49,12 @@ export function isGroup(entry: Command | Group): entry is Group {
 
 /** `NAME [--plan P]`: what follows a command's name in its usage line; empty without parameters. */
 export function synopsis({ parameters = [] }: Command): string {
-  return parameters.map((one) => (one.isRequired ? written(one) : `[${written(one)}]`)).join(' ');
+  return parameters
+    .map(
+      (one) =>
+        (one.isRequired ? written(one) : `[${written(one)}]`) + (one.isRepeated ? '...' : ''),
+    )
+    .join(' ');
 }
 
 /** One call of a command. */

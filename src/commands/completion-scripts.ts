@@ -158,7 +158,7 @@ if [ "$funcstack[1]" = _postrider ]; then _postrider "$@"; else compdef _postrid
 
 function zshOption(option: Parameter<unknown>): string {
   const about = option.about.replaceAll(/[[\]:]/g, ' ');
-  const name = `--${option.name}`;
+  const name = `${option.isRepeated ? '*' : ''}--${option.name}`;
   if (option.value === null) return quoted(`${name}[${about}]`);
   return quoted(`${name}[${about}]:${option.value}:${zshAction(option)}`);
 }

@@ -17,16 +17,20 @@ import { completionOf } from './completion.ts';
 import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { domain } from './domain.ts';
+import { email } from './email.ts';
 import { erase } from './erase.ts';
 import { halt, resume } from './halt.ts';
 import { init } from './init.ts';
 import { key } from './key.ts';
+import { log } from './log.ts';
 import { password } from './password.ts';
 import { queue } from './queue.ts';
 import { rekey } from './rekey.ts';
 import { reload } from './reload.ts';
+import { send } from './send.ts';
 import { serve } from './serve.ts';
 import { suppression } from './suppression.ts';
+import { tail } from './tail.ts';
 import { version } from './version.ts';
 import { webhook } from './webhook.ts';
 
@@ -40,9 +44,13 @@ export const COMMANDS: CommandTable = {
   account,
   key,
   domain,
+  send,
+  email,
+  tail,
   queue,
   suppression,
   webhook,
+  log,
   erase,
   password,
   halt,

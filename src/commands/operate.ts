@@ -22,16 +22,22 @@ import { becomeOwner, requireDataDir } from './owner.ts';
 const PATIENCE_MS = 5_000;
 const ASK_AGAIN_MS = 100;
 
-/** Carries out the operation `name` and returns its result. Throws `OperatorError` or `ApiError`. */
+/**
+ * Carries out the operation `name` and returns its result. `take` gets the pieces of a long one; when it throws, the
+ * operation ends with that. Throws `OperatorError` or `ApiError`.
+ */
 export async function operate<Name extends OperationName>(
   call: Call,
   name: Name,
   args: ArgumentsOf<Name>,
+  take: Sink['chunk'] = async (text) => void call.output.write(text),
 ): Promise<ResultOf<Name>> {
   const config = call.config();
   const sink: Sink = {
     progress: (text) => call.output.say(text),
-    chunk: async (text) => call.output.write(text),
+    chunk: take,
+    // A command that ends takes its own work with it.
+    left: new AbortController().signal,
   };
   const until = Date.now() + PATIENCE_MS;
   for (;;) {

@@ -18,6 +18,8 @@ export interface Parameter<T> {
   value: string | null;
   about: string;
   isRequired: boolean;
+  /** An option that may be given several times: `read` gets the list of its values. */
+  isRepeated: boolean;
   /** What a shell offers for the value: these words, or the names of files. */
   completion: readonly string[] | 'file' | null;
   /** The value of what was written; undefined when it was not given. Throws `UsageError`. */
@@ -48,6 +50,7 @@ export function argument(name: string, about: string, traits: Traits = {}): Para
     value: null,
     about,
     isRequired: true,
+    isRepeated: false,
     completion: traits.completion ?? null,
     read(given) {
       const text = textOrNull(given, name);
@@ -76,6 +79,7 @@ export function option(
     value,
     about,
     isRequired: false,
+    isRepeated: false,
     completion: traits.completion ?? null,
     read: (given) => textOrNull(given, `--${name}`),
   };
@@ -90,6 +94,28 @@ export function requiredOption(name: string, value: string, about: string): Para
       const text = textOrNull(given, `--${name}`);
       if (text === null) throw new UsageError(`Missing option --${name} ${value}.`);
       return text;
+    },
+  };
+}
+
+/** An option that may be given several times; an empty list when it is not. */
+export function list(
+  name: string,
+  value: string,
+  about: string,
+  traits: Traits & { isRequired?: boolean } = {},
+): Parameter<string[]> {
+  const { isRequired = false } = traits;
+  return {
+    ...option(name, value, about, traits),
+    isRequired,
+    isRepeated: true,
+    read(given) {
+      const values: unknown[] = Array.isArray(given) ? given : [];
+      if (isRequired && values.length === 0) {
+        throw new UsageError(`Missing option --${name} ${value}.`);
+      }
+      return values.map((one) => textOrNull(one, `--${name}`) ?? '');
     },
   };
 }
@@ -128,6 +154,7 @@ export function flag(name: string, about: string): Parameter<boolean> {
     value: null,
     about,
     isRequired: false,
+    isRepeated: false,
     completion: null,
     read: (given) => given === true,
   };

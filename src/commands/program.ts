@@ -121,7 +121,12 @@ function addCommand(parser: Parser, command: Command, run: Run): void {
 
 function optionOf(parameter: Parameter<unknown>): Option {
   const flags = written(parameter).replace(/ (.*)$/, ' <$1>');
-  return new Option(flags, parameter.about);
+  const option = new Option(flags, parameter.about);
+  if (!parameter.isRepeated) return option;
+  return option.argParser((value: string, before: string[] | undefined) => [
+    ...(before ?? []),
+    value,
+  ]);
 }
 
 /** The words behind the command's name, wrapped between brackets, below `Usage: postrider …`. */

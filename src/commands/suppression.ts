@@ -3,13 +3,11 @@
  *
  * CSV has the columns email, reason, source, note, created_at (RFC 4180); an import needs only email.
  */
-import { readFileSync } from 'node:fs';
-
-import { OperatorError } from '../base/errors.ts';
 import type { ResultOf } from '../control/operations.ts';
 import { SUPPRESSION_REASONS } from '../control/shapes.ts';
 import { ACCOUNT } from './account-option.ts';
 import type { Call, Group } from './command.ts';
+import { readText } from './files.ts';
 import { table, when } from './layout.ts';
 import { operate } from './operate.ts';
 import { argument, choice, sentence } from './parameter.ts';
@@ -24,6 +22,7 @@ const REASON = choice(
 const NOTE = sentence('note', 'N', 'One sentence on why, shown in the list');
 const LOGGED_NOTE = sentence('note', 'N', 'One sentence on why, written to the log');
 const FILE = argument('FILE', 'CSV file, or - for standard input', { completion: 'file' });
+const FILE_HINT = 'Name a CSV file, or use - for standard input.';
 
 type Suppression = ResultOf<'suppression.add'>;
 type Row = Record<'id' | 'email' | 'reason', string> &
@@ -36,18 +35,6 @@ function shape(one: Suppression): Row {
 
 const readAll = (call: Call): Promise<Suppression[]> =>
   operate(call, 'suppression.list', { account: call.get(ACCOUNT) });
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8');
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new OperatorError(
-      `Cannot read ${file}: ${reason}`,
-      'Name a CSV file, or use - for standard input.',
-    );
-  }
-}
 
 async function list(call: Call): Promise<void> {
   const all = await readAll(call);
@@ -82,7 +69,7 @@ async function remove(call: Call): Promise<void> {
 }
 
 async function importFile(call: Call): Promise<number> {
-  const args = { account: call.get(ACCOUNT), csv: readText(call.get(FILE)) };
+  const args = { account: call.get(ACCOUNT), csv: readText(call.get(FILE), FILE_HINT) };
   const done = await operate(call, 'suppression.import', args);
   for (const { line, message } of done.named) call.output.say(`line ${line}: ${message}`);
   call.print(done, `Added: ${done.added}. Already suppressed: ${done.known}. Wrong: ${done.bad}.`);

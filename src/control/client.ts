@@ -14,12 +14,12 @@ import type { Request, Sink } from './protocol.ts';
 
 /**
  * Sends one request to the server of `dataDir`. Null when none is running. The caller checks the value. Throws
- * `OperatorError` for a refusal and for a server that ends before its result.
+ * `OperatorError` for a refusal and for a server that ends before its result, and what `sink` throws.
  */
 export async function askServer(
   dataDir: string,
   request: Request,
-  sink: Sink,
+  sink: Pick<Sink, 'progress' | 'chunk'>,
 ): Promise<{ value: unknown } | null> {
   return await new Promise((resolve, reject) => {
     let path: string;
@@ -48,8 +48,12 @@ export async function askServer(
         const response = parseLine(line);
         if (response === null) reject(unreachable(path, 'its response cannot be read'));
         else if (response.kind === 'progress') sink.progress(response.text);
-        else if (response.kind === 'chunk') void sink.chunk(response.text);
-        else if (response.kind === 'result') resolve({ value: response.value });
+        else if (response.kind === 'chunk') {
+          sink.chunk(response.text).catch((error: unknown) => {
+            reject(error);
+            socket.destroy();
+          });
+        } else if (response.kind === 'result') resolve({ value: response.value });
         else reject(new OperatorError(response.message, response.hint, response.exitCode));
       }
     });

@@ -14,18 +14,24 @@ import { OperatorError } from '../base/errors.ts';
 import { ACCOUNT_OPERATIONS } from './accounts.ts';
 import { BACKUP_OPERATIONS } from './backup.ts';
 import { DOMAIN_OPERATIONS } from './domains.ts';
+import { EMAIL_OPERATIONS } from './emails.ts';
 import { ERASURE_OPERATIONS } from './erasure.ts';
 import { KEY_OPERATIONS } from './keys.ts';
+import { LOG_OPERATIONS } from './logs.ts';
 import type { Operation, Scope } from './operation.ts';
 import { QUEUE_OPERATIONS } from './queue.ts';
 import { SUPPRESSION_OPERATIONS } from './suppressions.ts';
 import { SERVER_OPERATIONS } from './switches.ts';
+import { TAIL_OPERATIONS } from './tail.ts';
 import { WEBHOOK_OPERATIONS } from './webhooks.ts';
 
 const TABLE = {
   ...ACCOUNT_OPERATIONS,
   ...KEY_OPERATIONS,
   ...DOMAIN_OPERATIONS,
+  ...EMAIL_OPERATIONS,
+  ...TAIL_OPERATIONS,
+  ...LOG_OPERATIONS,
   ...QUEUE_OPERATIONS,
   ...ERASURE_OPERATIONS,
   ...SERVER_OPERATIONS,

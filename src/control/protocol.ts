@@ -27,6 +27,8 @@ export interface Sink {
   progress(text: string): void;
   /** A piece of a long result. Resolves when the next one may follow; throws when the reader has left. */
   chunk(text: string): Promise<void>;
+  /** Aborted when nobody waits for the result any more. */
+  readonly left: AbortSignal;
 }
 
 /** A line of the response; the last one is `result` or `error`. `chunk`: a piece of a result too long for one value. */

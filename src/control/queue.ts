@@ -53,7 +53,7 @@ const Listing = Type.Object({
 });
 export type Listing = Static<typeof Listing>;
 
-const Detail = Type.Object({
+export const Detail = Type.Object({
   message: MessageShape,
   recipients: Type.Array(RecipientShape),
   attempts: Type.Array(AttemptShape),
@@ -75,7 +75,7 @@ async function list({ ctx, queue }: Scope, domain: string | null): Promise<Listi
 }
 
 /** A message with its recipients, or one recipient with its message. Throws `not_found`. */
-async function detail({ ctx: { store, clock } }: Scope, id: string): Promise<Detail> {
+export async function detail({ ctx: { store, clock } }: Scope, id: string): Promise<Detail> {
   const one = await store.recipientById(id);
   const message = await store.messageById(one?.messageId ?? id);
   if (message === null) throw new ApiError('not_found', `There is no message or recipient ${id}.`);

@@ -129,6 +129,8 @@ async function respond(socket: Socket, line: string, operate: Operate, log: Log)
   const send = (response: ResponseLine): void => {
     if (socket.writable) socket.write(`${JSON.stringify(response)}\n`);
   };
+  const left = new AbortController();
+  socket.once('close', () => left.abort());
   try {
     const request = parseRequest(line);
     const value = await operate(request.operation, request.args, {
@@ -137,6 +139,7 @@ async function respond(socket: Socket, line: string, operate: Operate, log: Log)
         send({ kind: 'chunk', text });
         await drained(socket);
       },
+      left: left.signal,
     });
     log.info('control', { operation: request.operation });
     send({ kind: 'result', value: value ?? null });

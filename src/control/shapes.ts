@@ -23,7 +23,7 @@ export function oneOf<const T extends readonly string[]>(words: T) {
 }
 
 /** Epoch milliseconds. */
-const Time = Type.Integer();
+export const Time = Type.Integer();
 
 export const PERMISSIONS = ['full_access', 'sending_access'] as const;
 export const SUPPRESSION_REASONS = ['hard_bounce', 'complaint', 'unsubscribe', 'manual'] as const;

@@ -25,6 +25,7 @@ import type { ByteBudget } from './byte-budget.ts';
 import type { DiskSpace } from './disk-space.ts';
 import type { Identity } from './draft.ts';
 import type { Emulation } from './emulation.ts';
+import type { EventFollowers } from './event-followers.ts';
 import type { HaltSwitch } from './halt-switch.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { RowCache } from './row-cache.ts';
@@ -56,6 +57,8 @@ export interface Memory {
   readonly senderDomains: RowCache<Domain>;
   /** The accounts that may have webhook endpoints. Note an account before its endpoint is written. */
   readonly subscribers: Subscribers;
+  /** Told of every event after its commit. */
+  readonly followers: EventFollowers;
 }
 
 export interface Context extends Parts, Memory {

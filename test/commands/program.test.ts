@@ -21,7 +21,7 @@ async function run(args: readonly string[], table = COMMANDS): Promise<Said> {
   const said = { out: '', err: '' };
   const output: Output = {
     print: (text) => void (said.out += `${text}\n`),
-    write: (text) => void (said.out += text),
+    write: (text) => (said.out += text) !== '',
     say: (text) => void (said.err += `${text}\n`),
     note: (text) => void (said.err += text),
   };

@@ -30,6 +30,7 @@ beforeAll(async () => {
   const sink = {
     progress: (line: string) => void shown.push(line),
     chunk: async (piece: string) => void shown.push(piece),
+    left: new AbortController().signal,
   };
   scope = { ctx, queue: null, dispatcher: null, sink, reload: null };
   await run('account.create', { name: 'shop', plan: null });

@@ -7,14 +7,22 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { BinaryAppliance, runBinary } from '../rig/binary.ts';
+import { startNames } from '../rig/names.ts';
+import type { Names } from '../rig/names.ts';
 
 let appliance: BinaryAppliance;
+let names: Names;
 
 beforeAll(async () => {
-  appliance = await BinaryAppliance.create();
+  names = await startNames();
+  const { host, port } = names.listen;
+  appliance = await BinaryAppliance.create({ config: `[dns]\nservers = ["${host}:${port}"]` });
 });
 
-afterAll(() => appliance.stop());
+afterAll(async () => {
+  await appliance.stop();
+  await names.stop();
+});
 
 test('init --key-prefix makes keys of that prefix, now and later', async () => {
   const folder = join(appliance.folder, 'prefixed');

@@ -124,6 +124,8 @@ describeWith(['openssl', 'systemd-analyze'], 'install.sh', () => {
     }
     expect(done.code).toBe(0);
     expect(statSync(join(staged, 'var/lib/postrider')).mode & 0o077).toBe(0);
+    const manual = readFileSync(join(staged, 'usr/local/share/man/man1/postrider.1'), 'utf8');
+    expect(manual).toContain('.SS domain verify');
     expect(readFileSync(config, 'utf8')).toContain('hostname = "mail.example.com"');
     expect(run([installed, 'check', '--config', config]).code).toBe(0);
   });

@@ -15,6 +15,7 @@ export const PROGRAMS = {
   bind9: { file: '/usr/sbin/named', package: 'bind9' },
   chromium: { file: '/usr/bin/chromium', package: 'chromium' },
   curl: { file: '/usr/bin/curl', package: 'curl' },
+  groff: { file: '/usr/bin/groff', package: 'groff-base' },
   fish: { file: '/usr/bin/fish', package: 'fish' },
   // What Exim needs of Debian and nothing else here brings: it is unpacked, not installed (rig/exim).
   'libgnutls-dane': { file: '/usr/share/doc/libgnutls-dane0', package: 'libgnutls-dane0' },

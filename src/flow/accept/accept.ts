@@ -107,6 +107,7 @@ export async function acceptEmails(
     case 'accepted':
       for (const one of built) ctx.metrics.accepted.inc({ status: one.result });
       logAccepted(ctx, sender, accepted);
+      for (const { events } of accepted) ctx.followers.tell(events);
       queue.offerAccepted(open);
       if (result.calls.length > 0) queue.offerCalls(result.calls);
       return {

@@ -7,9 +7,9 @@
 import { validationFailed } from '../../base/errors.ts';
 import { makeAddress } from '../../mail/header/address.ts';
 import type { Account, Domain } from '../../store/rows.ts';
-import { planOf } from '../accounts/plans.ts';
 import type { Context } from '../context.ts';
-import { acceptEmails, type AcceptedSink } from './accept.ts';
+import type { AcceptedSink } from './accept.ts';
+import { sendByOperator } from './operator-send.ts';
 
 /** Sends it from `postrider@` the domain to `to`; returns the id of the message. */
 export async function sendTestEmail(
@@ -41,14 +41,6 @@ export async function sendTestEmail(
     tags: [{ name: 'source', value: 'dashboard_test' }],
     raw: null,
   };
-  const plan = planOf(ctx.config.live.plans, account);
-  const sender = { key: { id: null, isTest: false }, account, plan, requestId: null };
-  const acceptance = await acceptEmails(ctx, queue, sender, [draft], {
-    isPermissive: false,
-    idempotency: null,
-    respond: () => ({ status: 202, body: null }),
-  });
-  const [id] = acceptance.messageIds;
-  if (id === undefined) throw new Error('a strict acceptance returned no message');
+  const { id } = await sendByOperator(ctx, queue, account, { draft, isSandbox: false });
   return id;
 }

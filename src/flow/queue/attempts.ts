@@ -137,6 +137,7 @@ export class Attempts {
     for (;;) {
       try {
         const { calls } = await ctx.store.finish(end);
+        ctx.followers.tell(end.events);
         if (calls.length > 0) offerCalls(calls);
         if (end.nextAttemptAt !== null) putOff(end.nextAttemptAt);
         return true;

@@ -50,6 +50,7 @@ async function giveUp(ctx: Context, recipient: Recipient): Promise<CallRef[]> {
   });
   const end = endOf(recipient, now, { status: 'failed', lastReason: reason, events: [event] });
   const { calls } = await ctx.store.finish(end);
+  ctx.followers.tell(end.events);
   logEnd(ctx, message, end);
   return calls;
 }

@@ -80,13 +80,14 @@ export class Reports {
 
   async #apply(recipientId: string | null, settle: Settle): Promise<ReportEnd> {
     if (recipientId === null) return 'ignored';
-    const { store, log } = this.#ctx;
+    const { store, log, followers } = this.#ctx;
     const recipient = await store.recipientById(recipientId);
     const message = recipient === null ? null : await store.messageById(recipient.messageId);
     if (recipient === null || message === null) return 'ignored';
     const finish = settle(message, recipient);
     if (finish === null) return 'ignored';
     const { calls } = await store.finish(finish);
+    followers.tell(finish.events);
     if (calls.length > 0) this.#webhooks.offerCalls(calls);
     const { status } = finish;
     log.info('report_applied', {
