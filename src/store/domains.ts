@@ -17,7 +17,22 @@ export interface DomainCheck {
   nextCheckAt: number | null;
   failingSince: number | null;
   pendingSince: number;
+  /** Absent: what was seen before stays. */
+  seen?: SeenRecords;
 }
+
+/** What DNS showed for one record. */
+export interface SeenRecord {
+  /** The name that was asked. */
+  at: string;
+  /** As published, a few of them, each cut to a bound. */
+  values: string[];
+  /** Why this does not do, as a clause for the domain's owner; null where all is well. */
+  problem: string | null;
+}
+
+/** By record name (`DKIM`, `SPF`, `DMARC`); empty before the first check. */
+export type SeenRecords = Record<string, SeenRecord>;
 
 export interface DomainStore {
   createDomain(domain: Domain, maxDomains: number): Promise<'created' | 'exists' | 'too_many'>;
@@ -27,6 +42,8 @@ export interface DomainStore {
   finishDomainCheck(check: DomainCheck): Promise<void>;
   domains(accountId: string): Promise<Domain[]>;
   domain(accountId: string, id: string): Promise<Domain | null>;
+  /** What the last check of a domain saw; empty for another account's. */
+  seenRecords(accountId: string, id: string): Promise<SeenRecords>;
   domainByName(accountId: string, name: string): Promise<Domain | null>;
   /** Deleted ones too, of any account. */
   domainForSigning(id: string): Promise<Domain | null>;

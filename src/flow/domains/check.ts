@@ -13,10 +13,10 @@
 import { getDomain } from 'tldts';
 import { proveKey } from '../../mail/dkim/proof.ts';
 import type { Domain } from '../../store/rows.ts';
-import type { DnsAnswer, Resolver } from '../../wire/dns/resolver.ts';
+import type { Resolver } from '../../wire/dns/resolver.ts';
 import type { Context } from '../context.ts';
 import { dkimLabel } from '../seal-labels.ts';
-import { missing, unknown, type Finding } from './finding.ts';
+import { missing, unknown, type Finding, type Published } from './finding.ts';
 import { dkimName, type RecordName } from './records.ts';
 import { findReturnPath } from './return-path.ts';
 
@@ -64,38 +64,49 @@ async function findDkim(
 /** Exactly one record, and its `p=` is our key (RFC 6376 section 3.6.2.2: several make results undefined). */
 function compareDkim(name: string, published: readonly string[], ours: string): Finding {
   const [record] = published;
-  if (record === undefined) return missing(`there is no TXT record at ${name}`);
+  const seen = { at: name, values: published };
+  if (record === undefined) return missing(`there is no TXT record at ${name}`, seen);
   if (published.length > 1) {
-    return missing(`there are ${published.length} TXT records at ${name}; leave only ours`);
+    return missing(`there are ${published.length} TXT records at ${name}; leave only ours`, seen);
   }
   // White space may be anywhere in the key, and DNS providers wrap it as they like.
   const key = tagOf(record, 'p')?.replace(/\s/g, '');
-  if (key === undefined) return missing(`the TXT record at ${name} has no p= tag`);
-  return key === ours ? { kind: 'found' } : missing(`the TXT record at ${name} has another key`);
+  if (key === undefined) return missing(`the TXT record at ${name} has no p= tag`, seen);
+  if (key !== ours) return missing(`the TXT record at ${name} has another key`, seen);
+  return { kind: 'found', published: seen };
 }
 
 /** At the domain, else at its organisational domain (RFC 7489 section 6.6.3). */
 async function findDmarc(resolver: Resolver, domainName: string): Promise<Finding> {
   const parent = getDomain(domainName, { allowPrivateDomains: true });
   const names = parent === null || parent === domainName ? [domainName] : [domainName, parent];
+  let seen: Published = { at: `_dmarc.${domainName}`, values: [] };
   for (const name of names) {
-    const answer = await resolver.txt(`_dmarc.${name}`);
+    const at = `_dmarc.${name}`;
+    const answer = await resolver.txt(at);
     if (answer.kind === 'failed') return unknown(answer.reason);
-    if (hasDmarc(answer)) return { kind: 'found' };
+    const values = answer.kind === 'found' ? answer.records : [];
+    if (hasDmarc(values)) {
+      return { kind: 'found', published: { at, values: values.filter(isDmarc) } };
+    }
+    if (seen.values.length === 0 && values.length > 0) seen = { at, values };
   }
-  return missing(`there is no valid DMARC record at _dmarc.${domainName}`);
+  return missing(`there is no valid DMARC record at _dmarc.${domainName}`, seen);
+}
+
+function isDmarc(text: string): boolean {
+  return /^v\s*=\s*DMARC1\s*(;|$)/.test(text);
 }
 
 /** One record that begins with `v=DMARC1` and has a policy; several are as none (RFC 7489 section 6.6.3). */
-function hasDmarc(answer: DnsAnswer<string>): boolean {
-  const texts = answer.kind === 'found' ? answer.records : [];
-  const records = texts.filter((text) => /^v\s*=\s*DMARC1\s*(;|$)/.test(text));
+function hasDmarc(texts: readonly string[]): boolean {
+  const records = texts.filter(isDmarc);
   const policy = records.length === 1 ? tagOf(records[0] ?? '', 'p') : undefined;
   return policy !== undefined && /^(none|quarantine|reject)$/i.test(policy);
 }
 
 /** The value of a tag in a `tag=value; …` list (RFC 6376 section 3.2). */
-function tagOf(record: string, name: string): string | undefined {
+export function tagOf(record: string, name: string): string | undefined {
   for (const part of record.split(';')) {
     const equals = part.indexOf('=');
     if (equals > 0 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim();

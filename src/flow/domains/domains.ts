@@ -115,7 +115,7 @@ export async function verifyDomain(
   const check = afterCheck(domain, findings, ctx.clock.now(), true);
   await ctx.store.finishDomainCheck(check);
   ctx.senderDomains.forget();
-  const { id: _, now, ...changes } = check;
+  const { id: _id, now, seen: _seen, ...changes } = check;
   const checked: Domain = { ...domain, ...changes, lastCheckedAt: now };
   const { records } = findings;
   return {

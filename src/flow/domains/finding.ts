@@ -5,13 +5,21 @@
  * does.
  */
 export type Finding =
-  | { kind: 'found' }
-  | { kind: 'missing'; reason: string }
+  | { kind: 'found'; published?: Published }
+  | { kind: 'missing'; reason: string; published?: Published }
   | { kind: 'unknown'; reason: string };
 
+/** What stands in DNS where a record was looked for. */
+export interface Published {
+  /** The name that was asked. */
+  at: string;
+  /** The values, as an owner would enter them; an MX or TXT beside an expected CNAME says its type. */
+  values: readonly string[];
+}
+
 /** `reason`: a clause for the domain's owner. */
-export function missing(reason: string): Finding {
-  return { kind: 'missing', reason };
+export function missing(reason: string, published?: Published): Finding {
+  return { kind: 'missing', reason, ...(published !== undefined && { published }) };
 }
 
 /** `reason`: why DNS could not be asked. */

@@ -22,15 +22,32 @@ export async function findReturnPath(
   const host = returnPathHost(domainName);
   const answer = await resolver.cname(host);
   if (answer.kind === 'failed') return unknown(answer.reason);
-  if (answer.kind === 'found' && answer.records.includes(hostname)) return { kind: 'found' };
-  if (answer.kind === 'nxdomain') return missing(`there is no CNAME record at ${host}`);
+  const targets = answer.kind === 'found' ? answer.records : [];
+  const published = { at: host, values: targets };
+  if (targets.includes(hostname)) return { kind: 'found', published };
+  if (answer.kind === 'nxdomain') return missing(`there is no CNAME record at ${host}`, published);
   const appliance = await addressesOf(resolver, hostname);
   if ('reason' in appliance) return unknown(appliance.reason);
   const sending = delivery.sourceAddresses.filter(isPublicAddress);
   // Behind NAT the source addresses are private; receivers then see those of the host name.
   const addresses = sending.length > 0 ? sending : appliance.addresses;
   const spf = await ownSpfPasses(resolver, host, hostname, addresses);
-  return spf.kind === 'found' ? mxIsOurs(resolver, host, hostname, appliance.addresses) : spf;
+  const finding =
+    spf.kind === 'found' ? await mxIsOurs(resolver, host, hostname, appliance.addresses) : spf;
+  if (finding.kind === 'unknown') return finding;
+  // A CNAME is all that a name can have (RFC 1034 section 3.6.2).
+  const values = targets.length > 0 ? targets : await ownRecords(resolver, host);
+  return { ...finding, published: { at: host, values } };
+}
+
+/** What the host has in place of the CNAME: its SPF and MX records. */
+async function ownRecords(resolver: Resolver, host: string): Promise<string[]> {
+  const [txt, mx] = await Promise.all([resolver.txt(host), resolver.mx(host)]);
+  const spf = txt.kind === 'found' ? txt.records.filter((text) => /^v=spf1\b/i.test(text)) : [];
+  return [
+    ...spf.map((text) => `TXT ${text}`),
+    ...(mx.kind === 'found' ? mx.records : []).map((one) => `MX ${one.preference} ${one.exchange}`),
+  ];
 }
 
 async function ownSpfPasses(

@@ -6,8 +6,9 @@
  */
 import type { DomainStatus, RecordStatus } from '../../base/status.ts';
 import type { Domain } from '../../store/rows.ts';
-import type { DomainCheck } from '../../store/domains.ts';
+import type { DomainCheck, SeenRecord, SeenRecords } from '../../store/domains.ts';
 import type { DomainFindings } from './check.ts';
+import type { Finding } from './finding.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -17,6 +18,10 @@ const PENDING_MS = 72 * 3_600_000;
 const MISSING_MS = 3 * DAY_MS;
 /** While a record is missing or unknown, a verified domain is checked more often than daily. */
 const UNCERTAIN_MS = 6 * 3_600_000;
+
+/** Values of one record that are kept, and characters of each: twice what a key of 4,096 bits takes. */
+const MAX_SEEN = 5;
+const MAX_SEEN_LENGTH = 1_500;
 
 const RECORDS = ['DKIM', 'SPF', 'DMARC'] as const;
 const REQUIRED = ['DKIM', 'SPF'] as const;
@@ -53,6 +58,30 @@ export function afterCheck(
     nextCheckAt: nextCheck(status, now, pendingSince, isComplete(findings)),
     failingSince,
     pendingSince,
+    seen: seenRecords(findings),
+  };
+}
+
+function seenRecords({ records, isProven }: DomainFindings): SeenRecords {
+  const seen: SeenRecords = {};
+  for (const name of RECORDS) seen[name] = seenOf(records[name]);
+  const dkim = seen['DKIM'];
+  if (dkim?.problem === null && !isProven) {
+    dkim.problem = 'the key is ours, but a signature of ours does not verify with this record';
+  }
+  return seen;
+}
+
+/** What was found, in the bounds of what is stored: anybody may publish anything. */
+function seenOf(finding: Finding): SeenRecord {
+  if (finding.kind === 'unknown') {
+    return { at: '', values: [], problem: `DNS could not be asked: ${finding.reason}` };
+  }
+  const { at = '', values = [] } = finding.published ?? {};
+  return {
+    at,
+    values: values.slice(0, MAX_SEEN).map((value) => value.slice(0, MAX_SEEN_LENGTH)),
+    problem: finding.kind === 'found' ? null : finding.reason,
   };
 }
 

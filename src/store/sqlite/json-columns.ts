@@ -5,6 +5,7 @@
  * its column holds throws, because the store wrote it itself and the file must be damaged.
  */
 import type { RecordStatus } from '../../base/status.ts';
+import type { SeenRecord, SeenRecords } from '../domains.ts';
 import type { Tag } from '../rows.ts';
 
 const EMPTY_LIST = '[]';
@@ -34,6 +35,11 @@ export function headersOf(text: string | null): [name: string, value: string][] 
 /** Last seen state of each DNS record, by its name. */
 export function recordStatesOf(text: string): Record<string, RecordStatus> {
   return decoded(text, isRecordStates);
+}
+
+/** What the last check of a domain saw, by record. */
+export function seenRecordsOf(text: string): SeenRecords {
+  return decoded(text, isSeenRecords);
 }
 
 function decoded<T>(text: string, isValid: (value: unknown) => value is T): T {
@@ -70,4 +76,18 @@ const STATES: Record<RecordStatus, true> = { verified: true, pending: true, not_
 function isRecordStates(value: unknown): value is Record<string, RecordStatus> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.values(value).every((state) => Object.hasOwn(STATES, String(state)));
+}
+
+function isSeenRecords(value: unknown): value is SeenRecords {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every(isSeenRecord);
+}
+
+function isSeenRecord(value: unknown): value is SeenRecord {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('at' in value && 'values' in value && 'problem' in value)) return false;
+  const { at, values, problem } = value;
+  return (
+    typeof at === 'string' && isStrings(values) && (problem === null || typeof problem === 'string')
+  );
 }

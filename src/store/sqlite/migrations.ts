@@ -18,6 +18,7 @@ import mail0005 from '../../../migrations/mail/0005_due_by_account.sql' with { t
 import mail0006 from '../../../migrations/mail/0006_stored_bytes.sql' with { type: 'text' };
 import mail0007 from '../../../migrations/mail/0007_dkim_rotation.sql' with { type: 'text' };
 import mail0008 from '../../../migrations/mail/0008_outcome_hours.sql' with { type: 'text' };
+import mail0009 from '../../../migrations/mail/0009_seen_records.sql' with { type: 'text' };
 
 export interface Migration {
   version: number;
@@ -34,6 +35,7 @@ export const MAIL_MIGRATIONS: readonly Migration[] = [
   { version: 6, name: 'stored_bytes', sql: mail0006 },
   { version: 7, name: 'dkim_rotation', sql: mail0007 },
   { version: 8, name: 'outcome_hours', sql: mail0008 },
+  { version: 9, name: 'seen_records', sql: mail0009 },
 ];
 
 export const LOG_MIGRATIONS: readonly Migration[] = [

@@ -8,11 +8,15 @@ import type { Database } from 'bun:sqlite';
 import type { DomainStore } from '../domains.ts';
 import { SELECT_DOMAIN, domainOf } from './columns.ts';
 import type { DomainRow } from './columns.ts';
+import { seenRecordsOf } from './json-columns.ts';
 
 /** The verbs over a reading connection; statements are prepared once, here. */
 export function domainReads(
   db: Database,
-): Pick<DomainStore, 'domains' | 'domain' | 'domainByName' | 'domainForSigning' | 'domainsDue'> {
+): Pick<
+  DomainStore,
+  'domains' | 'domain' | 'seenRecords' | 'domainByName' | 'domainForSigning' | 'domainsDue'
+> {
   const domains = db.prepare<DomainRow, [string]>(
     SELECT_DOMAIN + ' WHERE account_id = ? AND deleted_at IS NULL ORDER BY id',
   );
@@ -28,10 +32,14 @@ export function domainReads(
       ' WHERE deleted_at IS NULL AND next_check_at IS NOT NULL AND next_check_at <= ?' +
       ' ORDER BY next_check_at LIMIT ?',
   );
+  const seen = db.prepare<{ seen: string }, [string, string]>(
+    'SELECT seen_records AS seen FROM domains WHERE account_id = ? AND id = ? AND deleted_at IS NULL',
+  );
   const mapDomain = (row: DomainRow | null) => (row === null ? null : domainOf(row));
   return {
     domains: async (accountId) => domains.all(accountId).map(domainOf),
     domain: async (accountId, id) => mapDomain(domain.get(accountId, id)),
+    seenRecords: async (accountId, id) => seenRecordsOf(seen.get(accountId, id)?.seen ?? '{}'),
     domainByName: async (accountId, name) => mapDomain(domainByName.get(accountId, name)),
     domainForSigning: async (id) => mapDomain(anyDomain.get(id)),
     domainsDue: async (now, limit) => domainsDue.all(now, limit).map(domainOf),

@@ -16,7 +16,8 @@ export function domainWrites(
   );
   const check = db.prepare(
     'UPDATE domains SET status = ?, record_states = ?, verified_at = ?, last_checked_at = ?,' +
-      ' next_check_at = ?, failing_since = ?, pending_since = ? WHERE id = ? AND deleted_at IS NULL',
+      ' next_check_at = ?, failing_since = ?, pending_since = ?, seen_records = coalesce(?, seen_records)' +
+      ' WHERE id = ? AND deleted_at IS NULL',
   );
   return {
     ...creation(db),
@@ -32,6 +33,7 @@ export function domainWrites(
         result.nextCheckAt,
         result.failingSince,
         result.pendingSince,
+        result.seen === undefined ? null : JSON.stringify(result.seen),
         result.id,
       );
     },

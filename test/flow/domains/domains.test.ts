@@ -168,6 +168,43 @@ describe('verifying', () => {
     for (const { reason, name: at } of records) expect(reason).toContain(at);
   });
 
+  test('keeps what DNS showed, beside the problem, in bounds and for its account alone', async () => {
+    const domain = await add();
+    publish(domain, ['DKIM']);
+    const [dkim, spf] = requiredRecords(fixture.ctx.config.startup.hostname, domain);
+    names.set(`send.${name}`, 'TXT', ['v=spf1 -all', 'something else'], 0);
+    names.set(`send.${name}`, 'MX', ['10 mx.elsewhere.example'], 0);
+    names.set(`_dmarc.${name}`, 'TXT', ['v=DMARC1; p=none', 'v=DMARC1; p=reject'], 0);
+    const { store } = fixture.ctx;
+    expect(await store.seenRecords(sender.account.id, domain.id)).toEqual({});
+    await verify(domain);
+    expect(await store.seenRecords(sender.account.id, domain.id)).toEqual({
+      DKIM: { at: dkim?.name ?? '', values: [dkim?.value ?? ''], problem: null },
+      SPF: {
+        at: spf?.name ?? '',
+        values: ['TXT v=spf1 -all', 'MX 10 mx.elsewhere.example'],
+        problem: expect.stringContaining('no CNAME'),
+      },
+      DMARC: {
+        at: `_dmarc.${name}`,
+        values: ['v=DMARC1; p=none', 'v=DMARC1; p=reject'],
+        problem: expect.stringContaining('no valid DMARC record'),
+      },
+    });
+    const other = await fixture.sender({ name: 'other' });
+    expect(await store.seenRecords(other.account.id, domain.id)).toEqual({});
+
+    names.set(
+      dkim?.name ?? '',
+      'TXT',
+      Array.from({ length: 9 }, (_, n) => `${n}${'x'.repeat(5_000)}`),
+      0,
+    );
+    await verify(domain);
+    const values = (await store.seenRecords(sender.account.id, domain.id))['DKIM']?.values ?? [];
+    expect([values.length, Math.max(...values.map((text) => text.length))]).toEqual([5, 1_500]);
+  });
+
   test('ignores spaces in the key and strings of 100 bytes', async () => {
     const domain = await add();
     publish(domain);
@@ -203,6 +240,8 @@ describe('verifying', () => {
       true,
       false,
     ]);
+    const seen = await fixture.ctx.store.seenRecords(sender.account.id, domain.id);
+    expect(seen['DKIM']?.problem).toContain('does not verify');
   });
 
   describe('a return-path host with its own SPF and MX', () => {
