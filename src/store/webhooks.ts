@@ -30,8 +30,26 @@ export interface FinishCall {
   attempt: CallAttempt;
   status: 'open' | 'done' | 'failed';
   nextAttemptAt: number | null;
+  /** The first words of what the endpoint responded; they go with the call. */
+  response: string | null;
   /** Failures in a row after which the endpoint is disabled. */
   disableAfter: number;
+}
+
+/** An attempt in a list, with the event it is about; null for a test and for a call that is gone. */
+export interface ListedAttempt extends CallAttempt {
+  /** The `webhook-id`. */
+  eventId: string | null;
+}
+
+/** One attempt with everything that is known of its call. */
+export interface AttemptDetail {
+  attempt: CallAttempt;
+  /** Null for a test, and when retention has taken it. */
+  call: Call | null;
+  response: string | null;
+  /** All attempts of the call, this one too, the first one first. */
+  attempts: CallAttempt[];
 }
 
 /** What may change in an endpoint; an absent field stays. */
@@ -85,8 +103,13 @@ export interface WebhookStore {
   finishCall(result: FinishCall): Promise<{ endpointStatus: EndpointStatus; isOvertaken: boolean }>;
   /** Records the attempt of a test call, which has no row of its own. */
   recordTestCall(attempt: CallAttempt): Promise<void>;
-  /** An endpoint's attempts, newest first. */
-  callAttempts(endpointId: string, page: Page): Promise<PageOf<CallAttempt>>;
+  /** An endpoint's attempts, newest first; the failed ones alone where `isFailedOnly`. */
+  callAttempts(
+    endpointId: string,
+    page: Page,
+    isFailedOnly?: boolean,
+  ): Promise<PageOf<ListedAttempt>>;
+  attemptDetail(endpointId: string, attemptId: string): Promise<AttemptDetail | null>;
   /** Opens calls again for one event or for all failed or missed since a time; same event id. */
   replayCalls(
     accountId: string,

@@ -42,7 +42,7 @@ function finished(call: Call, ok: boolean, change: Partial<FinishCall> = {}): Fi
   };
   const status = ok ? 'done' : 'open';
   const nextAttemptAt = ok ? null : createdAt + 30_000;
-  return { call, attempt, status, nextAttemptAt, disableAfter: 20, ...change };
+  return { call, attempt, status, nextAttemptAt, response: null, disableAfter: 20, ...change };
 }
 
 /** Runs `body` with an endpoint for every event. */
@@ -67,7 +67,43 @@ describe('calls', () => {
       expect(await store.finishCall(result)).toEqual(end);
       expect(await store.callsDue(Date.now(), Date.now() + 1e9, 10, [])).toEqual([]);
       const page = { limit: 10, after: null, before: null };
-      expect((await store.callAttempts(endpoint.id, page)).rows).toEqual([result.attempt]);
+      expect((await store.callAttempts(endpoint.id, page)).rows).toEqual([
+        { ...result.attempt, eventId },
+      ]);
+    }));
+
+  test('an attempt is read with its call, what was responded, and the attempts before it', () =>
+    withEndpoint(async (store, account, endpoint) => {
+      const eventId = await happen(store, account);
+      const [first] = await beginAll(store);
+      if (first === undefined) throw new Error('no call');
+      const nextAttemptAt = Date.now();
+      const failed = finished(first, false, { response: 'Out of <b>order</b>', nextAttemptAt });
+      await store.finishCall(failed);
+      const [second] = await beginAll(store);
+      if (second === undefined) throw new Error('the call is not due');
+      const worked = finished(second, true);
+      await store.finishCall(worked);
+      const detail = await store.attemptDetail(endpoint.id, failed.attempt.id);
+      expect(detail).toMatchObject({
+        attempt: failed.attempt,
+        call: { eventId, body: first.body, status: 'done' },
+        response: 'Out of <b>order</b>',
+        attempts: [failed.attempt, worked.attempt],
+      });
+      const page = { limit: 10, after: null, before: null };
+      const rows = (await store.callAttempts(endpoint.id, page, true)).rows;
+      expect(rows.map(({ id }) => id)).toEqual([failed.attempt.id]);
+      const other = newEndpoint(account.id);
+      await store.createEndpoint(other, 10);
+      expect(await store.attemptDetail(other.id, failed.attempt.id)).toBeNull();
+
+      await store.eraseAddress('ann@example.org', null);
+      expect(await store.attemptDetail(endpoint.id, failed.attempt.id)).toMatchObject({
+        call: null,
+        response: null,
+        attempts: [failed.attempt],
+      });
     }));
 
   test('a begun call is not begun again, by whomever, until its lease ends', () =>

@@ -45,13 +45,17 @@ export interface DispatcherOptions {
   random?: () => number;
 }
 
-/** What a test call came to (docs/decisions.md D65). `error` never repeats what the endpoint answered. */
+/**
+ * What a test call came to (docs/decisions.md D65). `error` never repeats what the endpoint answered; `response`, its
+ * first words, is for the dashboard alone.
+ */
 export interface TestResult {
   id: string;
   ok: boolean;
   statusCode: number | null;
   durationMs: number;
   error: string | null;
+  response: string | null;
 }
 
 export class WebhookDispatcher implements EndpointWatcher {
@@ -141,7 +145,8 @@ export class WebhookDispatcher implements EndpointWatcher {
     };
     await store.recordTestCall(attempt);
     const { ok, statusCode, error } = attempt;
-    return { id, ok, statusCode, durationMs: result.durationMs, error };
+    const response = result.kind === 'responded' ? result.excerpt : null;
+    return { id, ok, statusCode, durationMs: result.durationMs, error, response };
   }
 
   async #postTest(endpointId: string, id: string, body: string): Promise<PostResult> {
@@ -219,7 +224,8 @@ export class WebhookDispatcher implements EndpointWatcher {
       messageId: call.messageId,
       attempt: call.attempts,
     };
-    const end = { call, attempt, status, nextAttemptAt, disableAfter: DISABLE_AFTER };
+    const response = result.kind === 'responded' ? result.excerpt : null;
+    const end = { call, attempt, status, nextAttemptAt, response, disableAfter: DISABLE_AFTER };
     const { endpointStatus, isOvertaken } = await store.finishCall(end);
     logCall(this.#ctx, call, attempt, nextAttemptAt);
     if (endpointStatus === 'disabled') {

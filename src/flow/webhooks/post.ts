@@ -1,9 +1,9 @@
 /**
  * One attempt of one call: the endpoint's secret, the signature, the post, and the words for its end.
  *
- * Promises a fresh timestamp on each attempt over the same id and bytes, and that what is recorded holds the status
- * code and nothing else of what the endpoint answered. While a rotation is fresh both
- * secrets sign. Never throws: every end is a result.
+ * Promises a fresh timestamp on each attempt over the same id and bytes. The reason that is recorded, shown over the API
+ * and logged is ours and repeats nothing of what the endpoint answered; the first words of its answer are kept beside
+ * it for the dashboard alone (docs/decisions.md D256). While a rotation is fresh both secrets sign. Never throws: every end is a result.
  */
 import type { Endpoint } from '../../store/rows.ts';
 import { GuardedAgent } from '../../wire/https/guarded-agent.ts';

@@ -18,6 +18,7 @@ import type {
   Suppression,
 } from '../rows.ts';
 import type { LogSummary } from '../request-logs.ts';
+import type { ListedAttempt } from '../webhooks.ts';
 import { headersOf, recordStatesOf, stringsOf, tagsOf } from './json-columns.ts';
 
 /** `T` with some fields in their stored form. */
@@ -136,6 +137,16 @@ export const SELECT_CALL_ATTEMPT =
   ' message_id AS messageId, attempt, status_code AS statusCode, ok, error,' +
   ' duration_ms AS durationMs, created_at AS createdAt FROM call_attempts';
 export type CallAttemptRow = Stored<CallAttempt, 'ok', number>;
+/** With the event, where the call is still there. */
+export const SELECT_LISTED_ATTEMPT = SELECT_CALL_ATTEMPT.replace(
+  ' FROM call_attempts',
+  ', (SELECT event_id FROM calls WHERE calls.id = call_id) AS eventId FROM call_attempts',
+);
+export type ListedAttemptRow = CallAttemptRow & { eventId: string | null };
+export const listedAttemptOf = (row: ListedAttemptRow): ListedAttempt => ({
+  ...row,
+  ok: row.ok === 1,
+});
 export const callAttemptOf = (row: CallAttemptRow): CallAttempt => ({ ...row, ok: row.ok === 1 });
 
 export const SELECT_SUPPRESSION =

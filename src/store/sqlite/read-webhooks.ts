@@ -6,22 +6,31 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { CallRef, WebhookStore } from '../webhooks.ts';
-import { SELECT_CALL_ATTEMPT, SELECT_ENDPOINT, callAttemptOf, endpointOf } from './columns.ts';
-import type { CallAttemptRow, EndpointRow } from './columns.ts';
+import {
+  SELECT_CALL,
+  SELECT_CALL_ATTEMPT,
+  SELECT_ENDPOINT,
+  SELECT_LISTED_ATTEMPT,
+  callAttemptOf,
+  endpointOf,
+  listedAttemptOf,
+} from './columns.ts';
+import type { CallAttemptRow, CallRow, EndpointRow, ListedAttemptRow } from './columns.ts';
 import { pageOf } from './paging.ts';
 
 type EndpointReads = Pick<
   WebhookStore,
-  'accountsWithEndpoints' | 'endpoints' | 'endpoint' | 'endpointById' | 'callAttempts'
+  'accountsWithEndpoints' | 'endpoints' | 'endpoint' | 'endpointById'
 >;
+type AttemptReads = Pick<WebhookStore, 'callAttempts' | 'attemptDetail'>;
 type CallReads = Pick<WebhookStore, 'callsDue' | 'nextCallDue' | 'openCalls'>;
 
 /** Sorts after every UUID. */
 const AFTER_ALL_IDS = '~';
 
 /** The verbs over a reading connection; statements are prepared once, here. */
-export function webhookReads(db: Database): EndpointReads & CallReads {
-  return { ...endpointReads(db), ...callReads(db) };
+export function webhookReads(db: Database): EndpointReads & AttemptReads & CallReads {
+  return { ...endpointReads(db), ...attemptReads(db), ...callReads(db) };
 }
 
 function endpointReads(db: Database): EndpointReads {
@@ -35,25 +44,54 @@ function endpointReads(db: Database): EndpointReads {
     SELECT_ENDPOINT + ' WHERE account_id = ? AND id = ? AND deleted_at IS NULL',
   );
   const endpointById = db.prepare<EndpointRow, [string]>(SELECT_ENDPOINT + ' WHERE id = ?');
-  const olderAttempts = db.prepare<CallAttemptRow, [string, string, number]>(
-    SELECT_CALL_ATTEMPT + ' WHERE endpoint_id = ? AND id < ? ORDER BY id DESC LIMIT ?',
-  );
-  const newerAttempts = db.prepare<CallAttemptRow, [string, string, number]>(
-    SELECT_CALL_ATTEMPT + ' WHERE endpoint_id = ? AND id > ? ORDER BY id LIMIT ?',
-  );
   const mapEndpoint = (row: EndpointRow | null) => (row === null ? null : endpointOf(row));
   return {
     accountsWithEndpoints: async () => withEndpoints.all().map(({ id }) => id),
     endpoints: async (accountId) => endpoints.all(accountId).map(endpointOf),
     endpoint: async (accountId, id) => mapEndpoint(endpoint.get(accountId, id)),
     endpointById: async (id) => mapEndpoint(endpointById.get(id)),
-    async callAttempts(endpointId, page) {
+  };
+}
+
+function attemptReads(db: Database): AttemptReads {
+  const ofEndpoint = SELECT_LISTED_ATTEMPT + ' WHERE endpoint_id = ?';
+  const lists = (only: '' | ' AND ok = 0') => ({
+    older: db.prepare<ListedAttemptRow, [string, string, number]>(
+      ofEndpoint + only + ' AND id < ? ORDER BY id DESC LIMIT ?',
+    ),
+    newer: db.prepare<ListedAttemptRow, [string, string, number]>(
+      ofEndpoint + only + ' AND id > ? ORDER BY id LIMIT ?',
+    ),
+  });
+  const [all, failed] = [lists(''), lists(' AND ok = 0')];
+  const one = db.prepare<CallAttemptRow, [string, string]>(
+    SELECT_CALL_ATTEMPT + ' WHERE endpoint_id = ? AND id = ?',
+  );
+  const call = db.prepare<CallRow, [string]>(SELECT_CALL + ' WHERE calls.id = ?');
+  const responses = db.prepare<{ attemptId: string; response: string | null }, [string]>(
+    'SELECT attempt_id AS attemptId, response FROM call_responses WHERE call_id = ? ORDER BY attempt_id',
+  );
+  return {
+    async callAttempts(endpointId, page, isFailedOnly = false) {
       const limit = page.limit + 1;
+      const list = isFailedOnly ? failed : all;
       const rows =
         page.before === null
-          ? olderAttempts.all(endpointId, page.after ?? AFTER_ALL_IDS, limit)
-          : newerAttempts.all(endpointId, page.before, limit);
-      return pageOf(rows, page, callAttemptOf);
+          ? list.older.all(endpointId, page.after ?? AFTER_ALL_IDS, limit)
+          : list.newer.all(endpointId, page.before, limit);
+      return pageOf(rows, page, listedAttemptOf);
+    },
+    async attemptDetail(endpointId, attemptId) {
+      const row = one.get(endpointId, attemptId);
+      if (row === null) return null;
+      const known = row.callId === null ? [] : responses.all(row.callId);
+      const attempts = known.flatMap((each) => one.get(endpointId, each.attemptId) ?? []);
+      return {
+        attempt: callAttemptOf(row),
+        call: row.callId === null ? null : call.get(row.callId),
+        response: known.find((each) => each.attemptId === attemptId)?.response ?? null,
+        attempts: (attempts.length > 0 ? attempts : [row]).map(callAttemptOf),
+      };
     },
   };
 }

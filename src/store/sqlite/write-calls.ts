@@ -17,11 +17,10 @@ type CallWrites = Pick<Writes, 'beginCalls' | 'finishCall' | 'recordTestCall' | 
 
 /** The verbs over the writer's connection; statements are prepared once, here. */
 export function callWrites(db: Database, events: EventWriter): CallWrites {
-  const recordAttempt = attemptRecorder(db);
   return {
     ...beginning(db),
-    ...ending(db, events, recordAttempt),
-    recordTestCall: recordAttempt,
+    ...ending(db, events),
+    recordTestCall: attemptRecorder(db),
     ...replaying(db),
   };
 }
@@ -46,11 +45,12 @@ function beginning(db: Database): Pick<Writes, 'beginCalls'> {
   };
 }
 
-function ending(
-  db: Database,
-  events: EventWriter,
-  recordAttempt: (attempt: CallAttempt) => void,
-): Pick<Writes, 'finishCall'> {
+function ending(db: Database, events: EventWriter): Pick<Writes, 'finishCall'> {
+  const recordAttempt = attemptRecorder(db);
+  // Of a call that was erased in the meantime nothing is kept.
+  const keepResponse = db.prepare(
+    'INSERT INTO call_responses (call_id, attempt_id, response) SELECT id, ?2, ?3 FROM calls WHERE id = ?1',
+  );
   // A replay that was asked for in the meantime has set `attempts` to 0: that call is still to come.
   const finish = db.prepare(
     'UPDATE calls SET status = ?, next_attempt_at = ?, owner = NULL, lease_until = NULL' +
@@ -64,9 +64,10 @@ function ending(
     'UPDATE endpoints SET failure_count = ?, last_failure_at = ?, status = ? WHERE id = ?',
   );
   return {
-    finishCall({ call, attempt, status, nextAttemptAt, disableAfter }) {
+    finishCall({ call, attempt, status, nextAttemptAt, response, disableAfter }) {
       const { endpointId } = call;
       recordAttempt(attempt);
+      keepResponse.run(call.id, attempt.id, response);
       const isOvertaken = finish.run(status, nextAttemptAt, call.id, call.attempts).changes === 0;
       const health = healthOf.get(endpointId);
       if (health === null) throw new Error(`no endpoint ${endpointId}`);

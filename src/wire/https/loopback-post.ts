@@ -6,7 +6,10 @@
  */
 import { request } from 'node:http';
 import { isLoopback } from '../dns/dns.ts';
-import type { GuardedPost, PostResult } from './post.ts';
+import { excerptOf, type GuardedPost, type PostResult } from './post.ts';
+
+/** More of a response is read and forgotten. */
+const MAX_KEPT_BYTES = 65_536;
 
 /** The URL when it is http to this machine (`localhost` or a loopback address), else null. */
 export function loopbackUrl(text: string): URL | null {
@@ -17,7 +20,7 @@ export function loopbackUrl(text: string): URL | null {
   return addressesOf(url).length > 0 ? url : null;
 }
 
-/** Posts `body`; the response's body is thrown away. `localhost` is tried by IPv4, then by IPv6. */
+/** Posts `body`; of the response the first words are kept. `localhost` is tried by IPv4, then by IPv6. */
 export async function loopbackPost(
   url: URL,
   { headers, body, timeoutMs, signal }: Omit<GuardedPost, 'agent' | 'url' | 'maxResponseBytes'>,
@@ -28,9 +31,9 @@ export async function loopbackPost(
   let reason = 'not an address of this machine';
   for (const host of addressesOf(url)) {
     try {
-      const statusCode = await post(url, host, headers, body, until);
+      const response = await post(url, host, headers, body, until);
       const durationMs = Math.round(performance.now() - startedAt);
-      return { kind: 'responded', statusCode, durationMs, retryAfterSeconds: null };
+      return { kind: 'responded', ...response, durationMs, retryAfterSeconds: null };
     } catch {
       reason = until.aborted ? 'the deadline passed' : 'the connection failed';
       if (until.aborted) break;
@@ -52,7 +55,7 @@ function post(
   headers: Readonly<Record<string, string>>,
   body: string | Uint8Array,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<{ statusCode: number; excerpt: string | null }> {
   return new Promise((resolve, reject) => {
     const call = request(
       {
@@ -65,9 +68,15 @@ function post(
         signal,
       },
       (response) => {
+        const { statusCode = 0 } = response;
+        const chunks: Buffer[] = [];
+        let length = 0;
         response.on('error', reject);
-        response.on('end', () => resolve(response.statusCode ?? 0));
-        response.resume();
+        response.on('data', (chunk: Buffer) => {
+          if (length < MAX_KEPT_BYTES) chunks.push(chunk);
+          length += chunk.length;
+        });
+        response.on('end', () => resolve({ statusCode, excerpt: excerptOf(chunks) }));
       },
     );
     call.on('error', reject);

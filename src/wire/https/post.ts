@@ -16,6 +16,9 @@ import { request as httpsRequest } from 'node:https';
 import { ConnectError, type GuardedAgent, type GuardedOptions } from './guarded-agent.ts';
 import { parseTarget, type Target } from './target.ts';
 
+/** Bytes of a response to a post that are kept: enough for the message of an error page. */
+const EXCERPT_BYTES = 1_024;
+
 export interface GuardedGet {
   /** Must be https without user info; anything else is a refused failure. */
   url: string;
@@ -53,6 +56,8 @@ export type PostResult =
       durationMs: number;
       /** From `Retry-After`, seconds or date; null when absent or unreadable. */
       retryAfterSeconds: number | null;
+      /** The first words of the response's body. Whoever answered wrote them: never for logs or other accounts. */
+      excerpt: string | null;
     }
   | RequestFailure;
 
@@ -67,13 +72,27 @@ export type GetResult =
     }
   | RequestFailure;
 
-/** Posts `body`. The response's body is read up to the limit and thrown away. */
+/** Posts `body`. The response's body is read up to the limit; its first words are kept. */
 export async function guardedPost(request: GuardedPost): Promise<PostResult> {
   const result = await exchange(request, 'POST', Buffer.from(request.body));
   if (result.kind === 'failed') return result;
-  const { statusCode, durationMs, message } = result;
+  const { statusCode, durationMs, message, chunks } = result;
   const retryAfterSeconds = readRetryAfter(message.headers['retry-after']);
-  return { kind: 'responded', statusCode, durationMs, retryAfterSeconds };
+  const excerpt = excerptOf(chunks);
+  return { kind: 'responded', statusCode, durationMs, retryAfterSeconds, excerpt };
+}
+
+/** The first `EXCERPT_BYTES` as text, without control characters but for tab and line break; null when it is empty. */
+export function excerptOf(chunks: readonly Buffer[]): string | null {
+  const kept: Buffer[] = [];
+  let left = EXCERPT_BYTES;
+  for (const chunk of chunks) {
+    if (left <= 0) break;
+    kept.push(chunk.subarray(0, left));
+    left -= chunk.length;
+  }
+  const text = Buffer.concat(kept).toString('utf8');
+  return text.replace(/[^\P{Cc}\t\n]/gu, '').trim() || null;
 }
 
 /** Gets a document whole: a response longer than the limit, or cut off, is a failure. */
