@@ -10,6 +10,7 @@ import enhance from './enhance.js' with { type: 'text' };
 import icon from './icon.svg' with { type: 'text' };
 import morph from 'idiomorph/dist/idiomorph.min.js' with { type: 'text' };
 import controls from './controls.css' with { type: 'text' };
+import objects from './objects.css' with { type: 'text' };
 import sheets from './sheets.css' with { type: 'text' };
 import style from './style.css' with { type: 'text' };
 import { ROOT } from './navigation.ts';
@@ -22,7 +23,7 @@ interface Asset {
   packed: Buffer<ArrayBuffer>;
 }
 
-const STYLE = asset('style.css', 'text/css; charset=utf-8', style + sheets + controls);
+const STYLE = asset('style.css', 'text/css; charset=utf-8', style + sheets + controls + objects);
 const MORPH = asset('morph.js', 'text/javascript; charset=utf-8', morph);
 const ENHANCE = asset('enhance.js', 'text/javascript; charset=utf-8', enhance);
 const ICON = asset('icon.svg', 'image/svg+xml', icon);

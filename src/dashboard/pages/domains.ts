@@ -1,93 +1,82 @@
 /**
- * Sending domains of an account: add, show the DNS records to publish, check now, remove.
+ * Sending domains of an account: add, check now, test, change the DKIM key, remove; and the records as a zone file.
  *
- * The work is in flow/domains.
+ * The work is in flow/domains; how one domain is shown is in `domain-view.ts`.
  */
 import { sendTestEmail } from '../../flow/accept/test-email.ts';
-import { allRecords, type DnsRecord } from '../../flow/domains/records.ts';
 import { addDomain, domainOf, removeDomain, verifyDomain } from '../../flow/domains/domains.ts';
+import { allRecords } from '../../flow/domains/records.ts';
+import { activateKey, prepareKey } from '../../flow/domains/rotation.ts';
+import { zoneFile } from '../../flow/domains/zone-file.ts';
 import type { Account, Domain } from '../../store/rows.ts';
-import { accountOf } from './accounts.ts';
-import { html, type Html } from '../frame/html.ts';
-import { action } from '../frame/action.ts';
+import { form } from '../frame/form.ts';
+import { html } from '../frame/html.ts';
 import { accountPath } from '../frame/navigation.ts';
-import { facts, table } from '../frame/table.ts';
+import { card, empty, table } from '../frame/table.ts';
 import { badge, time } from '../frame/values.ts';
-import { field, type Page, type PageResponse, param } from '../frame/visit.ts';
+import { field, type Page, param, type RedirectResponse, type Visit } from '../frame/visit.ts';
+import { accountOf } from './accounts.ts';
+import { domainView } from './domain-view.ts';
+
+const LIST = '/accounts/:account/domains';
+const ONE = `${LIST}/:id`;
 
 export const domainPages: readonly Page[] = [
-  {
-    method: 'GET',
-    path: '/accounts/:account/domains',
-    async open(visit) {
-      const account = await accountOf(visit);
-      const domains = await visit.ctx.store.domains(account.id);
-      const path = `${accountPath(account)}/domains`;
-      const body = html`${table(
-          ['Domain', 'Status', 'Added', 'Last check', 'Next check'],
-          domains.map((domain) => [
-            html`<a href="${path}/${domain.id}">${domain.name}</a>`,
-            badge(domain.status),
-            time(domain.createdAt),
-            time(domain.lastCheckedAt),
-            time(domain.nextCheckAt),
-          ]),
-          'No domains yet.',
-        )}
-        <h2>New domain</h2>
-        <form method="post" action="${path}">
-          <label>Name <input name="name" placeholder="example.com" required /></label>
-          <button>Add domain</button>
-        </form>`;
-      return { kind: 'page', title: 'Domains', account, body };
-    },
-  },
+  { method: 'GET', path: LIST, open: list },
   {
     method: 'POST',
-    path: '/accounts/:account/domains',
+    path: LIST,
     mainField: 'name',
     async open(visit) {
       const account = await accountOf(visit);
-      const { id } = await addDomain(visit.ctx, account, field(visit, 'name'));
-      return { kind: 'redirect', to: `${accountPath(account)}/domains/${id}`, done: 'added' };
+      const domain = await addDomain(visit.ctx, account, field(visit, 'name'));
+      return back(account, domain, 'domain_added');
     },
   },
   {
     method: 'GET',
-    path: '/accounts/:account/domains/:id',
+    path: ONE,
     async open(visit) {
-      const account = await accountOf(visit);
-      const domain = await domainOf(visit.ctx, account.id, param(visit, 'id'));
-      return detail(account, domain, allRecords(visit.ctx.config.startup.hostname, domain), null);
+      const { account, domain } = await domainIn(visit);
+      return domainView(visit, account, domain);
     },
   },
   {
-    method: 'POST',
-    path: '/accounts/:account/domains/:id/verify',
+    method: 'GET',
+    path: `${ONE}/zone`,
     async open(visit) {
-      const account = await accountOf(visit);
-      const check = await verifyDomain(visit.ctx, account.id, param(visit, 'id'));
-      const words = check.isDnsReady
-        ? 'All required DNS records were found.'
-        : 'Some required DNS records were not found yet. DNS changes can take some time to become visible.';
-      return detail(account, check.domain, check.records, words);
+      const { domain } = await domainIn(visit);
+      return {
+        kind: 'document',
+        contentType: 'text/plain; charset=utf-8',
+        body: zoneFile(domain.name, allRecords(visit.ctx.config.startup.hostname, domain)),
+        saveAs: `${domain.name}.zone`,
+      };
     },
   },
+  change('verify', 'checked', async ({ ctx }, account, { id }) => {
+    await verifyDomain(ctx, account.id, id);
+  }),
+  change('rotate', 'key_made', async ({ ctx }, _, domain) => {
+    await prepareKey(ctx, domain);
+  }),
+  change('activate', 'key_activated', async ({ ctx }, _, domain) => {
+    await activateKey(ctx, domain);
+  }),
   {
     method: 'POST',
-    path: '/accounts/:account/domains/:id/test',
+    path: `${ONE}/test`,
     mainField: 'to',
     async open(visit) {
+      const { account, domain } = await domainIn(visit);
       const { ctx, parts } = visit;
-      const account = await accountOf(visit);
-      const domain = await domainOf(ctx, account.id, param(visit, 'id'));
       const id = await sendTestEmail(ctx, parts.queue, account, domain, field(visit, 'to'));
-      return { kind: 'redirect', to: `${accountPath(account)}/emails/${id}` };
+      return { kind: 'redirect', to: `${accountPath(account)}/emails/${id}`, done: 'sent' };
     },
   },
   {
     method: 'POST',
-    path: '/accounts/:account/domains/:id/remove',
+    path: `${ONE}/remove`,
     async open(visit) {
       const account = await accountOf(visit);
       await removeDomain(visit.ctx, account.id, param(visit, 'id'));
@@ -96,58 +85,68 @@ export const domainPages: readonly Page[] = [
   },
 ];
 
-type ShownRecord = DnsRecord & { reason?: string | null };
-
-function detail(
-  account: Account,
-  domain: Domain,
-  records: readonly ShownRecord[],
-  words: string | null,
-): PageResponse {
-  const path = `${accountPath(account)}/domains/${domain.id}`;
-  const body = html`${words !== null && html`<p class="notice" role="status">${words}</p>`}
-    ${facts([
-      ['Status', badge(domain.status)],
-      ['Added', time(domain.createdAt)],
-      ['Verified', time(domain.verifiedAt)],
-      ['Last check', time(domain.lastCheckedAt)],
-      ['Next check', time(domain.nextCheckAt)],
-    ])}
-    <h2>DNS records to publish</h2>
-    ${table(
-      ['', 'Type', 'Name', 'Value', 'Status'],
-      records.map((record) => [
-        html`${record.record}<br /><span class="soft"
-            >${record.required ? 'required' : 'recommended'}</span
-          >`,
-        record.type,
-        html`<code>${record.name}</code>`,
-        html`<code class="long">${record.value}</code>
-          <p class="soft">${record.purpose}</p>`,
-        html`${badge(record.status)} ${record.reason}`,
-      ]),
-      'No records.',
-    )}
-    <p>${action(`${path}/verify`, 'Check now')}</p>
-    ${domain.status === 'verified' && testForm(path)} ${removal(path, domain)}`;
-  return { kind: 'page', title: domain.name, account, body };
+async function domainIn(visit: Visit): Promise<{ account: Account; domain: Domain }> {
+  const account = await accountOf(visit);
+  return { account, domain: await domainOf(visit.ctx, account.id, param(visit, 'id')) };
 }
 
-function testForm(path: string): Html {
-  return html`<h2>Send a test email</h2>
-    <form method="post" action="${path}/test">
-      <label>To <input type="email" name="to" required /></label>
-      <button class="plain">Send</button>
-    </form>`;
+/** A change of one domain that its page shows. */
+function change(
+  verb: string,
+  done: string,
+  run: (visit: Visit, account: Account, domain: Domain) => Promise<void>,
+): Page {
+  return {
+    method: 'POST',
+    path: `${ONE}/${verb}`,
+    async open(visit) {
+      const { account, domain } = await domainIn(visit);
+      await run(visit, account, domain);
+      return back(account, domain, done);
+    },
+  };
 }
 
-function removal(path: string, domain: Domain): Html {
-  return html`<details>
-    <summary class="soft">Remove this domain</summary>
-    <p>
-      New emails from ${domain.name} are refused from now on. Emails that were already accepted are
-      still delivered.
-    </p>
-    ${action(`${path}/remove`, `Remove ${domain.name}`, 'danger')}
-  </details>`;
+function back(account: Account, { id }: Domain, done: string): RedirectResponse {
+  return { kind: 'redirect', to: `${accountPath(account)}/domains/${id}`, done };
+}
+
+async function list(visit: Visit): ReturnType<Page['open']> {
+  const account = await accountOf(visit);
+  const domains = await visit.ctx.store.domains(account.id);
+  const path = `${accountPath(account)}/domains`;
+  const body = html`${table(
+    ['Domain', 'Status', 'Added', 'Last check', 'Next check'],
+    domains.map((domain) => [
+      html`<a href="${path}/${domain.id}">${domain.name}</a>`,
+      badge(domain.status),
+      time(domain.createdAt),
+      time(domain.lastCheckedAt),
+      time(domain.nextCheckAt),
+    ]),
+    empty(
+      'No domains yet',
+      'Add the domain that your emails come from. Its page shows the DNS records to publish, and notices by itself when they are there.',
+    ),
+  )}
+  ${card(
+    'Add a domain',
+    form({
+      to: path,
+      fields: [
+        {
+          kind: 'text',
+          name: 'name',
+          label: 'Domain',
+          placeholder: 'example.com',
+          required: true,
+          maxLength: 253,
+          hint: 'What stands behind the @ of your senders. A subdomain such as mail.example.com keeps its reputation apart.',
+        },
+      ],
+      submit: 'Add domain',
+      refused: visit.refused,
+    }),
+  )}`;
+  return { kind: 'page', title: 'Domains', account, body };
 }

@@ -16,7 +16,8 @@ import { suppressionPages } from './suppressions.ts';
 import type { Page } from '../frame/visit.ts';
 import { webhookPages } from './webhooks.ts';
 
-const PAGES: readonly Page[] = [
+/** Every page there is. */
+export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...queuePages,
   ...inboxPages,

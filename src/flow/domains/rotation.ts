@@ -10,6 +10,7 @@ import { randomBytes } from 'node:crypto';
 
 import { ApiError } from '../../base/errors.ts';
 import { generateDkimKey } from '../../mail/dkim/dkim.ts';
+import type { NextDkimKey } from '../../store/dkim-keys.ts';
 import type { Domain } from '../../store/rows.ts';
 import type { Context } from '../context.ts';
 import { dkimLabel } from '../seal-labels.ts';
@@ -28,6 +29,19 @@ export interface Rotation {
   old: { selector: string; removableAt: number } | null;
 }
 
+/** Where a change of the key stands: the record of the next one, and the key before; both null where there is none. */
+export async function rotationOf(
+  ctx: Pick<Context, 'store' | 'config'>,
+  domain: Domain,
+): Promise<{ next: DnsRecord | null; old: Rotation['old'] }> {
+  const next = await ctx.store.nextDkimKey(domain.id);
+  const before = await ctx.store.previousDkimKey(domain.id);
+  return {
+    next: next && recordOf(ctx, withKey(domain, next)),
+    old: before && { selector: before.selector, removableAt: before.since + OLD_RECORD_MS },
+  };
+}
+
 /** Makes the next key, or finds the one that was made before. Its status says whether DNS shows it. */
 export async function prepareKey(ctx: Context, domain: Domain): Promise<Rotation> {
   if ((await ctx.store.nextDkimKey(domain.id)) === null) {
@@ -39,10 +53,8 @@ export async function prepareKey(ctx: Context, domain: Domain): Promise<Rotation
       since: ctx.clock.now(),
     });
   }
-  const next = await nextOf(ctx, domain);
-  const before = await ctx.store.previousDkimKey(domain.id);
-  const old = before && { selector: before.selector, removableAt: before.since + OLD_RECORD_MS };
-  return { record: recordOf(ctx, next), isActive: false, old };
+  const { old } = await rotationOf(ctx, domain);
+  return { record: recordOf(ctx, await nextOf(ctx, domain)), isActive: false, old };
 }
 
 /** Signs with the next key. Throws ApiError: `conflict` while DNS does not show it, `provider_error` when DNS fails. */
@@ -90,7 +102,10 @@ async function nextOf(ctx: Pick<Context, 'store'>, domain: Domain): Promise<Doma
       `${domain.name} has no new key: run postrider domain rotate-key ${domain.name} first, without --activate.`,
     );
   }
-  const { selector, dkimPublicKey, sealedDkimKey } = next;
+  return withKey(domain, next);
+}
+
+function withKey(domain: Domain, { selector, dkimPublicKey, sealedDkimKey }: NextDkimKey): Domain {
   return { ...domain, selector, dkimPublicKey, sealedDkimKey };
 }
 

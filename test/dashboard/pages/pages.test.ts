@@ -137,15 +137,6 @@ test('a domain is added with its records, checked and removed', async () => {
   expect(twice.text).toContain(`<a href="/dashboard${rig.account}/keys"`);
 });
 
-test('a test email goes out from a verified domain, and its page opens', async () => {
-  const [domain] = await rig.rig.appliance.ctx.store.domains(rig.rig.account);
-  const path = `${rig.account}/domains/${domain?.id}`;
-  expect((await rig.visit(path)).text).toContain(`action="/dashboard${path}/test"`);
-  const page = await done(rig.submit(`${path}/test`, { to: 'me@receiver.example' }));
-  expect(page.text).toContain('Test email from sender.example');
-  expect((await rig.submit(`${path}/test`, { to: 'nobody' })).status).toBe(422);
-});
-
 test('a refused form is shown again where it stands, with the status of its refusal', async () => {
   const form = await rig.submit(`${rig.account}/suppressions/remove`, { email: 'none@x.example' });
   expect(form.status).toBe(404);
