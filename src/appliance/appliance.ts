@@ -21,6 +21,7 @@ import { openMailListeners } from './mail-listeners.ts';
 import { reload, renewCertificates } from './reload.ts';
 import type { Listeners } from './reload.ts';
 import type { Config } from '../base/config.ts';
+import { LimitedLog } from '../base/limited-log.ts';
 import { Periodic } from '../base/periodic.ts';
 import type { Reloaded, Scope } from '../control/operation.ts';
 import { runOperation } from '../control/operations.ts';
@@ -77,9 +78,15 @@ export async function startAppliance(
   options: ApplianceOptions,
 ): Promise<Appliance> {
   const holder = new ConfigHolder(config);
-  const opened = await openContext(holder, options);
+  const log = new LimitedLog(options.log, options.clock);
+  const opened = await openContext(holder, { ...options, log });
   // What has been started, in order; undone from the end.
-  const started: Undo[] = [() => closeContext(opened)];
+  const started: Undo[] = [
+    async () => {
+      await closeContext(opened);
+      log.flush();
+    },
+  ];
   try {
     const { emulate } = options;
     const ctx = emulate === undefined ? opened : await Emulator.open(opened, emulate);

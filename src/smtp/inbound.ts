@@ -129,19 +129,20 @@ export class InboundServer {
     }
   }
 
-  async #take(bytes: Buffer, { envelope }: SMTPServerSession): Promise<void> {
+  async #take(bytes: Buffer, { envelope, remoteAddress: peer }: SMTPServerSession): Promise<void> {
     const message = new InboundMessage(bytes);
     const addresses = envelope.rcptTo.map(({ address }) => address);
     const recipientIds = addresses.map((address) => this.#recipientOf(address));
-    const ends = await this.#reports.take(message, recipientIds);
+    const ends = await this.#reports.take(message, recipientIds, peer);
     for (const [index, address] of addresses.entries()) {
-      if (ends[index] === 'no_report' && this.#isRole(address)) this.#tell(address, message);
+      if (ends[index] === 'no_report' && this.#isRole(address)) this.#tell(address, message, peer);
     }
   }
 
   /** There is no mailbox: the operator reads about it in the log. */
-  #tell(to: string, message: InboundMessage): void {
+  #tell(to: string, message: InboundMessage, peer: string): void {
     this.#ctx.log.warn('operator_mail_received', {
+      peer,
       to,
       from: message.words('from').slice(0, 300),
       subject: message.words('subject').slice(0, 300),

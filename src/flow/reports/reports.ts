@@ -28,6 +28,9 @@ export type ReportEnd = 'bounced' | 'complained' | 'delivered' | 'ignored' | 'no
 
 type Settle = (message: Message, recipient: Recipient) => FinishAttempt | null;
 
+/** Of text from outside in a line of the log, in characters. */
+const SHOWN_CHARS = 300;
+
 export class Reports {
   readonly #ctx: Context;
   readonly #webhooks: { offerCalls(calls: CallRef[]): void };
@@ -39,22 +42,29 @@ export class Reports {
 
   /**
    * Takes one message. `recipientIds`: for each address it was sent to, whom that return path names (its HMAC
-   * checked), or null for mail to abuse or postmaster. Resolves, with one end for each, when what follows is on disk.
+   * checked), or null for mail to abuse or postmaster; `peer`: who brought it, for the log. Resolves, with one end for
+   * each, when what follows is on disk.
    */
   async take(
     message: InboundMessage,
     recipientIds: readonly (string | null)[],
+    peer: string | null = null,
   ): Promise<ReportEnd[]> {
     const report = readReport(message);
     const ends: ReportEnd[] = [];
-    for (const recipientId of recipientIds) ends.push(await this.#settle(report, recipientId));
+    for (const recipientId of recipientIds)
+      ends.push(await this.#settle(report, recipientId, peer));
     return ends;
   }
 
-  async #settle(report: Report | null, recipientId: string | null): Promise<ReportEnd> {
+  async #settle(
+    report: Report | null,
+    recipientId: string | null,
+    peer: string | null,
+  ): Promise<ReportEnd> {
     if (report === null) return 'no_report';
     return report.kind === 'complaint'
-      ? this.#complaint(report.report, recipientId)
+      ? this.#complaint(report.report, recipientId, peer)
       : this.#bounce(report.report, recipientId);
   }
 
@@ -64,13 +74,20 @@ export class Reports {
     return this.#apply(id, (message, recipient) => settleBounce(ctx, message, recipient, report));
   }
 
-  async #complaint(report: ArfReport, envelope: string | null): Promise<ReportEnd> {
+  async #complaint(
+    report: ArfReport,
+    envelope: string | null,
+    peer: string | null,
+  ): Promise<ReportEnd> {
     const ctx = this.#ctx;
-    const { feedbackType, feedbackId } = report;
     if (!report.isComplaint) return 'ignored';
     const id = await complainant(ctx, report, envelope);
     if (id === null) {
-      ctx.log.warn('complaint_unmatched', { feedback_type: feedbackType, feedback_id: feedbackId });
+      ctx.log.warn('complaint_unmatched', {
+        peer,
+        feedback_type: report.feedbackType.slice(0, SHOWN_CHARS),
+        feedback_id: report.feedbackId?.slice(0, SHOWN_CHARS) ?? null,
+      });
       return 'ignored';
     }
     return this.#apply(id, (message, recipient) =>

@@ -60,10 +60,16 @@ export async function acceptUnsubscribe(
   const found = await findUnsubscribe(ctx, token);
   if (found === null) return null;
   const { accountId, messageId, address } = found;
-  const suppression = await ctx.store.addSuppression(
-    newSuppression(ctx, { accountId, email: address, reason: 'unsubscribe', source: messageId }),
-  );
-  ctx.log.info('unsubscribed', { account_id: accountId, message_id: messageId });
+  const made = newSuppression(ctx, {
+    accountId,
+    email: address,
+    reason: 'unsubscribe',
+    source: messageId,
+  });
+  const suppression = await ctx.store.addSuppression(made);
+  // Once: whoever has the link can use it as often as they like.
+  if (suppression.id === made.id)
+    ctx.log.info('unsubscribed', { account_id: accountId, message_id: messageId });
   return suppression;
 }
 
