@@ -13,6 +13,8 @@ import { systemClock } from '../../src/base/clock.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { createLog } from '../../src/base/log.ts';
 import type { Reloaded } from '../../src/control/operation.ts';
+import { createAccount } from '../../src/flow/accounts/accounts.ts';
+import { authenticate, createKey } from '../../src/flow/accounts/keys.ts';
 import { testAuthority } from '../rig/certificates.ts';
 
 const cleanUps: (() => unknown)[] = [];
@@ -59,6 +61,18 @@ test('live keys are replaced as a whole; the value that was read before stays as
   expect([before.limits.recipients, config.live.limits.recipients]).toEqual([3, 2]);
   expect(() => reload('[limits]\nrecipients = 0\n')).toThrow('limits.recipients must be');
   expect(config.live.limits.recipients).toBe(2);
+});
+
+test('a plan that was changed holds for the next request of a key that is known already', async () => {
+  const plan = (domains: number): string => `[[plans]]\nid = "p"\nmax_domains = ${domains}\n`;
+  const { appliance, reload } = await start(plan(3));
+  const { ctx } = appliance;
+  const account = await createAccount(ctx, { name: 'shop', plan: 'p' });
+  const input = { name: 'k', permission: 'full_access' } as const;
+  const { token } = await createKey(ctx, account.id, input);
+  expect((await authenticate(ctx, token))?.plan.maxDomains).toBe(3);
+  reload(plan(4));
+  expect((await authenticate(ctx, token))?.plan.maxDomains).toBe(4);
 });
 
 test('keys that need a restart keep their value and are named as the file spells them', async () => {

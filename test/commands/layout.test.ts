@@ -77,6 +77,17 @@ describe('table', () => {
     expect(columns[3]?.join('')).toBe(cells[3] ?? '');
   });
 
+  test('a joint counts in the second half of a line only', () => {
+    const broken = (word: string): string[] =>
+      linesOf(table([['A', 'B']], [[['x'.repeat(20), word]]], ''))
+        .slice(1)
+        .map((line) => line.slice(20).trim());
+    // 58 columns are left beside the first one.
+    const [late, early] = [`${'a'.repeat(40)}.${'b'.repeat(40)}`, `a.${'b'.repeat(80)}`];
+    expect(broken(late)).toEqual([`${'a'.repeat(40)}.`, 'b'.repeat(40)]);
+    expect(broken(early)).toEqual([`a.${'b'.repeat(56)}`, 'b'.repeat(24)]);
+  });
+
   test('with random cells: columns stay apart and within 80, and first cells are unbroken', () => {
     const seed = Math.floor(Math.random() * 1e9);
     const random = seeded(seed);

@@ -16,6 +16,7 @@ import type { Scope } from '../../src/control/operation.ts';
 import { OPERATIONS, perform, runOperation } from '../../src/control/operations.ts';
 import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
 import { addEndpoint } from '../../src/flow/webhooks/endpoints.ts';
+import { accepted, newMessage } from '../store/samples.ts';
 
 const names = Object.keys(OPERATIONS).filter((name): name is OperationName => name in OPERATIONS);
 
@@ -171,6 +172,40 @@ describe('results', () => {
     expect(run('reload', {})).rejects.toThrow('No server is running on this data directory.');
     const report = await run('backup', { file: join(folder, 'backup') });
     expect(report.rows).toMatchObject({ accounts: 1 });
+  });
+
+  test('a domain is named in any case', async () => {
+    const { domain } = await run('domain.add', { name: 'Case.example.org', account: null });
+    const named = await run('domain.records', { name: 'CASE.Example.ORG', account: null });
+    expect(named.domain).toEqual(domain);
+    await run('domain.remove', { name: 'case.EXAMPLE.org', account: null });
+  });
+
+  test('without a server, what waits is given up by its id', async () => {
+    const [account] = await run('account.list', {});
+    const made = newMessage(account?.id ?? '', {}, ['ann@example.net', 'bob@example.net']);
+    await accepted(scope.ctx.store, made);
+    const [ann] = made.recipients;
+    const one = { failed: 1, under_way: 0 };
+    expect(await run('queue.fail', { id: ann?.id ?? '' })).toEqual(one);
+    expect(await run('queue.fail', { id: made.message.id })).toEqual(one);
+    expect(await run('queue.fail', { id: made.message.id })).toEqual({ failed: 0, under_way: 0 });
+    const { recipients } = await run('queue.show', { id: made.message.id });
+    expect(recipients.map(({ status }) => status)).toEqual(['failed', 'failed']);
+  });
+
+  test('with a second account, what concerns one must name it', async () => {
+    await run('account.create', { name: 'other', plan: null });
+    const needsOne = { name: 'example.net', account: null };
+    for (const refused of [
+      run('domain.add', needsOne),
+      run('suppression.list', { account: null }),
+    ]) {
+      expect(String(await refused.catch((error: unknown) => error))).toContain(
+        'There are several accounts: name one with --account.',
+      );
+    }
+    expect(await run('suppression.list', { account: 'other' })).toEqual([]);
   });
 
   test('of another version are refused', () => {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { UNLIMITED, type Plan } from '../../../src/base/config.ts';
 import { dailyLimit, monthlyLimit, planOf } from '../../../src/flow/accounts/plans.ts';
-import { usageOf } from '../../../src/flow/accounts/usage.ts';
+import { overQuota, usageOf } from '../../../src/flow/accounts/usage.ts';
 import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -31,6 +31,17 @@ describe('the daily limit', () => {
       expect(dailyLimit(rules, { createdAt: 0 }, ageDays * DAY_MS)).toBe(expected);
     },
   );
+});
+
+test.each([
+  ['daily', 5, 3, '2 are left until 2026-02-01T00:00:00.000Z', 3_600],
+  ['daily', 5, 5, '0 are left until 2026-02-01T00:00:00.000Z', 3_600],
+  ['monthly', 5, 9, '0 are left until 2026-02-01T00:00:00.000Z', 3_600],
+] as const)('beyond the %s limit of %p with %p used: %s', (which, limit, used, words, seconds) => {
+  const refused = overQuota(which, limit, used, Date.UTC(2026, 0, 31, 23));
+  expect(refused.message).toContain(words);
+  expect(refused.headers['Retry-After']).toBe(String(seconds));
+  expect(refused.detail).toMatchObject({ period: which, limit, used });
 });
 
 test.each([

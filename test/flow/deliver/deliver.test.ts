@@ -202,6 +202,52 @@ test('a provider’s 421 slows that provider only, with its hint, and it recover
   expect(bob?.events.map((event) => event.type)).toContain('email.sent');
 });
 
+test('a kept session that is lost after the final dot is not taken for a stale one: nothing goes twice', async () => {
+  let bodies = 0;
+  const server = createServer((socket) => {
+    let isBody = false;
+    socket.on('error', () => {});
+    socket.write('220 mx\r\n');
+    socket.on('data', (chunk) => {
+      for (const line of chunk.toString('latin1').split('\r\n').filter(Boolean)) {
+        if (isBody && line !== '.') continue;
+        if (isBody) {
+          isBody = false;
+          bodies += 1;
+          // The second one may have been taken: nobody knows.
+          if (bodies === 2) socket.destroy();
+          else socket.write('250 taken\r\n');
+        } else if (line === 'DATA') {
+          isBody = true;
+          socket.write('354 go\r\n');
+        } else socket.write('250 ok\r\n');
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  ended.push(() => new Promise((resolve) => server.close(resolve)));
+  const rig = await rigFor({ port: (server.address() as AddressInfo).port });
+  const first = await rig.send(['ann@example.com']);
+  await rig.attempted(first.id, 1);
+  const second = await rig.send(['bob@example.com']);
+  const [settled] = await rig.attempted(second.id, 1);
+  expect(settled?.attempts[0]).toMatchObject({ outcome: 'deferred', mayBeDuplicate: true });
+  expect(bodies).toBe(2);
+});
+
+test('a message that could not be signed is signed anew at its next attempt', async () => {
+  const rig = await rigFor(await receiver());
+  const made = await rig.accept(['ann@example.com']);
+  // As it is offered its domain is gone; in the store it is there, as after the operator brought a key back.
+  made.message.domainId = 'gone';
+  rig.queue.offerAccepted([made]);
+  const [unsigned] = await rig.attempted(made.message.id, 1);
+  expect(unsigned?.attempts[0]).toMatchObject({ outcome: 'deferred', stage: 'sign' });
+  await rig.clock.advance(MINUTE + 300);
+  const [settled] = await rig.attempted(made.message.id, 2);
+  expect(settled?.recipient.status).toBe('delivered');
+});
+
 test('a dead host is dialled once for many messages, and each is put off with the reason', async () => {
   const mx = await receiver();
   const rig = await rigFor(mx);

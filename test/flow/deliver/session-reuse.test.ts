@@ -89,6 +89,26 @@ test('an unreachable address is not dialled for a while, longer each time, until
   expect(sessions.backoffOf(dial)).toBeNull();
 });
 
+test('an address that answered begins with the shortest wait again', async () => {
+  const { clock, sessions, receiver } = await start();
+  const dial = dialFor('127.0.0.10', receiver.port);
+  const fail = async (): Promise<number> => {
+    expect((await sessions.acquire(dial)).kind).toBe('failed');
+    const waitMs = (sessions.backoffOf(dial)?.untilMs ?? 0) - clock.now();
+    await clock.advance(waitMs);
+    return waitMs;
+  };
+  expect([await fail(), await fail()]).toEqual([10_000, 20_000]);
+  expect(sessions.hasBackoffs).toBe(true);
+  const late = await startReceiver({ host: '127.0.0.10', port: receiver.port, certificate: null });
+  const opened = await sessions.acquire(dial);
+  if (opened.kind === 'failed') throw new Error(opened.cause ?? 'failed');
+  sessions.release(opened.session, 0);
+  expect(sessions.hasBackoffs).toBe(false);
+  await late.stop();
+  expect(await fail()).toBe(10_000);
+});
+
 test('dials that fail at once count once', async () => {
   const { clock, sessions, receiver } = await start();
   const dial = dialFor('127.0.0.9', receiver.port);

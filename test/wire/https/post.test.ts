@@ -68,6 +68,21 @@ describe('an honest receiver', () => {
     expect([connections(), requests.length]).toEqual([2, 3]);
   });
 
+  test('that closes every connection that is used again is asked once more, not for ever', async () => {
+    let isClosing = false;
+    const { port, requests } = await openEndpoint((socket) => {
+      if (isClosing) socket.destroy();
+      else setTimeout(() => socket.write(OK), 50);
+    });
+    const agent = agentWith();
+    // At once, so that each has a connection of its own, which is idle afterwards.
+    await Promise.all([post(port, { agent }), post(port, { agent }), post(port, { agent })]);
+    isClosing = true;
+    expect(await post(port, { agent })).toMatchObject({ kind: 'failed' });
+    expect(requests).toHaveLength(3 + 2);
+    agent.destroy();
+  });
+
   test('that always closes is asked once on a fresh connection', async () => {
     const { port, requests } = await openEndpoint((socket) => socket.destroy());
     expect(await post(port)).toMatchObject({
@@ -89,6 +104,22 @@ describe('an honest receiver', () => {
     const answer = `HTTP/1.1 503 X\r\nRetry-After: ${value}\r\nContent-Length: 0\r\n\r\n`;
     const { port } = await openEndpoint((socket) => socket.write(answer));
     expect(await post(port)).toMatchObject({ statusCode: 503, retryAfterSeconds: seconds });
+  });
+
+  test('Retry-After: a date is never come back to before its time', async () => {
+    // A date has whole seconds, and now has not: at some of these the difference is to be rounded.
+    for (let offsetMs = 100_000; offsetMs < 100_900; offsetMs += 300) {
+      const at = Math.floor((Date.now() + offsetMs) / 1_000) * 1_000;
+      const date = new Date(at).toUTCString();
+      const answer = `HTTP/1.1 503 X\r\nRetry-After: ${date}\r\nContent-Length: 0\r\n\r\n`;
+      const { port } = await openEndpoint((socket) => socket.write(answer));
+      const before = Date.now();
+      const result = await post(port);
+      if (result.kind !== 'responded') throw new Error(result.reason);
+      const waitMs = (result.retryAfterSeconds ?? 0) * 1_000;
+      expect(Date.now() + waitMs).toBeGreaterThanOrEqual(at);
+      expect(before + waitMs).toBeLessThan(at + 1_000);
+    }
   });
 
   test('by address is reached when admitted, its certificate checked against the address', async () => {

@@ -1,0 +1,34 @@
+/** A Sender beside From: its domain must be one of the account's, verified, where it is another. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import { draft, mailbox, openFixture, refusal, type Fixture } from '../fixture.ts';
+
+let fixture: Fixture;
+beforeEach(async () => {
+  fixture = await openFixture();
+});
+afterEach(() => fixture.close());
+
+test('of the domain of From, and of another verified one', async () => {
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  await fixture.verified(sender, 'other.example');
+  for (const domain of ['acme.example', 'other.example']) {
+    const mail = draft({ sender: mailbox(`robot@${domain}`) });
+    expect((await fixture.accept(sender, mail)).status).toBe(200);
+  }
+});
+
+test('of a domain of nobody, or of another account, is refused', async () => {
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  const stranger = await fixture.sender({ name: 'stranger' });
+  await fixture.verified(stranger, 'stranger.example');
+  for (const domain of ['nobody.example', 'stranger.example']) {
+    const error = await refusal(
+      fixture.accept(sender, draft({ sender: mailbox(`robot@${domain}`) })),
+    );
+    expect(error.code).toBe('from_domain_not_allowed');
+    expect(error.message).toContain('Sender header');
+  }
+});

@@ -1,0 +1,30 @@
+/** The numbers of /metrics that are read when they are asked for. */
+import { expect, test } from 'bun:test';
+
+import { Vitals } from '../../src/health/vitals.ts';
+import { draft, mailbox, openFixture } from '../flow/fixture.ts';
+
+test('of several destinations of one kind the oldest recipient counts, and all that wait', async () => {
+  const fixture = await openFixture();
+  const { ctx, clock } = fixture;
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  const sendTo = (...to: string[]) =>
+    fixture.accept(sender, draft({ to: to.map((address) => mailbox(address)) }));
+  // The destination with most mail is listed first; the oldest recipient is neither in the first nor in the last.
+  await clock.advance(10_000);
+  await sendTo('a@two.example', 'b@two.example');
+  await clock.advance(10_000);
+  await sendTo('a@three.example', 'b@three.example', 'c@three.example');
+  await clock.advance(5_000);
+  await sendTo('a@one.example');
+  await clock.advance(1_000);
+  const text = await new Vitals(ctx).render();
+  const valueOf = (name: string): string[] =>
+    text.split('\n').filter((line) => line.startsWith(`${name}{`));
+  const kinds = valueOf('postrider_queue_recipients');
+  expect(kinds).toHaveLength(1);
+  expect(kinds[0]).toEndWith(' 6');
+  expect(valueOf('postrider_queue_oldest_seconds')[0]).toEndWith(' 16');
+  await fixture.close();
+});

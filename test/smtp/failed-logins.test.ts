@@ -1,0 +1,39 @@
+/** Failed logins: how many, for how long, of whom, and what a clock that jumps makes of them. */
+import { expect, test } from 'bun:test';
+
+import { FailedLogins } from '../../src/smtp/limits.ts';
+import { TestClock } from '../rig/clock.ts';
+
+const MINUTE = 60_000;
+const PEER = '192.0.2.1';
+
+function blocked(): { clock: TestClock; failures: FailedLogins } {
+  const clock = new TestClock();
+  const failures = new FailedLogins(clock);
+  for (let n = 0; n < 10; n += 1) {
+    expect(failures.isBlocked(PEER)).toBe(false);
+    failures.note(PEER);
+  }
+  expect(failures.isBlocked(PEER)).toBe(true);
+  return { clock, failures };
+}
+
+test('ten of one address block it for fifteen minutes from the first, and no other', async () => {
+  const { clock, failures } = blocked();
+  expect(failures.isBlocked('192.0.2.2')).toBe(false);
+  await clock.advance(15 * MINUTE - 1);
+  expect(failures.isBlocked(PEER)).toBe(true);
+  await clock.advance(1);
+  expect(failures.isBlocked(PEER)).toBe(false);
+  failures.note(PEER);
+  expect(failures.isBlocked(PEER)).toBe(false);
+});
+
+test.each([-24 * 60 * MINUTE, -15 * MINUTE, 15 * MINUTE])(
+  'a clock that jumps by %p ms ends the block rather than lengthening it',
+  (ms) => {
+    const { clock, failures } = blocked();
+    clock.jump(ms);
+    expect(failures.isBlocked(PEER)).toBe(false);
+  },
+);
