@@ -5,7 +5,8 @@ import { EndedSessions } from '../../src/dashboard/ended-sessions.ts';
 import { openFixture } from '../flow/fixture.ts';
 
 test('each is remembered until its expiry, whatever is ended after it', async () => {
-  const { ctx, clock, close } = await openFixture();
+  const fixture = await openFixture();
+  const { ctx, clock } = fixture;
   const ended = new EndedSessions(ctx);
   const start = clock.now();
   await ended.add('early', start + 1_000);
@@ -20,5 +21,5 @@ test('each is remembered until its expiry, whatever is ended after it', async ()
   await ended.add('next', start + 20_000);
   expect(await known(ended)).toEqual([false, true, true, false]);
   expect(await known(new EndedSessions(ctx))).toEqual([false, true, true, false]);
-  await close();
+  await fixture.close();
 });
