@@ -22,9 +22,9 @@ test('of the domain of From, and of another verified one', async () => {
 test('of a domain of nobody, or of another account, is refused', async () => {
   const sender = await fixture.sender();
   await fixture.verified(sender, 'acme.example');
-  const stranger = await fixture.sender({ name: 'stranger' });
-  await fixture.verified(stranger, 'stranger.example');
-  for (const domain of ['nobody.example', 'stranger.example']) {
+  const neighbour = await fixture.sender({ name: 'neighbour' });
+  await fixture.verified(neighbour, 'neighbour.example');
+  for (const domain of ['nobody.example', 'neighbour.example']) {
     const error = await refusal(
       fixture.accept(sender, draft({ sender: mailbox(`robot@${domain}`) })),
     );
