@@ -65,7 +65,7 @@ const ARROWS: Record<string, string[]> = {
   'wire/https': ['wire/addresses', 'wire/dns'],
   'wire/tls': ['wire/dns', 'wire/https'],
   'store/sqlite': ['store'],
-  'flow/accept': ['flow/accounts', 'flow/domains', 'flow/suppressions'],
+  'flow/accept': ['flow/accounts', 'flow/content', 'flow/domains', 'flow/suppressions'],
   'flow/queue': ['flow/deliver', 'flow/due', 'flow/pacing', 'flow/outcome'],
   'flow/deliver': ['flow/pacing', 'flow/outcome'],
   'flow/domains': ['flow/accounts'],

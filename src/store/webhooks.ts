@@ -9,6 +9,15 @@ import type { EndpointStatus } from '../base/status.ts';
 import type { Page, PageOf } from './pages.ts';
 import type { Call, CallAttempt, Endpoint } from './rows.ts';
 
+/** A call as its message shows it. */
+export interface MessageCall extends Pick<
+  Call,
+  'id' | 'eventId' | 'endpointId' | 'status' | 'attempts' | 'nextAttemptAt'
+> {
+  /** The endpoint's present URL. */
+  url: string;
+}
+
 /** What the dispatcher needs to know of a call that is due. */
 export interface CallRef {
   id: string;
@@ -110,6 +119,8 @@ export interface WebhookStore {
     isFailedOnly?: boolean,
   ): Promise<PageOf<ListedAttempt>>;
   attemptDetail(endpointId: string, attemptId: string): Promise<AttemptDetail | null>;
+  /** The calls of a message's events, in the order of the events; the first few hundred. */
+  callsOfMessage(messageId: string): Promise<MessageCall[]>;
   /** Opens calls again for one event or for all failed or missed since a time; same event id. */
   replayCalls(
     accountId: string,

@@ -91,10 +91,3 @@ function recipientAction(row: Recipient, verb: 'retry' | 'fail', label: string):
     <button class="${verb === 'fail' ? 'danger' : 'plain'}">${label}</button>
   </form>`;
 }
-
-/** A button that makes every waiting recipient of a message due now. */
-export function retryMessage(messageId: string): Html {
-  return html`<form class="inline" method="post" action="${PATH}/retry">
-    <input type="hidden" name="id" value="${messageId}" /><button class="plain">Retry now</button>
-  </form>`;
-}

@@ -6,7 +6,8 @@
  */
 import { accountPages } from './accounts.ts';
 import { domainPages } from './domains.ts';
-import { emailPages } from './emails.ts';
+import { emailPages } from './email.ts';
+import { emailsPages } from './emails.ts';
 import { inboxPages } from './inbox.ts';
 import { keyPages } from './keys.ts';
 import { logPages } from './logs.ts';
@@ -22,6 +23,7 @@ export const PAGES: readonly Page[] = [
   ...queuePages,
   ...inboxPages,
   ...accountPages,
+  ...emailsPages,
   ...emailPages,
   ...domainPages,
   ...webhookPages,

@@ -7,7 +7,6 @@
  * error concerns this attempt only.
  */
 import { isAscii } from 'node:buffer';
-import type { ComposeInput } from '../../mail/compose/compose.ts';
 import type { MessageSigner } from '../../mail/dkim/signing.ts';
 import { UncomposableError } from '../../mail/dkim/signed-message.ts';
 import type { Content, Signed } from '../../mail/dkim/signed-message.ts';
@@ -19,6 +18,7 @@ import type { Body, Message } from '../../store/rows.ts';
 import type { NewMessage } from '../../store/journey.ts';
 import { OutgoingMessage } from '../../wire/smtp/body.ts';
 import { bodyBytes } from '../body-bytes.ts';
+import { composeInputOf } from '../compose-input.ts';
 import type { Context } from '../context.ts';
 import { dkimLabel } from '../seal-labels.ts';
 import { feedbackIdOf } from '../feedback-id.ts';
@@ -223,20 +223,7 @@ export class SignedMessages {
     if (body.raw !== null) {
       return { kind: 'whole', bytes: this.#submitted(message, Buffer.from(body.raw)) };
     }
-    const input: ComposeInput = {
-      from: message.from,
-      to: message.to,
-      cc: message.cc,
-      replyTo: message.replyTo,
-      subject: message.subject,
-      html: body.html,
-      text: body.text,
-      headers: body.headers,
-      attachments: body.attachments,
-      messageId: message.messageId,
-      date: new Date(message.createdAt),
-      feedbackId: feedbackIdOf(this.#ctx, message),
-    };
+    const input = composeInputOf(this.#ctx, message, body);
     const isTextWanted =
       this.#ctx.config.live.api.textFromHtml && body.text === null && body.html !== null;
     // Most emails bring their text: nothing more crosses to the signing thread for them.

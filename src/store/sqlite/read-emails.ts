@@ -115,10 +115,10 @@ class EmailLists {
     const { status } = filter;
     const text = fold(filter.q ?? '');
     if (text === '' && status === null) {
-      const range = rangeOf(filter, (id) => this.#positionAt(accountId, id));
+      const range = rangeOf(filter, (id) => this.#positionAt(accountId, id, filter.after !== null));
       return pageOf(this.#ofAccount(accountId, range, wanted), filter, messageOf);
     }
-    const range = rangeOf(filter, (id) => this.#seqAt(accountId, id));
+    const range = rangeOf(filter, (id) => this.#seqAt(accountId, id, filter.after !== null));
     const rows =
       text === '' && status !== null
         ? this.#ofStatus(accountId, status, range, wanted)
@@ -205,14 +205,17 @@ class EmailLists {
     return seqs.filter((seq) => having.has(seq));
   }
 
-  #seqAt(accountId: string, id: string): number {
-    return this.#location.get(id, accountId)?.seq ?? this.#seqBefore.get(id)?.seq ?? 0;
+  /** An id that names no row of the account, or one that has gone, stands right behind the last row that is older. */
+  #seqAt(accountId: string, id: string, isAfter: boolean): number {
+    const known = this.#location.get(id, accountId);
+    return known?.seq ?? (this.#seqBefore.get(id)?.seq ?? 0) + (isAfter ? 1 : 0);
   }
 
-  /** An id that is not in the account stands after the account's last row that is older. */
-  #positionAt(accountId: string, id: string): number {
+  #positionAt(accountId: string, id: string, isAfter: boolean): number {
     const known = this.#location.get(id, accountId);
-    return known?.position ?? this.#positionOfSeq(accountId, this.#seqBefore.get(id)?.seq ?? 0);
+    if (known !== null) return known.position;
+    const older = this.#positionOfSeq(accountId, this.#seqBefore.get(id)?.seq ?? 0);
+    return older + (isAfter ? 1 : 0);
   }
 
   /** How many of the account's messages have come up to `seq`. */

@@ -34,6 +34,7 @@ import { messageReads } from './read-messages.ts';
 import { dueReads, queueReads } from './read-queue.ts';
 import { retryCounter } from './read-retry.ts';
 import { suppressionReads } from './read-suppressions.ts';
+import { messageCallReads } from './read-message-calls.ts';
 import { webhookReads } from './read-webhooks.ts';
 import { startRecounting } from './recounting.ts';
 import { secretReads } from './secrets.ts';
@@ -126,6 +127,7 @@ function readsOf({ mail, logs, search }: Files) {
     ...dueReads(mail),
     ...queueReads(mail),
     ...webhookReads(mail),
+    ...messageCallReads(mail),
     ...suppressionReads(mail, search),
     ...settingReads(mail),
     ...secretReads(mail),

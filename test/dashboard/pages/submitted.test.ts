@@ -53,11 +53,20 @@ const byName = (list: readonly Listed[]): string[] =>
     .map(({ filename, content_type: type, size }) => `${filename} (${type}, ${size} bytes)`)
     .toSorted();
 
+/** What the tab of attachments lists, in order of names. */
+function attachmentsIn(page: string): string[] {
+  const cells =
+    /data-label="Name" *>([^<]*)<\/td><td data-label="Type" *>([^<]*)<\/td><td data-label="Size" *>([^<]*)</g;
+  return Array.from(
+    page.matchAll(cells),
+    ([, name, type, size]) => `${name} (${type}, ${size})`,
+  ).toSorted((a, b) => a.localeCompare(b));
+}
+
 test('the dashboard and both reads of the API list the same attachments', async () => {
-  const { text } = await rig.visit(`${rig.account}/emails/${id}`);
-  const [shown] = /<p>Attachments: ([^<]*)<\/p>/.exec(text)?.slice(1) ?? [];
+  const { text } = await rig.visit(`${rig.account}/emails/${id}?tab=attachments`);
   const expected = ['invoice.txt (text/plain, 10 bytes)', 'pixel.gif (image/gif, 23 bytes)'];
-  expect((shown ?? '').split(/(?<=\)), /).toSorted()).toEqual(expected);
+  expect(attachmentsIn(text)).toEqual(expected);
   const list = (await read('/attachments')) as { data: Listed[] };
   const body = (await read('/body')) as { attachments: Listed[] };
   expect(byName(list.data)).toEqual(expected);
@@ -88,6 +97,12 @@ test('an email from the API shows its attachments and the images of its HTML', a
   });
   const { data } = (await response.json()) as { data: { id: string }[] };
   const path = `${rig.account}/emails/${data[0]?.id}`;
-  expect((await rig.visit(path)).text).toContain('pixel.gif (image/gif, 23 bytes)');
+  const { text } = await rig.visit(`${path}?tab=attachments`);
+  expect(attachmentsIn(text)).toEqual(['pixel.gif (image/gif, 23 bytes)']);
+  const saved = await rig.visit(`${path}/attachments/1`);
+  expect(saved.headers.get('content-disposition')).toContain('attachment; filename="pixel.gif"');
+  expect(saved.headers.get('content-type')).toBe('application/octet-stream');
+  expect(saved.text).toBe(PIXEL.toString());
+  expect((await rig.visit(`${path}/attachments/2`)).status).toBe(404);
   expect((await rig.visit(`${path}/html`)).text).toContain('data:image/gif;base64,');
 });
