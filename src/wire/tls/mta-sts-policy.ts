@@ -40,7 +40,8 @@ export function parseStsPolicy(text: string): StsPolicy | null {
   if (mode !== 'enforce' && mode !== 'testing' && mode !== 'none') return null;
   if (!mxPatterns.every((pattern) => MX_PATTERN.test(pattern))) return null;
   if (mode !== 'none' && mxPatterns.length === 0) return null;
-  return { mode, mxPatterns, maxAgeSeconds: Math.min(Number(maxAge), MAX_AGE_SECONDS) };
+  const maxAgeSeconds = Math.min(Number(maxAge), MAX_AGE_SECONDS);
+  return { mode, mxPatterns: Array.from(new Set(mxPatterns)), maxAgeSeconds };
 }
 
 /** Whether `value`, read back from where it was kept, is a policy. */

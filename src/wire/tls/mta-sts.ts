@@ -3,8 +3,8 @@
  *
  * Promises that a kept policy outlives failures of DNS and of its web server until it expires (section 5.1),
  * which is what protects against someone who suppresses them. The certificate of the policy host is
- * verified against the public CAs by the guarded client. At most MAX_POLICIES are kept; those that are enforced
- * survive a restart where the caller gives a `memory` for them.
+ * verified against the public CAs by the guarded client. What is kept is bounded (`sts-cache.ts`); policies that are
+ * enforced survive a restart where the caller gives a `memory` for them.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { GuardedAgent } from '../https/guarded-agent.ts';
@@ -12,6 +12,8 @@ import { guardedGet } from '../https/post.ts';
 import { isStsPolicy, parseStsPolicy, readStsRecord } from './mta-sts-policy.ts';
 import type { StsPolicy } from './mta-sts-policy.ts';
 import type { Resolver } from '../dns/resolver.ts';
+import { StsCache } from './sts-cache.ts';
+import type { KeptPolicy } from './sts-cache.ts';
 
 /** Keeps one text over a restart. A rejection does no harm: what is missing is fetched anew. */
 export interface PolicyMemory {
@@ -29,12 +31,6 @@ export interface MtaStsOptions {
   memory?: PolicyMemory;
 }
 
-interface Kept {
-  id: string;
-  policy: StsPolicy;
-  fetchedAt: number;
-}
-
 /** Section 3.3 suggests a minute; delivery waits for this. */
 const FETCH_TIMEOUT_MS = 30_000;
 /** Section 3.3: senders should bound the file; real ones are below 1 KiB. */
@@ -43,11 +39,15 @@ const MAX_POLICY_BYTES = 65_536;
 const RETRY_MS = 5 * 60_000;
 /** Kept policies are refreshed this often, so that `max_age` starts anew (section 5.1). */
 const REFRESH_MS = 24 * 60 * 60_000;
-const MAX_POLICIES = 10_000;
+const KEPT = { policies: 10_000, bytes: 4 * 1024 * 1024 };
+const MAX_FAILURES = 10_000;
+/** A text of at least this length is written at most once in `SAVE_PAUSE_MS`. */
+const LONG_TEXT = 32_768;
+const SAVE_PAUSE_MS = 60_000;
 
 export class MtaSts {
   readonly #options: MtaStsOptions;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new StsCache(KEPT);
   readonly #pending = new Map<string, Promise<StsPolicy | null>>();
   /** When the fetch for `<domain> <id>` failed last. */
   readonly #failedAt = new Map<string, number>();
@@ -82,11 +82,11 @@ export class MtaSts {
     if (failedAt !== undefined && Math.abs(now - failedAt) < RETRY_MS) return kept?.policy ?? null;
     const policy = await this.#fetch(domain);
     if (policy === null) {
-      remember(this.#failedAt, key, now);
+      this.#noteFailure(key, now);
       return kept?.policy ?? null;
     }
     this.#failedAt.delete(key);
-    remember(this.#kept, domain, { id, policy, fetchedAt: now });
+    this.#kept.set(domain, { id, policy, fetchedAt: now });
     if (policy.mode === 'enforce' || kept?.policy.mode === 'enforce') void this.#save();
     return policy;
   }
@@ -94,7 +94,7 @@ export class MtaSts {
   async #recall(): Promise<void> {
     try {
       const text = (await this.#options.memory?.read()) ?? '[]';
-      for (const [domain, kept] of readKept(JSON.parse(text))) remember(this.#kept, domain, kept);
+      for (const [domain, kept] of readKept(JSON.parse(text))) this.#kept.set(domain, kept);
     } catch {
       // Only the protection against someone who suppresses a policy is lost, until it is fetched again.
     }
@@ -107,15 +107,29 @@ export class MtaSts {
     this.#isSaving = true;
     while (this.#hasChanged) {
       this.#hasChanged = false;
-      const enforced = [...this.#kept].filter(([, { policy }]) => policy.mode === 'enforce');
-      await this.#options.memory?.write(JSON.stringify(enforced)).catch(() => undefined);
+      const text = JSON.stringify(this.#kept.enforced());
+      await this.#options.memory?.write(text).catch(() => undefined);
+      // What is not written yet when the process ends is fetched anew.
+      if (text.length >= LONG_TEXT) {
+        await new Promise<void>((over) => this.#options.clock.after(SAVE_PAUSE_MS, over));
+      }
     }
     this.#isSaving = false;
   }
 
-  #unexpired(domain: string): Kept | null {
+  /** Drops the oldest beyond the limit. */
+  #noteFailure(key: string, now: number): void {
+    this.#failedAt.delete(key);
+    this.#failedAt.set(key, now);
+    const oldest = this.#failedAt.keys().next();
+    if (this.#failedAt.size > MAX_FAILURES && oldest.done !== true) {
+      this.#failedAt.delete(oldest.value);
+    }
+  }
+
+  #unexpired(domain: string): KeptPolicy | null {
     const kept = this.#kept.get(domain);
-    if (kept === undefined) return null;
+    if (kept === null) return null;
     const ageMs = this.#options.clock.now() - kept.fetchedAt;
     if (ageMs < kept.policy.maxAgeSeconds * 1000) return kept;
     this.#kept.delete(domain);
@@ -138,24 +152,16 @@ export class MtaSts {
   }
 }
 
-/** Adds at the end and drops the oldest beyond the limit. */
-function remember<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key);
-  map.set(key, value);
-  const oldest = map.keys().next();
-  if (map.size > MAX_POLICIES && oldest.done !== true) map.delete(oldest.value);
-}
-
 /** The entries that `#save` writes; anything else is left out. */
-function readKept(value: unknown): [string, Kept][] {
+function readKept(value: unknown): [string, KeptPolicy][] {
   if (!Array.isArray(value)) return [];
   return value.filter(
-    (entry): entry is [string, Kept] =>
+    (entry): entry is [string, KeptPolicy] =>
       Array.isArray(entry) && typeof entry[0] === 'string' && isKept(entry[1]),
   );
 }
 
-function isKept(value: unknown): value is Kept {
+function isKept(value: unknown): value is KeptPolicy {
   if (typeof value !== 'object' || value === null) return false;
   if (!('id' in value && 'policy' in value && 'fetchedAt' in value)) return false;
   const { id, policy, fetchedAt } = value;

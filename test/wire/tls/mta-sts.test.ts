@@ -241,6 +241,22 @@ describe('policies over the network', () => {
     expect(await again(broken).policyFor('a.test')).toMatchObject({ mode: 'enforce' });
   });
 
+  test('a long memory is written at most once a minute, with what came meanwhile', async () => {
+    const { names, clock, again } = await start();
+    const memory = new Memory();
+    const sts = again(memory);
+    const hosts = Array.from({ length: 2_000 }, (_, at) => `mx: mx${at}.long-name.test\n`);
+    text(POLICY.replace(/^mx: .*\n/m, (line) => line + hosts.join('')));
+    await sts.policyFor('a.test');
+    const first = memory.text;
+    expect(first?.length).toBeGreaterThan(32_768);
+    names.set('_mta-sts.a.test', 'TXT', ['v=STSv1; id=two;'], 0);
+    await sts.policyFor('a.test');
+    expect(memory.text).toBe(first);
+    await clock.advance(60_000);
+    expect(memory.text).toContain('"id":"two"');
+  });
+
   test.each([
     '[["a.test", {"id": "one"}]]',
     '[["a.test", null]]',
