@@ -17,7 +17,15 @@ interface FieldBase {
 export type FieldSpec =
   | (FieldBase & {
       kind: 'text';
-      type?: 'text' | 'email' | 'url' | 'password' | 'number' | 'search' | 'date';
+      type?:
+        | 'text'
+        | 'email'
+        | 'url'
+        | 'password'
+        | 'number'
+        | 'search'
+        | 'date'
+        | 'datetime-local';
       value?: string | number | null;
       required?: boolean;
       maxLength?: number;

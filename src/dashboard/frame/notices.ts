@@ -13,6 +13,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   key_activated: 'Mail is signed with the new key.',
   revoked: 'Key revoked. It no longer works.',
   enabled: 'Enabled. Pending calls continue.',
+  endpoint_disabled: 'Disabled. Its calls wait.',
   retried: 'Recipients scheduled for delivery now',
   failed: 'Recipients marked as failed',
   replayed: 'Events scheduled for delivery again',

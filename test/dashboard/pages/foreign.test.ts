@@ -107,7 +107,7 @@ test('no form changes anything of another account', async () => {
   const fields = {
     email: `${MARK}@receiver.example`,
     to: 'me@receiver.example',
-    url: 'https://127.0.0.1/changed',
+    endpoint: 'https://127.0.0.1/changed',
     events: 'email.sent',
     name: 'changed',
     event_id: newId(Date.now()),
