@@ -246,7 +246,7 @@ describe('policies over the network', () => {
     const memory = new Memory();
     const sts = again(memory);
     const hosts = Array.from({ length: 2_000 }, (_, at) => `mx: mx${at}.long-name.test\n`);
-    text(POLICY.replace(/^mx: .*\n/m, (line) => line + hosts.join('')));
+    text(POLICY.replace('max_age', `${hosts.join('')}max_age`));
     await sts.policyFor('a.test');
     const first = memory.text;
     expect(first?.length).toBeGreaterThan(32_768);
