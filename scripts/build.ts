@@ -26,6 +26,7 @@ const WORKERS = [
   'src/store/sqlite/writer.ts',
   'src/store/sqlite/background.ts',
   'src/mail/dkim/signing-thread.ts',
+  'src/mail/large/large-thread.ts',
 ];
 
 function commit(): string {

@@ -20,6 +20,7 @@ import { KeyUses } from '../flow/key-uses.ts';
 import { RowCache } from '../flow/row-cache.ts';
 import { Subscribers } from '../flow/subscribers.ts';
 import { SigningPool } from '../mail/dkim/signing.ts';
+import { LargeMessages } from '../mail/large/large-messages.ts';
 import type { Domain } from '../store/rows.ts';
 import { openStore } from '../store/sqlite/store.ts';
 import { createResolver } from '../wire/dns/dns.ts';
@@ -76,6 +77,7 @@ export async function makeContext(parts: Parts): Promise<Context> {
     subscribers: await Subscribers.read(parts.store),
     followers: new EventFollowers(),
     signing: new SigningPool(parts),
+    large: new LargeMessages(parts),
     emulation: null,
   };
   await ctx.halt.load();
@@ -86,5 +88,6 @@ export async function makeContext(parts: Parts): Promise<Context> {
 export async function closeContext(ctx: Context): Promise<void> {
   await ctx.keyUses.flush();
   ctx.signing.stop();
+  ctx.large.stop();
   await ctx.store.close();
 }

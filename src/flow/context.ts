@@ -18,6 +18,7 @@ import type { Log } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { SecretBox } from '../base/secret-box.ts';
 import type { SigningPool } from '../mail/dkim/signing.ts';
+import type { LargeMessages } from '../mail/large/large-messages.ts';
 import type { Domain } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Resolver } from '../wire/dns/resolver.ts';
@@ -64,6 +65,8 @@ export interface Memory {
 export interface Context extends Parts, Memory {
   /** Composes and signs mail, on a thread of its own under load. */
   readonly signing: SigningPool;
+  /** Reads large messages beside the event loop. */
+  readonly large: LargeMessages;
   /** Of a developer's emulator; null: an appliance. */
   readonly emulation: Emulation | null;
 }

@@ -9,7 +9,6 @@ import { createHash } from 'node:crypto';
 import { validationFailed, type Issue } from '../base/errors.ts';
 import type { Draft } from '../flow/draft.ts';
 import { addressOf, type Mailbox } from '../mail/header/address.ts';
-import { partsOf, splitMime } from '../mail/mime/tree.ts';
 import type { Submission } from '../mail/compose/repair.ts';
 
 /** docs/decisions.md D17: names and values of tags. */
@@ -65,18 +64,13 @@ export function idempotencyKey({ idempotencyKey: key }: Submission): string | nu
 }
 
 /**
- * Hash of what makes two submissions the same: envelope, visible header fields, and the leaves of the MIME tree. Date,
- * Message-ID and boundaries are left out, since a program that tries again generates new ones.
+ * Hash of what makes two submissions the same: envelope, visible header fields, and the leaves of the MIME tree.
  */
 export function contentHash(submission: Submission, envelope: readonly Mailbox[]): string {
-  const { from, to, cc, replyTo, subject, tags, bytes } = submission;
+  const { from, to, cc, replyTo, subject, tags, contentDigest } = submission;
   const hash = createHash('sha256');
   const recipients = envelope.map((mailbox) => addressOf(mailbox).toLowerCase()).sort();
-  hash.update(JSON.stringify([from, to, cc, replyTo, subject, tags, recipients]));
-  for (const part of partsOf(splitMime(bytes))) {
-    if (part.children.length > 0) continue;
-    hash.update(`\0${part.contentType}\0`).update(bytes.subarray(part.bodyStart, part.bodyEnd));
-  }
+  hash.update(JSON.stringify([from, to, cc, replyTo, subject, tags, recipients, contentDigest]));
   return hash.digest('base64');
 }
 

@@ -13,7 +13,6 @@ import { authenticate } from '../flow/accounts/keys.ts';
 import { rateOwner } from '../flow/accounts/plans.ts';
 import type { Identity } from '../flow/draft.ts';
 import { makeAddress, type Mailbox } from '../mail/header/address.ts';
-import { repairSubmission } from '../mail/compose/repair.ts';
 import type {
   SMTPServerAuthentication,
   SMTPServerDataStream,
@@ -189,7 +188,7 @@ export class SubmissionServer {
     const now = ctx.clock.now();
     const id = ctx.ids.next(now);
     const messageId = `<${id}@${ctx.config.startup.hostname}>`;
-    const submission = repairSubmission(bytes, { messageId, date: new Date(now) });
+    const submission = await ctx.large.repair(bytes, { messageId, date: new Date(now) });
     if ('error' in submission)
       throw new SmtpRefusal(554, '5.6.0', `The message ${submission.error}.`);
     const envelope = session.envelope.rcptTo.map(({ address }) => recipientOf(address));

@@ -166,6 +166,7 @@ export async function openFixture(
     },
     async close() {
       ctx.signing.stop();
+      ctx.large.stop();
       await store.close();
       rmSync(dir, { recursive: true, force: true });
     },

@@ -11,9 +11,6 @@ import type { MessageSigner } from '../../mail/dkim/signing.ts';
 import { UncomposableError } from '../../mail/dkim/signed-message.ts';
 import type { Content, Signed } from '../../mail/dkim/signed-message.ts';
 import { writeField } from '../../mail/header/headers.ts';
-import { normalizeLines } from '../../mail/mime/lines.ts';
-import { fieldValue, splitMime } from '../../mail/mime/tree.ts';
-import { toSevenBit } from '../../mail/compose/seven-bit.ts';
 import type { Body, Message } from '../../store/rows.ts';
 import type { NewMessage } from '../../store/journey.ts';
 import { OutgoingMessage } from '../../wire/smtp/body.ts';
@@ -221,23 +218,14 @@ export class SignedMessages {
 
   #content(message: Message, body: Body): Content {
     if (body.raw !== null) {
-      return { kind: 'whole', bytes: this.#submitted(message, Buffer.from(body.raw)) };
+      const feedbackField = writeField('Feedback-ID', feedbackIdOf(this.#ctx, message));
+      return { kind: 'whole', bytes: body.raw, feedbackField };
     }
     const input = composeInputOf(this.#ctx, message, body);
     const isTextWanted =
       this.#ctx.config.live.api.textFromHtml && body.text === null && body.html !== null;
     // Most emails bring their text: nothing more crosses to the signing thread for them.
     return isTextWanted ? { kind: 'parts', input, isTextWanted } : { kind: 'parts', input };
-  }
-
-  /** Well-formed MIME is not changed; a Feedback-ID is put in front unless the sender set one. */
-  #submitted(message: Message, raw: Buffer): Buffer {
-    const bytes = normalizeLines(raw);
-    if (fieldValue(bytes, splitMime(bytes), 'feedback-id') !== null) return bytes;
-    return Buffer.concat([
-      Buffer.from(writeField('Feedback-ID', feedbackIdOf(this.#ctx, message)), 'latin1'),
-      bytes,
-    ]);
   }
 
   /** Deleted domains too: what was accepted before is still signed with their key. */
@@ -272,9 +260,10 @@ export class SignedMessages {
 
 async function signInAscii(signer: MessageSigner, made: Content): Promise<Signed | null> {
   if (made.kind === 'whole') {
-    const { buffer, byteOffset, byteLength } = made.bytes;
-    const bytes = toSevenBit(Buffer.from(buffer, byteOffset, byteLength));
-    return bytes === null ? null : signer.sign({ kind: 'whole', bytes });
+    return signer.sign({ ...made, mustBeAscii: true }).catch((error: unknown) => {
+      if (error instanceof UncomposableError) return null;
+      throw error;
+    });
   }
   const input = { ...made.input, mayUseUtf8: false };
   const signed = await signer.sign({ ...made, input });

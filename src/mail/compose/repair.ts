@@ -7,6 +7,7 @@
  * are addressed to the service. Refuses, with a reason for the sender, what can be read in two ways: no From field,
  * several, or one with several addresses. Never throws.
  */
+import { createHash } from 'node:crypto';
 import { addressOf, hasNonAsciiLocal, type Mailbox } from '../header/address.ts';
 import { parseAddressList } from '../header/address-list.ts';
 import {
@@ -19,7 +20,7 @@ import {
 import { ownMessageId } from '../header/message-id.ts';
 import { MAX_LINE_BYTES, hasLongLine, normalizeLines } from '../mime/lines.ts';
 import { decodeWords } from '../mime/text.ts';
-import { splitMime, valueOf, type MimeField, type MimePart } from '../mime/tree.ts';
+import { partsOf, splitMime, valueOf, type MimeField, type MimePart } from '../mime/tree.ts';
 import { repairParts } from './repair-parts.ts';
 
 export interface Submission {
@@ -36,6 +37,8 @@ export interface Submission {
   tags: { name: string; value: string }[];
   /** `Idempotency-Key` or `Resend-Idempotency-Key`. */
   idempotencyKey: string | null;
+  /** Digest of the leaves of the MIME tree as they came, with their types; only beside an idempotency key. */
+  contentDigest: string | null;
   /** Whether the sender asks for one-click unsubscribe (`X-Postrider-Unsubscribe: yes`). */
   wantsUnsubscribe: boolean;
 }
@@ -109,6 +112,7 @@ export function repairSubmission(
   const mailboxes = (name: string): Mailbox[] => parseAddressList(all(name).join(', ')).mailboxes;
   const messageId = chosenMessageId(all('message-id'), defaults) ?? defaults.messageId;
   const { body, encoding } = repairParts(bytes, root);
+  const idempotencyKey = all('idempotency-key')[0] ?? all('resend-idempotency-key')[0] ?? null;
   const header = writeHeader(bytes, root, {
     author,
     isPlainFrom: from.isPlain && !from.isMisleading,
@@ -127,18 +131,21 @@ export function repairSubmission(
     replyTo: mailboxes('reply-to'),
     subject: readableText(decodeWords(all('subject')[0] ?? '')),
     messageId,
-    tags: root.fields
-      .filter((field) => isTag(field.name))
-      .map((field) => ({
-        name: bytes
-          .toString('latin1', field.start, field.valueStart - 1)
-          .trim()
-          .slice('X-Tag-'.length),
-        value: valueOf(bytes, field),
-      })),
-    idempotencyKey: all('idempotency-key')[0] ?? all('resend-idempotency-key')[0] ?? null,
+    tags: tagsOf(bytes, root),
+    idempotencyKey,
+    contentDigest: idempotencyKey === null ? null : digestOf(bytes, root),
     wantsUnsubscribe: asksForUnsubscribe(all(UNSUBSCRIBE_FIELD)[0] ?? ''),
   };
+}
+
+/** Date, Message-ID and boundaries are left out, since a program that tries again generates new ones. */
+function digestOf(bytes: Buffer, root: MimePart): string {
+  const hash = createHash('sha256');
+  for (const part of partsOf(root)) {
+    if (part.children.length > 0) continue;
+    hash.update(`\0${part.contentType}\0`).update(bytes.subarray(part.bodyStart, part.bodyEnd));
+  }
+  return hash.digest('base64');
 }
 
 /** The first sound one that does not name another email of this service, to which people and logs would be led. */
@@ -153,6 +160,18 @@ function chosenMessageId(
 /** Whether the value of `UNSUBSCRIBE_FIELD` asks for a link: `yes`, `true`, `1` and `one-click` do. */
 export function asksForUnsubscribe(value: string): boolean {
   return /^(?:yes|true|1|one-click)$/i.test(value.trim());
+}
+
+function tagsOf(bytes: Buffer, root: MimePart): Submission['tags'] {
+  return root.fields
+    .filter((field) => isTag(field.name))
+    .map((field) => ({
+      name: bytes
+        .toString('latin1', field.start, field.valueStart - 1)
+        .trim()
+        .slice('X-Tag-'.length),
+      value: valueOf(bytes, field),
+    }));
 }
 
 function isTag(name: string): boolean {

@@ -6,15 +6,17 @@
  */
 import { composeAny } from '../compose/compose.ts';
 import type { ComposeInput } from '../compose/compose.ts';
+import { writeSubmitted } from '../compose/submitted.ts';
+import type { SubmittedMessage } from '../compose/submitted.ts';
 import type { DkimSigner } from './dkim.ts';
 
 /**
- * Parts to compose, or a whole message that is CRLF-clean already. `isTextWanted`: the html is without a text part, and
+ * Parts to compose, or a whole message that was submitted. `isTextWanted`: the html is without a text part, and
  * one is to be made of it; only the signing thread does that.
  */
 export type Content =
   | { kind: 'parts'; input: ComposeInput; isTextWanted?: boolean }
-  | { kind: 'whole'; bytes: Uint8Array };
+  | ({ kind: 'whole' } & SubmittedMessage);
 
 export interface Signed {
   /** Header and body, DKIM-Signature first. */
@@ -39,14 +41,15 @@ const FINAL_DOT = '.\r\n';
  * cannot be signed.
  */
 export async function writeSigned(content: Content, signer: DkimSigner): Promise<Signed> {
-  const message =
-    content.kind === 'parts'
-      ? await composeAny(content.input).catch(say)
-      : Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength);
+  const message = await write(content).catch(say);
   const signature = await signer.sign(message);
   return typeof message === 'string'
     ? takeSigned(join(signature, message), true)
     : takeSigned(Buffer.concat([Buffer.from(signature, 'latin1'), message]), false);
+}
+
+async function write(content: Content): Promise<string | Buffer> {
+  return content.kind === 'parts' ? composeAny(content.input) : writeSubmitted(content);
 }
 
 /** `bytes` end with the final dot when they are data. */

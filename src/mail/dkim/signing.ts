@@ -5,8 +5,8 @@
  * The story of this folder. `flow/deliver` asks a `MessageSigner` for the bytes of one message. `signed-message.ts`
  * composes the message (`mail/compose`) and puts the signature in front (`dkim.ts`, RFC 6376; `rsa.ts`). Under load the
  * pool sends the work through `signing-link.ts` to `signing-thread.ts`, where `signing-work.ts` does the same with the
- * system's `libcrypto.ts`, which is faster. A message for which a text part is to be made of its html always goes there:
- * without a thread it leaves without that part. Nothing here is kept on disk: after a crash the same input gives the same
+ * system's `libcrypto.ts`, which is faster. A large message always goes there, and so does one for which a text part is
+ * to be made of its html: without a thread it leaves without that part. Nothing here is kept on disk: after a crash the same input gives the same
  * bytes again.
  *
  * Promises signed bytes or a rejection, never unsigned bytes. When the thread dies, the calling thread signs what was
@@ -26,6 +26,8 @@ import type { SignTask } from './signing-link.ts';
 
 /** Messages at once from which on a thread is worth its start. */
 const LOAD = 6;
+/** Bytes of content from which on a message is not written on the calling thread: 1 MB takes it 100 ms at worst. */
+const LARGE_FROM = 256 * 1024;
 const RESTART_MIN_MS = 1_000;
 const RESTART_MAX_MS = 60_000;
 
@@ -62,7 +64,7 @@ export class SigningPool {
   async run(task: SignTask): Promise<Signed> {
     this.#inFlight += 1;
     try {
-      const needsThread = task.content.kind === 'parts' && task.content.isTextWanted === true;
+      const needsThread = needsThreadFor(task.content);
       if ((needsThread || this.#inFlight >= LOAD) && this.#link === null) this.#start();
       if (needsThread && this.#link !== null) return await this.#link.sign(task);
       if (this.#link?.isUsable !== true || this.#inFlight < 2) return await task.bySelf();
@@ -109,6 +111,17 @@ export class SigningPool {
       hint: 'Mail is signed on the main thread until the next one starts. If this repeats, look for a lack of memory.',
     });
   }
+}
+
+/** Whether it takes long, or makes a text part of html, which takes longer than it seems. */
+function needsThreadFor(content: Content): boolean {
+  if (content.kind === 'whole') return content.bytes.length >= LARGE_FROM;
+  const { html, text, attachments } = content.input;
+  const length = attachments.reduce(
+    (sum, one) => sum + one.content.length,
+    (html?.length ?? 0) + (text?.length ?? 0),
+  );
+  return content.isTextWanted === true || length >= LARGE_FROM;
 }
 
 /** Composes and signs for one domain; keep it, since reading the key costs more than using it. */

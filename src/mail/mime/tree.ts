@@ -25,6 +25,9 @@ export interface MimeLimits {
 /** Far above what real mail has, far below what could do harm. */
 export const MIME_LIMITS: MimeLimits = { depth: 20, parts: 200, fields: 300, fieldBytes: 65_536 };
 
+/** The same for the header of the message alone: its body is not looked at. */
+export const HEADER_ONLY: MimeLimits = { ...MIME_LIMITS, depth: 0 };
+
 export interface MimeField {
   /** Lower case. */
   name: string;

@@ -236,6 +236,7 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
       await queue.stop();
       resolver.close();
       ctx.signing.stop();
+      ctx.large.stop();
       await store.close();
       await names.stop();
       rmSync(dataDir, { recursive: true, force: true });

@@ -118,6 +118,7 @@ test('a crowd gets the bytes that each would get alone, and they verify', async 
       ? ({
           kind: 'whole',
           bytes: Buffer.from(`From: a@sender.example\r\n\r\n${index}\r\n`),
+          feedbackField: `Feedback-ID: ${index}\r\n`,
         } as const)
       : parts(index, index % 10 === 5 ? { attachments: [attachment] } : {}),
   );

@@ -1,0 +1,132 @@
+/**
+ * Messages from `LARGE_FROM` on are read on a thread of their own, so that no message stops everything else.
+ *
+ * The story of this folder. `smtp` hands over a submitted message, `flow/content` a stored one that somebody wants to
+ * see. A small one is read at once, on the calling thread: that takes some milliseconds at most, whatever is in it. A
+ * large one can take seconds (a line of 13 MB to be encoded anew, four million escapes to be decoded), and goes to
+ * `large-thread.ts`, which does the same by `large-tasks.ts`, one message after the other.
+ *
+ * Starts the thread with the first large message. Rejects when the thread dies, which the caller's client may try again:
+ * the next message starts another. One lives on `Context`; several in one process share nothing.
+ */
+import type { Log } from '../../base/log.ts';
+import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
+import type { StoredContent } from './stored-content.ts';
+import { perform } from './large-tasks.ts';
+import type { Kind, Outcome, Tasks } from './large-tasks.ts';
+
+/** Bytes. The costliest message of this length known takes 30 ms. */
+const LARGE_FROM = 256 * 1024;
+
+interface Pending {
+  resolve: (output: Tasks[Kind]['output']) => void;
+  reject: (error: Error) => void;
+}
+
+/** Starts the thread. */
+export function startLargeWorker(): Worker {
+  // In the compiled program each thread is an entry point of its own, below the root where this code lies.
+  const isCompiled = import.meta.url.startsWith('file:///$bunfs/');
+  const path = isCompiled ? './mail/large/large-thread.ts' : './large-thread.ts';
+  return new Worker(new URL(path, import.meta.url).href);
+}
+
+export class LargeMessages {
+  readonly #log: Log;
+  readonly #startWorker: () => Worker;
+  readonly #pending = new Map<number, Pending>();
+  #worker: Worker | null = null;
+  #nextTicket = 1;
+  #isStopped = false;
+
+  constructor({ log }: { log: Log }, startWorker = startLargeWorker) {
+    this.#log = log;
+    this.#startWorker = startWorker;
+  }
+
+  /** `repairSubmission`. Leaves `bytes` without content when they have a memory of their own. */
+  async repair(
+    bytes: Buffer,
+    defaults: SubmissionDefaults,
+  ): Promise<Submission | { error: string }> {
+    const result = await this.#run('repair', { bytes, defaults }, bytes, true);
+    // A Buffer becomes a plain array on its way between threads.
+    return 'error' in result ? result : { ...result, bytes: asBuffer(result.bytes) };
+  }
+
+  /** `readContent`. */
+  async read(bytes: Uint8Array): Promise<StoredContent> {
+    const content = await this.#run('read', { bytes }, bytes, false);
+    const attachments = content.attachments.map((one) => ({
+      ...one,
+      content: asBuffer(one.content),
+    }));
+    return { ...content, attachments };
+  }
+
+  /** Ends the thread; what is under way rejects, and what comes later is done on the calling thread. */
+  stop(): void {
+    this.#isStopped = true;
+    const worker = this.#worker;
+    this.#leave(null);
+    worker?.terminate();
+  }
+
+  async #run<K extends Kind>(
+    kind: K,
+    input: Tasks[K]['input'],
+    bytes: Uint8Array,
+    mayTake: boolean,
+  ): Promise<Tasks[K]['output']> {
+    if (bytes.length < LARGE_FROM || this.#isStopped) return perform(kind, input);
+    const worker = this.#worker ?? this.#start();
+    const ticket = this.#nextTicket++;
+    // Referenced while a message is read: otherwise the process could end before.
+    if (this.#pending.size === 0) worker.ref();
+    const isAlone = bytes.buffer.byteLength === bytes.length;
+    const taken = mayTake && isAlone && bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : [];
+    return new Promise((resolve, reject) => {
+      this.#pending.set(ticket, { resolve, reject });
+      worker.postMessage({ ticket, kind, input }, taken);
+    });
+  }
+
+  #start(): Worker {
+    const worker = this.#startWorker();
+    worker.addEventListener('message', ({ data }: MessageEvent<Outcome>) => this.#take(data));
+    worker.addEventListener('error', ({ message }) => this.#leave(message, worker));
+    // Also after an orderly exit, of which no error tells.
+    worker.addEventListener('close', () => this.#leave('the thread ended', worker));
+    worker.unref();
+    this.#worker = worker;
+    return worker;
+  }
+
+  #take(outcome: Outcome): void {
+    const pending = this.#pending.get(outcome.ticket);
+    this.#pending.delete(outcome.ticket);
+    if ('output' in outcome) pending?.resolve(outcome.output);
+    else pending?.reject(new Error(outcome.error));
+    if (this.#pending.size === 0) this.#worker?.unref();
+  }
+
+  /** `cause`: null when the appliance ends the thread. */
+  #leave(cause: string | null, worker = this.#worker): void {
+    if (worker === null || worker !== this.#worker) return;
+    this.#worker = null;
+    const unfinished = [...this.#pending.values()];
+    this.#pending.clear();
+    worker.unref();
+    for (const { reject } of unfinished) reject(new Error('the thread for large messages ended'));
+    if (cause === null) return;
+    this.#log.warn('large_message_thread_died', {
+      cause: cause.slice(0, 500),
+      unfinished: unfinished.length,
+      hint: 'The clients were told to try again, and the next large message starts another thread. If this repeats, look for a lack of memory.',
+    });
+  }
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

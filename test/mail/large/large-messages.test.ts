@@ -1,0 +1,91 @@
+/** Large messages on their thread: what comes out is what the calling thread would have made, and a death is survived. */
+import { afterEach, expect, test } from 'bun:test';
+
+import { createLog } from '../../../src/base/log.ts';
+import { repairSubmission } from '../../../src/mail/compose/repair.ts';
+import { LargeMessages, startLargeWorker } from '../../../src/mail/large/large-messages.ts';
+import { readContent } from '../../../src/mail/large/stored-content.ts';
+
+const DEFAULTS = { messageId: '<1@mail.example>', date: new Date(0) };
+const HEAD = 'From: a@sender.example\r\nTo: b@receiver.example\r\nX-Own: yes\r\n';
+
+const opened: LargeMessages[] = [];
+afterEach(() => {
+  for (const one of opened.splice(0)) one.stop();
+});
+
+function open(): { large: LargeMessages; workers: Worker[]; logged: Record<string, unknown>[] } {
+  const logged: Record<string, unknown>[] = [];
+  const workers: Worker[] = [];
+  const log = createLog(
+    (line) => logged.push(JSON.parse(line) as Record<string, unknown>),
+    () => 0,
+  );
+  const large = new LargeMessages({ log }, () => {
+    const worker = startLargeWorker();
+    workers.push(worker);
+    return worker;
+  });
+  opened.push(large);
+  return { large, workers, logged };
+}
+
+/** With a line that has to be encoded anew, an attachment, and an idempotency key. */
+function message(bytes: number): Buffer {
+  const file = Buffer.from('a file\0').toString('base64');
+  return Buffer.from(
+    `${HEAD}Idempotency-Key: k\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n` +
+      `--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n${'ü'.repeat(bytes / 2)}\r\n` +
+      `--b\r\nContent-Type: application/pdf\r\nContent-Transfer-Encoding: base64\r\n` +
+      `Content-Disposition: attachment; filename=a.pdf\r\n\r\n${file}\r\n--b--\r\n`,
+  );
+}
+
+test('a large submission is repaired, and a large message read, as on the calling thread', async () => {
+  const { large, workers } = open();
+  const expected = repairSubmission(message(400_000), DEFAULTS);
+  const repaired = await large.repair(message(400_000), DEFAULTS);
+  expect(repaired).toEqual(expected);
+  if ('error' in repaired) throw new Error(repaired.error);
+  expect(Buffer.isBuffer(repaired.bytes)).toBe(true);
+  const read = await large.read(repaired.bytes);
+  expect(read).toEqual(readContent(repaired.bytes));
+  expect(read.attachments[0]?.content.toString()).toBe('a file\0');
+  expect(read.headers).toEqual([['X-Own', 'yes']]);
+  // Nothing was taken from the caller, who goes on with what it has.
+  expect(repaired.bytes.length).toBeGreaterThan(400_000);
+  expect(workers).toHaveLength(1);
+  expect(await large.repair(Buffer.alloc(300_000, 'x\r\n'), DEFAULTS)).toEqual({
+    error: 'has too large a header',
+  });
+});
+
+test('a small one needs no thread', async () => {
+  const { large, workers } = open();
+  const repaired = await large.repair(message(2_000), DEFAULTS);
+  expect(repaired).toEqual(repairSubmission(message(2_000), DEFAULTS));
+  expect(await large.read(message(2_000))).toEqual(readContent(message(2_000)));
+  expect(workers).toEqual([]);
+});
+
+test('a thread that dies fails what it had, says so, and the next message starts another', async () => {
+  const { large, workers, logged } = open();
+  const first = large.read(message(10_000_000));
+  const second = large.read(message(300_000));
+  workers[0]?.terminate();
+  for (const one of [first, second]) {
+    expect(await one.catch(String)).toBe('Error: the thread for large messages ended');
+  }
+  expect(logged).toMatchObject([
+    { event: 'large_message_thread_died', level: 'warn', unfinished: 2 },
+  ]);
+  expect(await large.read(message(300_000))).toEqual(readContent(message(300_000)));
+  expect(workers).toHaveLength(2);
+});
+
+test('after the end no thread is started', async () => {
+  const { large, workers } = open();
+  large.stop();
+  expect(await large.read(message(300_000))).toEqual(readContent(message(300_000)));
+  expect(workers).toEqual([]);
+});
