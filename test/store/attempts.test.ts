@@ -237,6 +237,29 @@ describe('finish', () => {
       expect(types).toEqual(['email.queued', 'email.delivered']);
     }));
 
+  test('which end may follow which: only a worse one of those that a report brings', () =>
+    withStore(async (store, account) => {
+      const ends = ['delivered', 'bounced', 'failed', 'complained', 'suppressed'] as const;
+      const follow: Record<string, string[]> = {};
+      for (const first of ends) {
+        for (const then of ends.filter((end) => end !== first)) {
+          const sent = await accepted(store, newMessage(account.id));
+          const recipient = recipientOf(sent, 0);
+          for (const status of [first, then]) {
+            const change = { status, nextAttemptAt: null, attempt: null };
+            await store.finish(finishOf(sent, recipient, change));
+          }
+          const { status } = (await store.recipientById(recipient.id)) ?? recipient;
+          if (status !== first) (follow[first] ??= []).push(status);
+        }
+      }
+      expect(follow).toEqual({
+        delivered: ['bounced', 'complained'],
+        bounced: ['complained'],
+        failed: ['complained'],
+      });
+    }));
+
   test('a report may turn a finished recipient to the worse', () =>
     withStore(async (store, account) => {
       const sent = await accepted(store, newMessage(account.id));

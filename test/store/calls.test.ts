@@ -120,6 +120,29 @@ describe('calls', () => {
       expect(await begin('another', now + 100)).toMatchObject([{ attempts: 2 }]);
     }));
 
+  test('an attempt that ends after its lease does not end the one that took over', () =>
+    withEndpoint(async (store, account) => {
+      await happen(store, account);
+      const now = Date.now();
+      const [due] = await store.callsDue(now, now + 1e9, 1, []);
+      if (due === undefined) throw new Error('no call');
+      const begin = async (owner: string, at: number): Promise<Call> => {
+        const claim = { id: due.id, owner, leaseUntil: at + 100, nextAttemptAt: at };
+        const [call] = await store.beginCalls([claim], at);
+        if (call === undefined) throw new Error('not begun');
+        return call;
+      };
+      const slow = await begin('gone', now);
+      const taken = await begin('me', now + 100);
+      const change = { status: 'failed', nextAttemptAt: null } as const;
+      expect(await store.finishCall(finished(slow, false, change))).toMatchObject({
+        isOvertaken: true,
+      });
+      expect(await store.openCalls()).toBe(1);
+      expect(await store.finishCall(finished(taken, true))).toMatchObject({ isOvertaken: false });
+      expect(await store.openCalls()).toBe(0);
+    }));
+
   test('an endpoint that is enabled again starts with a failure count of 0', () =>
     withEndpoint(async (store, account, endpoint) => {
       const fail = async (): Promise<void> => {

@@ -51,6 +51,14 @@ test('bodies are removed when they are old and no recipient waits', () =>
     expect(await store.message(account.id, old.message.id)).not.toBeNull();
   }));
 
+test('what was made at the very time is not from before it', () =>
+  withStore(async (store, account) => {
+    const { message } = await sentAgo(store, account.id, DAY_MS, true);
+    expect(await store.purgeBodies(message.createdAt)).toBe(0);
+    expect(await store.purgeMessages(message.createdAt)).toBe(0);
+    expect(await store.purgeBodies(message.createdAt + 1)).toBe(1);
+  }));
+
 test('more bodies than one step takes are all removed', () =>
   withStore(async (store, account) => {
     const messages = Array.from({ length: 250 }, () => newMessage(account.id, {}, []));

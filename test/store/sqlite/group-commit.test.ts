@@ -40,6 +40,14 @@ test('an item that fails leaves nothing and harms no other', () => {
   expect(told).toEqual(['kept', 'group undone', 'kept', 'undone', 'undone', 'kept', 'commit']);
 });
 
+test('a value that is too large for SQLite is the fault of its item alone', () => {
+  const { db, commit, add, names } = setUp();
+  const tooLarge = () => db.prepare('SELECT zeroblob(2147483647)').all();
+  const results = commit.run([add('a'), tooLarge, add('b')]);
+  expect(results[1]).toMatchObject({ error: { code: 'SQLITE_TOOBIG' } });
+  expect(names()).toEqual(['a', 'b']);
+});
+
 test('items see what those before them did', () => {
   const { commit, add, names } = setUp();
   const results = commit.run([add('a'), names, add('b'), names]);
