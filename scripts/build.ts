@@ -25,6 +25,7 @@ const TARGETS: Record<string, { target: string; package: string }> = {
 const WORKERS = [
   'src/store/sqlite/writer.ts',
   'src/store/sqlite/background.ts',
+  'src/store/sqlite/backup-thread.ts',
   'src/mail/dkim/signing-thread.ts',
   'src/mail/large/large-thread.ts',
 ];

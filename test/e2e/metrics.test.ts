@@ -57,7 +57,7 @@ scrape_configs:
       const query = async (expression: string): Promise<number | null> => {
         const url = `http://${address}/api/v1/query?query=${encodeURIComponent(expression)}`;
         const answer = await fetch(url).catch(() => null);
-        if (answer === null) return null;
+        if (answer?.ok !== true) return null;
         const { data } = (await answer.json()) as {
           data: { result: { value: [number, string] }[] };
         };

@@ -1,19 +1,17 @@
 /**
- * The main thread's side of the background thread: keeps the search index up to date, asks for backups.
+ * The main thread's side of the background thread: keeps the search index up to date, asks for long reads and backups.
  *
  * Promises that rows are indexed some time after `noteRows`, and no more: searches scan what is not indexed yet. A
- * failure of the index is logged and tried again; it never ends the process. Its timers pace the work and are no times
- * of business.
+ * failure of the index is logged and tried again; neither it nor a thread that dies ends the process: what it was asked
+ * fails, and the next request starts another. A backup has a thread of its own for as long as it takes, so that no read
+ * waits for it. Its timers pace the work and are no times of business.
  */
 import type { Log } from '../../base/log.ts';
-import type { BackgroundRequest, FromBackground, ToBackground } from './background-messages.ts';
 import type { BackupReport } from '../operator.ts';
-import { errorOf, threadAddress } from './threads.ts';
-
-interface Pending {
-  resolve(value: BackupReport | null): void;
-  reject(error: Error): void;
-}
+import type { BackgroundRequest, BackupRequest } from './background-messages.ts';
+import { askedReads } from './long-reads.ts';
+import type { LongRead, LongReads } from './long-reads.ts';
+import { ThreadCalls } from './thread-calls.ts';
 
 /** New rows are gathered for this long: a larger step costs less per row, a later one makes searches scan more. */
 const GATHER_MS = 1000;
@@ -21,36 +19,42 @@ const GATHER_MS = 1000;
 const RETRY_MS = 30_000;
 
 export class BackgroundClient {
-  readonly #worker = new Worker(threadAddress('background.ts'));
+  readonly #calls: ThreadCalls<BackgroundRequest>;
   readonly #log: Log;
-  readonly #pending = new Map<number, Pending>();
-  #nextTicket = 1;
+  readonly #backups = new Set<Promise<BackupReport>>();
+  /** Null before it was opened and after it was closed. */
+  #opening: BackgroundRequest | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isIndexing = false;
   #hasNewRows = false;
-  #isClosed = false;
-  /** Why the thread has ended, when it has. */
-  #failure: Error | null = null;
 
   constructor(log: Log) {
     this.#log = log;
-    this.#worker.addEventListener('message', ({ data }: MessageEvent<FromBackground>) => {
-      const pending = this.#pending.get(data.ticket);
-      this.#pending.delete(data.ticket);
-      if ('error' in data) pending?.reject(errorOf(data.error));
-      else pending?.resolve(data.value);
-    });
-    this.#worker.addEventListener('error', ({ message }) => {
-      this.#failure = new Error(message);
-      for (const pending of this.#pending.values()) pending.reject(this.#failure);
-      this.#pending.clear();
-    });
+    this.#calls = new ThreadCalls<BackgroundRequest>(
+      'background.ts',
+      () => this.#opening,
+      (cause) => {
+        log.error('background_thread_died', {
+          cause,
+          hint: 'Lists and searches under way have failed; the next one starts another thread. Report it if it repeats.',
+        });
+      },
+    );
   }
 
   /** Opens the index of `dataDir`, whose other files must exist; `now` in epoch milliseconds. */
   async open(dataDir: string, now: number): Promise<void> {
-    await this.#ask({ kind: 'open', dataDir, now });
+    const opening = { kind: 'open', dataDir, now } as const;
+    await this.#calls.ask(opening);
+    this.#opening = opening;
     this.noteRows();
+  }
+
+  /** The long reads, on the background thread. */
+  reads(): LongReads {
+    return askedReads(<K extends LongRead>(name: K, args: Parameters<LongReads[K]>) =>
+      this.#calls.ask<Awaited<ReturnType<LongReads[K]>>>({ kind: 'read', name, args }),
+    );
   }
 
   /** There are rows that the index does not hold yet. */
@@ -60,7 +64,7 @@ export class BackgroundClient {
   }
 
   #indexIn(ms: number): void {
-    if (this.#timer !== null || this.#isClosed) return;
+    if (this.#timer !== null || this.#opening === null) return;
     this.#timer = setTimeout(() => {
       this.#timer = null;
       void this.#index();
@@ -73,7 +77,7 @@ export class BackgroundClient {
     this.#isIndexing = true;
     this.#hasNewRows = false;
     try {
-      await this.#ask({ kind: 'index' });
+      await this.#calls.ask({ kind: 'index' });
       if (this.#hasNewRows) this.#indexIn(GATHER_MS);
     } catch (error) {
       this.#log.warn('search_index_failed', {
@@ -86,31 +90,28 @@ export class BackgroundClient {
   }
 
   async backUp(dataDir: string, file: string): Promise<BackupReport> {
-    const report = await this.#ask({ kind: 'backup', dataDir, file });
-    if (report === null) throw new Error('the backup gave no report');
-    return report;
+    const thread = new ThreadCalls<BackupRequest>('backup-thread.ts');
+    const backup = thread.ask<BackupReport>({ dataDir, file });
+    this.#backups.add(backup);
+    try {
+      return await backup;
+    } finally {
+      this.#backups.delete(backup);
+      thread.leave();
+    }
   }
 
   /** Lets the process end without this thread, when the store could not be opened. */
   abandon(): void {
-    this.#worker.unref();
+    this.#calls.leave();
   }
 
+  /** Waits for backups under way. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#opening = null;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    if (this.#failure === null) await this.#ask({ kind: 'close' });
-    this.#worker.unref();
-  }
-
-  #ask(request: BackgroundRequest): Promise<BackupReport | null> {
-    if (this.#failure !== null) return Promise.reject(this.#failure);
-    const ticket = this.#nextTicket++;
-    return new Promise((resolve, reject) => {
-      this.#pending.set(ticket, { resolve, reject });
-      const message: ToBackground = { ticket, request };
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-      this.#worker.postMessage(message);
-    });
+    await Promise.allSettled(this.#backups);
+    await this.#calls.ask({ kind: 'close' });
+    this.#calls.leave();
   }
 }

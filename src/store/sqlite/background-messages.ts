@@ -1,25 +1,21 @@
 /**
- * What the main thread and the background thread send each other.
+ * What the main thread asks of the background thread and of the thread of a backup.
  *
- * Holds only types. A ticket is a number that the main thread chose; each gets exactly one result.
+ * Holds only types. Each request gets one result (`thread-calls.ts`).
  */
-import type { BackupReport } from '../operator.ts';
-import type { ErrorText } from './threads.ts';
+import type { LongRead } from './long-reads.ts';
 
 export type BackgroundRequest =
   /** `now` in epoch milliseconds. */
   | { kind: 'open'; dataDir: string; now: number }
-  /** There are new rows. */
+  /** There are new rows. Its result is null. */
   | { kind: 'index' }
-  | { kind: 'backup'; dataDir: string; file: string }
+  /** Its result is the verb's. */
+  | { kind: 'read'; name: LongRead; args: unknown[] }
   | { kind: 'close' };
 
-export interface ToBackground {
-  ticket: number;
-  request: BackgroundRequest;
+/** Its result is a `BackupReport`. */
+export interface BackupRequest {
+  dataDir: string;
+  file: string;
 }
-
-/** `value`: the report of a backup, null for everything else. */
-export type FromBackground =
-  | { ticket: number; value: BackupReport | null }
-  | { ticket: number; error: ErrorText };

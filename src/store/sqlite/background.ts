@@ -1,17 +1,17 @@
 /**
- * The background thread: indexing for search, and backups. No message waits for it on its way.
+ * The background thread: indexing for search, and the reads that take long. No message waits for it on its way.
  *
- * Promises one result to every request. Indexing goes in steps, so that other requests run between them; its result
- * comes when the index has caught up, and the index is tidied in quiet times. What fails is reported as an error and
- * tried again with the next request. The quiet time is measured by a timer: it paces work and is no time of business.
+ * Promises one result to every request. Indexing goes in steps, so that reads run between them; its result comes when
+ * the index has caught up, and the index is tidied in quiet times. What fails is reported as an error and tried again
+ * with the next request. The quiet time is measured by a timer: it paces work and is no time of business.
  */
-import type { BackgroundRequest, FromBackground, ToBackground } from './background-messages.ts';
-import { backUp } from './backup.ts';
-import type { BackupReport } from '../operator.ts';
-import { Indexer } from './indexer.ts';
-import { textOf } from './threads.ts';
-
-declare const self: Worker;
+import { join } from 'node:path';
+import type { BackgroundRequest } from './background-messages.ts';
+import { openForReading } from './database.ts';
+import { Indexer, SEARCH_FILE } from './indexer.ts';
+import { longReads } from './long-reads.ts';
+import type { ReadFiles } from './long-reads.ts';
+import { answerCalls } from './thread-calls.ts';
 
 /** After this long without new rows the index is tidied: not while mail is busy. */
 const QUIET_MS = 5000;
@@ -19,56 +19,60 @@ const QUIET_MS = 5000;
 /** Lets in the messages that have arrived in the meantime. */
 const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** Arguments come from the main thread, whose types are those of `LongReads`. */
+type Verb = (...args: unknown[]) => Promise<unknown>;
+
+/** What is open from `open` to `close`. */
+interface Open {
+  indexer: Indexer;
+  files: ReadFiles;
+  verbs: Map<string, Verb>;
+}
+
 class BackgroundThread {
-  /** Null before it is open and after it was closed. */
-  #indexer: Indexer | null = null;
+  #open: Open | null = null;
   #tidying: ReturnType<typeof setTimeout> | undefined;
 
-  listen(): void {
-    self.addEventListener('message', ({ data }: MessageEvent<ToBackground>) => {
-      void this.#receive(data);
-    });
-  }
-
-  async #receive({ ticket, request }: ToBackground): Promise<void> {
-    try {
-      send({ ticket, value: await this.#perform(request) });
-    } catch (error) {
-      send({ ticket, error: textOf(error) });
-    }
-    // Ends this thread alone; what it had open is closed.
-    if (request.kind === 'close') process.exit(0);
-  }
-
-  async #perform(request: BackgroundRequest): Promise<BackupReport | null> {
+  async perform(request: BackgroundRequest): Promise<unknown> {
     switch (request.kind) {
       case 'open':
-        this.#indexer = new Indexer(request.dataDir, request.now);
+        this.#open = openAll(request.dataDir, request.now);
         return null;
       case 'index':
         await this.#index();
         return null;
-      case 'backup':
-        return backUp(request.dataDir, request.file);
+      case 'read': {
+        const verb = this.#open?.verbs.get(request.name);
+        if (verb === undefined) throw new Error(`no read ${request.name}`);
+        return await verb(...request.args);
+      }
       case 'close':
         clearTimeout(this.#tidying);
-        this.#indexer?.close();
-        this.#indexer = null;
+        this.#close();
         return null;
     }
+  }
+
+  #close(): void {
+    if (this.#open === null) return;
+    const { indexer, files } = this.#open;
+    // Readers first: an open reader keeps the last checkpoint from emptying the WAL.
+    for (const db of [files.mail, files.logs, files.search]) db.close();
+    indexer.close();
+    this.#open = null;
   }
 
   /** Steps until the index has caught up. */
   async #index(): Promise<void> {
     clearTimeout(this.#tidying);
-    while (this.#indexer?.step() === true) await pause();
+    while (this.#open?.indexer.step() === true) await pause();
     this.#tidyIn(QUIET_MS);
   }
 
   #tidyIn(ms: number): void {
     this.#tidying = setTimeout(() => {
       try {
-        if (this.#indexer?.tidyStep() === true) this.#tidyIn(0);
+        if (this.#open?.indexer.tidyStep() === true) this.#tidyIn(0);
       } catch {
         // The disk is full, most likely. Nothing waits for this; the next indexing will say what is wrong.
       }
@@ -76,9 +80,20 @@ class BackgroundThread {
   }
 }
 
-function send(result: FromBackground): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-  self.postMessage(result);
+function openAll(dataDir: string, now: number): Open {
+  // First: it makes the index where there is none.
+  const indexer = new Indexer(dataDir, now);
+  const files: ReadFiles = {
+    mail: openForReading(join(dataDir, 'mail.db')),
+    logs: openForReading(join(dataDir, 'log.db')),
+    search: openForReading(join(dataDir, SEARCH_FILE)),
+  };
+  const verbs: object = longReads(files);
+  return { indexer, files, verbs: new Map<string, Verb>(Object.entries(verbs)) };
 }
 
-new BackgroundThread().listen();
+const thread = new BackgroundThread();
+answerCalls<BackgroundRequest>(
+  (request) => thread.perform(request),
+  ({ kind }) => kind === 'close',
+);

@@ -4,7 +4,7 @@
  * Promises that the finished file holds every commit made before the call, and the key that opens its
  * secrets, and that its integrity check passed; a copy that failed leaves nothing behind. Writers go on
  * meanwhile. Only its owner may read the file: whoever has it can sign as every customer. Runs on
- * the background thread: it blocks for the length of the copy.
+ * a thread of its own: it blocks for the length of the copy.
  */
 import { Database } from 'bun:sqlite';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';

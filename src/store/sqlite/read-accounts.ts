@@ -14,13 +14,7 @@ import { dayOf, MS_PER_DAY } from './status-counts.ts';
 type KeyReads = Pick<AccountStore, 'accounts' | 'account' | 'keys' | 'keyByHash'>;
 type UsageReads = Pick<
   AccountStore,
-  | 'confirmedRecipients'
-  | 'confirmed'
-  | 'usedInMonth'
-  | 'usedOnDay'
-  | 'storedBytes'
-  | 'countsByStatus'
-  | 'sandboxCountsByStatus'
+  'confirmedRecipients' | 'confirmed' | 'usedInMonth' | 'usedOnDay' | 'storedBytes'
 >;
 
 /** The verbs over a reading connection; statements are prepared once, here. */
@@ -63,6 +57,21 @@ function usageReads(db: Database): UsageReads {
   const stored = db.prepare<{ bytes: number }, [string]>(
     'SELECT bytes FROM stored_bytes WHERE account_id = ?',
   );
+  return {
+    confirmedRecipients: async (accountId) => confirmedList.all(accountId),
+    confirmed: async (accountId, emails) =>
+      new Set(emails.filter((email) => isConfirmed.get(accountId, email) !== null)),
+    usedInMonth: async (accountId, month) =>
+      inMonth.get(accountId, `${month}-01`, `${month}-31`)?.used ?? 0,
+    usedOnDay: async (accountId, day) => onDay.get(accountId, day)?.used ?? 0,
+    storedBytes: async (accountId) => stored.get(accountId)?.bytes ?? 0,
+  };
+}
+
+/** The counts by status over a reading connection. */
+export function countReads(
+  db: Database,
+): Pick<AccountStore, 'countsByStatus' | 'sandboxCountsByStatus'> {
   const byStatus = db.prepare<{ status: MessageStatus; count: number }, [string, number]>(
     'SELECT status, sum(count) AS count FROM status_days WHERE account_id = ? AND day >= ? GROUP BY status',
   );
@@ -75,13 +84,6 @@ function usageReads(db: Database): UsageReads {
       ' WHERE account_id = ? AND is_sandbox = 1 AND status = ? AND seq >= ?',
   );
   return {
-    confirmedRecipients: async (accountId) => confirmedList.all(accountId),
-    confirmed: async (accountId, emails) =>
-      new Set(emails.filter((email) => isConfirmed.get(accountId, email) !== null)),
-    usedInMonth: async (accountId, month) =>
-      inMonth.get(accountId, `${month}-01`, `${month}-31`)?.used ?? 0,
-    usedOnDay: async (accountId, day) => onDay.get(accountId, day)?.used ?? 0,
-    storedBytes: async (accountId) => stored.get(accountId)?.bytes ?? 0,
     async countsByStatus(accountId, since) {
       const counts = noCounts();
       for (const row of byStatus.all(accountId, dayOf(since))) counts[row.status] = row.count;

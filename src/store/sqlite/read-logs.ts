@@ -28,17 +28,23 @@ interface Outcome {
 /** Sorts before every method. */
 const BEFORE_ALL: Outcome = { method: '', status: 0 };
 
-/** The verbs over reading connections to the log and the search file. */
-export function logReads(logs: Database, search: Database): Pick<Store, 'logs' | 'log'> {
+/** The reading of one row, over a reading connection to the log file. */
+export function logReads(logs: Database): Pick<Store, 'log'> {
   const one = logs.prepare<LogRow, [string]>(SELECT_LOG + ' WHERE id = ?');
-  const all = new LogReader(logs, search, '');
-  const ofSandbox = new LogReader(logs, search, ' AND is_sandbox = 1');
   return {
     async log(accountId, id) {
       const row = one.get(id);
       if (row === null || row.accountId !== accountId) return null;
       return { ...row, isSandbox: row.isSandbox === 1 };
     },
+  };
+}
+
+/** The list over reading connections to the log and the search file. */
+export function logLists(logs: Database, search: Database): Pick<Store, 'logs'> {
+  const all = new LogReader(logs, search, '');
+  const ofSandbox = new LogReader(logs, search, ' AND is_sandbox = 1');
+  return {
     logs: (accountId, filter) =>
       (filter.isSandboxOnly === true ? ofSandbox : all).list(accountId, filter),
   };

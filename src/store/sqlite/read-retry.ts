@@ -13,7 +13,9 @@ interface Count {
 }
 
 /** The count over a reading connection; statements are prepared once, here. */
-export function retryCounter(db: Database): (target: RetryTarget, now: number) => number {
+export function retryCounter(db: Database): {
+  retryCount(target: RetryTarget, now: number): Promise<number>;
+} {
   const IS_WAITING = '(lease_until IS NULL OR lease_until <= ?1) AND next_attempt_at IS NOT NULL';
   const all = db.prepare<Count, [number]>(
     'SELECT count(*) AS count FROM recipients INDEXED BY recipients_by_due WHERE ' + IS_WAITING,
@@ -25,8 +27,10 @@ export function retryCounter(db: Database): (target: RetryTarget, now: number) =
   const ofId = db.prepare<Count, [number, string]>(
     'SELECT count(*) AS count FROM recipients WHERE (id = ?2 OR message_id = ?2) AND ' + IS_WAITING,
   );
-  return ({ id, domain }, now) => {
-    if (id !== null) return ofId.get(now, id)?.count ?? 0;
-    return (domain === null ? all.get(now) : ofDomain.get(now, domain))?.count ?? 0;
+  return {
+    async retryCount({ id, domain }, now) {
+      if (id !== null) return ofId.get(now, id)?.count ?? 0;
+      return (domain === null ? all.get(now) : ofDomain.get(now, domain))?.count ?? 0;
+    },
   };
 }

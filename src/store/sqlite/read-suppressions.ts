@@ -20,18 +20,16 @@ import type { Range } from './paging.ts';
 import { SearchReader } from './search-index.ts';
 import { searchRows } from './search-rows.ts';
 
-/** The verbs over reading connections to the mail and the search file; statements are prepared once, here. */
+/** The reading of rows by their address or id, over a reading connection; statements are prepared once, here. */
 export function suppressionReads(
   mail: Database,
-  search: Database,
-): Pick<SuppressionStore, 'suppression' | 'suppressionById' | 'suppressed' | 'suppressions'> {
+): Pick<SuppressionStore, 'suppression' | 'suppressionById' | 'suppressed'> {
   const live = mail.prepare<SuppressionRow, [string, string]>(
     SELECT_SUPPRESSION + ' WHERE account_id = ? AND email = ? AND removed_at IS NULL',
   );
   const byId = mail.prepare<SuppressionRow, [string, string]>(
     SELECT_SUPPRESSION + ' WHERE id = ? AND account_id = ? AND removed_at IS NULL',
   );
-  const list = new SuppressionList(mail, search);
   return {
     suppression: async (accountId, email) => live.get(accountId, email),
     suppressionById: async (accountId, id) => byId.get(id, accountId),
@@ -43,6 +41,16 @@ export function suppressionReads(
       }
       return found;
     },
+  };
+}
+
+/** The list over reading connections to the mail and the search file. */
+export function suppressionLists(
+  mail: Database,
+  search: Database,
+): Pick<SuppressionStore, 'suppressions'> {
+  const list = new SuppressionList(mail, search);
+  return {
     suppressions: (accountId, q, page, reason) =>
       list.page(accountId, fold(q ?? ''), page, reason ?? null),
   };

@@ -23,14 +23,14 @@ type EndpointReads = Pick<
   'accountsWithEndpoints' | 'endpoints' | 'endpoint' | 'endpointById'
 >;
 type AttemptReads = Pick<WebhookStore, 'callAttempts' | 'attemptDetail'>;
-type CallReads = Pick<WebhookStore, 'callsDue' | 'nextCallDue' | 'openCalls'>;
+type CallReads = Pick<WebhookStore, 'callsDue' | 'nextCallDue'>;
 
 /** Sorts after every UUID. */
 const AFTER_ALL_IDS = '~';
 
 /** The verbs over a reading connection; statements are prepared once, here. */
-export function webhookReads(db: Database): EndpointReads & AttemptReads & CallReads {
-  return { ...endpointReads(db), ...attemptReads(db), ...callReads(db) };
+export function webhookReads(db: Database): EndpointReads & CallReads {
+  return { ...endpointReads(db), ...callReads(db) };
 }
 
 function endpointReads(db: Database): EndpointReads {
@@ -107,9 +107,6 @@ function callReads(db: Database): CallReads {
     "SELECT min(next_attempt_at) AS at FROM calls WHERE status = 'open' AND endpoint_id = ?" +
       ' AND next_attempt_at > ?',
   );
-  const open = db.prepare<{ count: number }, []>(
-    "SELECT count(*) AS count FROM calls WHERE status = 'open'",
-  );
   return {
     async callsDue(now, until, limit, excludeEndpoints) {
       const excluded = new Set(excludeEndpoints);
@@ -128,6 +125,13 @@ function callReads(db: Database): CallReads {
       }
       return soonest;
     },
-    openCalls: async () => open.get()?.count ?? 0,
   };
+}
+
+/** The lists of attempts and the count of open calls, over a reading connection. */
+export function callLists(db: Database): AttemptReads & Pick<WebhookStore, 'openCalls'> {
+  const open = db.prepare<{ count: number }, []>(
+    "SELECT count(*) AS count FROM calls WHERE status = 'open'",
+  );
+  return { ...attemptReads(db), openCalls: async () => open.get()?.count ?? 0 };
 }

@@ -1,12 +1,13 @@
 /**
- * The store on SQLite: three files in the data directory, one writer thread, one background thread, reads on the
- * caller's thread.
+ * The store on SQLite: three files in the data directory, one writer thread, one background thread, reads of single rows
+ * on the caller's thread.
  *
  * A write goes to the writer (`writer-client.ts`), which gathers what waits into one commit (`write-queue.ts`,
  * `group-commit.ts`) and reports it after the commit is on disk. Reads (`read-….ts`) see every such commit, since all
- * connections share the files in WAL mode. `mail.db` holds the mail and is synced at every commit; `log.db` holds the
+ * connections share the files in WAL mode; those whose time may grow with the data run on the background thread
+ * (`long-reads.ts`). `mail.db` holds the mail and is synced at every commit; `log.db` holds the
  * request log and may lose its last rows with the power; `search.db` holds the substring index, can be rebuilt from the
- * others and is brought up to date on the background thread, which takes backups too.
+ * others and is brought up to date on the background thread. A backup has a thread of its own while it lasts.
  *
  * Promises what `store.ts` above promises: a crash at any moment leaves whole commits. Opening takes the directory's
  * lock, brings the files to the newest schema and checks that the settings which durability rests on are in force.
@@ -21,18 +22,14 @@ import { makeDataDir } from '../key-file.ts';
 import type { Store } from '../store.ts';
 import { BackgroundClient } from './background-client.ts';
 import { openForReading } from './database.ts';
-import { SEARCH_FILE } from './indexer.ts';
 import { dkimKeyReads } from './dkim-keys.ts';
 import { erasures } from './erasure.ts';
 import { OUTCOMES_KEPT_MS, purges } from './purges.ts';
 import { accountReads } from './read-accounts.ts';
-import { counterReads } from './read-counters.ts';
 import { domainReads } from './read-domains.ts';
-import { emailLists } from './read-emails.ts';
 import { logReads } from './read-logs.ts';
 import { messageReads } from './read-messages.ts';
-import { dueReads, queueReads } from './read-queue.ts';
-import { retryCounter } from './read-retry.ts';
+import { dueReads } from './read-queue.ts';
 import { suppressionReads } from './read-suppressions.ts';
 import { messageCallReads } from './read-message-calls.ts';
 import { webhookReads } from './read-webhooks.ts';
@@ -55,7 +52,6 @@ export interface StoreOptions {
 interface Files {
   mail: Database;
   logs: Database;
-  search: Database;
 }
 
 interface Threads {
@@ -76,18 +72,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const files: Files = {
     mail: openForReading(join(dataDir, 'mail.db')),
     logs: openForReading(join(dataDir, 'log.db')),
-    search: openForReading(join(dataDir, SEARCH_FILE)),
   };
   const oldest = options.now - OUTCOMES_KEPT_MS;
   const recounting = startRecounting(files.mail, threads.writer, options.log, oldest);
   return {
     ...readsOf(files),
-    ...writesOf(threads, files.mail),
+    ...threads.background.reads(),
+    ...writesOf(threads),
     backUpTo: (file) => threads.background.backUp(dataDir, file),
     async close() {
       await recounting.stop();
       // Readers first: an open reader keeps the last checkpoint from emptying the WAL.
-      for (const db of [files.mail, files.logs, files.search]) db.close();
+      for (const db of [files.mail, files.logs]) db.close();
       await threads.background.close();
       await threads.writer.close();
       lock.release();
@@ -116,27 +112,24 @@ async function startThreads({
 }
 
 /** Statements are prepared here, once. */
-function readsOf({ mail, logs, search }: Files) {
+function readsOf({ mail, logs }: Files) {
   return {
     ...accountReads(mail),
-    ...counterReads(mail),
     ...domainReads(mail),
     ...dkimKeyReads(mail),
     ...messageReads(mail),
-    ...emailLists(mail, search),
     ...dueReads(mail),
-    ...queueReads(mail),
     ...webhookReads(mail),
     ...messageCallReads(mail),
-    ...suppressionReads(mail, search),
+    ...suppressionReads(mail),
     ...settingReads(mail),
     ...secretReads(mail),
-    ...logReads(logs, search),
+    ...logReads(logs),
   };
 }
 
 /** What adds searched rows tells the index of them. */
-function writesOf({ writer, background }: Threads, mail: Database) {
+function writesOf({ writer, background }: Threads) {
   const writes = { ...oneStepWrites(writer), ...suppressionSteps(writer) };
   const added = <T>(result: T): T => {
     background.noteRows();
@@ -158,7 +151,7 @@ function writesOf({ writer, background }: Threads, mail: Database) {
   return {
     ...writes,
     ...changes,
-    ...retrySteps(writer, retryCounter(mail)),
+    ...retrySteps(writer, (target, now) => background.reads().retryCount(target, now)),
     ...purges(writer),
     ...erasures(writer),
   };

@@ -19,8 +19,11 @@ export interface ErrorText {
   exitCode?: number;
 }
 
+/** The entry files of threads in this folder. */
+export type ThreadFile = 'writer.ts' | 'background.ts' | 'backup-thread.ts';
+
 /** The address of a thread's entry file in this folder, for `new Worker`. */
-export function threadAddress(file: 'writer.ts' | 'background.ts'): string {
+export function threadAddress(file: ThreadFile): string {
   // In the compiled program each is an entry point of its own, below the root where this code is.
   const isCompiled = import.meta.url.startsWith('file:///$bunfs/');
   return new URL(isCompiled ? `./store/sqlite/${file}` : `./${file}`, import.meta.url).href;

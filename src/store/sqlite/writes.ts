@@ -67,11 +67,11 @@ export function suppressionSteps(writer: WriterClient): Pick<Store, 'addSuppress
 /** Makes recipients due, however many. `count`: how many a retry concerns, as it stands before. */
 export function retrySteps(
   writer: WriterClient,
-  count: (...args: Parameters<Store['retryNow']>) => number,
+  count: (...args: Parameters<Store['retryNow']>) => Promise<number>,
 ): Pick<Store, 'retryNow'> {
   return {
     async retryNow(target, now) {
-      const total = count(target, now);
+      const total = await count(target, now);
       for (;;) {
         const changed = await writer.write('retryStep', target, now, ROWS_PER_STEP);
         if (changed < ROWS_PER_STEP) return total;

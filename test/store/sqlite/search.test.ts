@@ -14,8 +14,8 @@ import { openForReading, openForWriting } from '../../../src/store/sqlite/databa
 import { Indexer, SEARCH_FILE } from '../../../src/store/sqlite/indexer.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
 import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
-import { logReads } from '../../../src/store/sqlite/read-logs.ts';
-import { suppressionReads } from '../../../src/store/sqlite/read-suppressions.ts';
+import { logLists } from '../../../src/store/sqlite/read-logs.ts';
+import { suppressionLists } from '../../../src/store/sqlite/read-suppressions.ts';
 import { Positions } from '../../../src/store/sqlite/positions.ts';
 import { StatusCounts } from '../../../src/store/sqlite/status-counts.ts';
 import { StoredBytes } from '../../../src/store/sqlite/stored-bytes.ts';
@@ -194,7 +194,7 @@ describe(`search (SEED=${SEED})`, () => {
       suppressions.add(newSuppression(account.id, email));
       suppressions.add(newSuppression(other.id, email));
     }
-    const reads = suppressionReads(reader('mail.db'), reader(SEARCH_FILE));
+    const reads = suppressionLists(reader('mail.db'), reader(SEARCH_FILE));
     const find = async (q: string): Promise<string[]> =>
       (await reads.suppressions(account.id, q, ALL)).rows.map(({ email }) => email);
     const steps = [() => {}, () => catchUp(indexer)];
@@ -222,7 +222,7 @@ describe(`search (SEED=${SEED})`, () => {
       }),
     );
     bench.logs.appendLogs(records);
-    const reads = logReads(reader('log.db'), reader(SEARCH_FILE));
+    const reads = logLists(reader('log.db'), reader(SEARCH_FILE));
     for (const step of [() => {}, () => catchUp(indexer)]) {
       step();
       for (const q of [null, 'emails', 'BATCH', '/', 'nothing']) {

@@ -1,0 +1,89 @@
+/**
+ * The reads whose time may grow with what is stored: lists, searches, sums and counts. They run on the background thread.
+ *
+ * Promises the same answers as on the caller's thread would be: every commit that was reported before the question is in
+ * them. Reads of single rows by their key stay with the caller: crossing threads costs more than they do.
+ */
+import type { Database } from 'bun:sqlite';
+import type { RetryTarget } from '../operator.ts';
+import type { Store } from '../store.ts';
+import { counterReads } from './read-counters.ts';
+import { emailLists } from './read-emails.ts';
+import { logLists } from './read-logs.ts';
+import { queueReads } from './read-queue.ts';
+import { retryCounter } from './read-retry.ts';
+import { countReads } from './read-accounts.ts';
+import { suppressionLists } from './read-suppressions.ts';
+import { callLists } from './read-webhooks.ts';
+
+type OfStore = Pick<
+  Store,
+  | 'attemptDetail'
+  | 'callAttempts'
+  | 'countsByStatus'
+  | 'emails'
+  | 'emailsByPage'
+  | 'logs'
+  | 'openCalls'
+  | 'outcomes'
+  | 'queue'
+  | 'queueCounts'
+  | 'sandboxCountsByStatus'
+  | 'suppressions'
+>;
+
+export interface LongReads extends OfStore {
+  /** How many recipients a retry concerns, as it stands before. */
+  retryCount(target: RetryTarget, now: number): Promise<number>;
+}
+
+export type LongRead = keyof LongReads;
+
+export interface ReadFiles {
+  mail: Database;
+  logs: Database;
+  search: Database;
+}
+
+/** The verbs over reading connections; statements are prepared once, here. */
+export function longReads({ mail, logs, search }: ReadFiles): LongReads {
+  return {
+    ...callLists(mail),
+    ...countReads(mail),
+    ...counterReads(mail),
+    ...emailLists(mail, search),
+    ...logLists(logs, search),
+    ...queueReads(mail),
+    ...suppressionLists(mail, search),
+    ...retryCounter(mail),
+  };
+}
+
+/** Asks the background thread for one of them. */
+export type AskRead = <K extends LongRead>(
+  name: K,
+  args: Parameters<LongReads[K]>,
+) => Promise<Awaited<ReturnType<LongReads[K]>>>;
+
+/** The same verbs on the caller's side. */
+export function askedReads(ask: AskRead): LongReads {
+  const verb =
+    <K extends LongRead>(name: K) =>
+    (...args: Parameters<LongReads[K]>) =>
+      ask(name, args);
+  return {
+    attemptDetail: verb('attemptDetail'),
+    callAttempts: verb('callAttempts'),
+    countsByStatus: verb('countsByStatus'),
+    emails: verb('emails'),
+    emailsByPage: verb('emailsByPage'),
+    logs: verb('logs'),
+    openCalls: verb('openCalls'),
+    outcomes: verb('outcomes'),
+    queue: verb('queue'),
+    queueCounts: verb('queueCounts'),
+    retryCount: verb('retryCount'),
+    sandboxCountsByStatus: verb('sandboxCountsByStatus'),
+    suppressions: verb('suppressions'),
+  };
+}
