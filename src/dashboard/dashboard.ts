@@ -19,6 +19,8 @@ import { noticeOf } from './frame/notices.ts';
 import { findPage, formPage } from './pages/routes.ts';
 import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
+import { isUpload, MAX_UPLOAD_BYTES, withUpload } from './upload.ts';
+import { SuppressionImports } from '../flow/suppressions/imports.ts';
 import type {
   DashboardParts,
   DocumentResponse,
@@ -29,6 +31,18 @@ import type {
 
 /** The response to a request at or below `/dashboard`; null for every other path. `client`: the client's address. */
 export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
+
+/** The parts that are not the dashboard's own. */
+type OutsideParts = Omit<DashboardParts, 'imports'>;
+
+const UPLOAD_REFUSALS = {
+  too_large: [
+    413,
+    `A file may have at most ${MAX_UPLOAD_BYTES / 1024 / 1024} MB. Import it in parts, or by the command line.`,
+  ],
+  busy: [503, 'The server is handling too much at the moment. Try again later.'],
+  unreadable: [400, 'The form could not be read.'],
+} as const;
 
 /** Largest form that is read, in bytes. */
 const MAX_FORM_BYTES = 65_536;
@@ -51,7 +65,7 @@ const DOCUMENT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
 /** Creates the dashboard. `parts`: what its pages act on. */
-export function createDashboard(ctx: Context, parts: DashboardParts): Dashboard {
+export function createDashboard(ctx: Context, parts: OutsideParts): Dashboard {
   const app = new DashboardApp(ctx, parts);
   return (request, client) => {
     if (!request.url.includes(ROOT)) return null;
@@ -75,9 +89,9 @@ class DashboardApp {
   readonly #parts: DashboardParts;
   readonly #sessions: Sessions;
 
-  constructor(ctx: Context, parts: DashboardParts) {
+  constructor(ctx: Context, parts: OutsideParts) {
     this.#ctx = ctx;
-    this.#parts = parts;
+    this.#parts = { ...parts, imports: new SuppressionImports(ctx) };
     this.#sessions = new Sessions(ctx);
   }
 
@@ -102,7 +116,9 @@ class DashboardApp {
         'This form did not come from the dashboard. Open the dashboard and try again.',
       );
     }
-    const form = method === 'POST' ? await readForm(request) : new URLSearchParams();
+    // A file is read only when the operator is known.
+    const hasFile = method === 'POST' && isUpload(request);
+    const form = method === 'POST' && !hasFile ? await readForm(request) : new URLSearchParams();
     if (form === null) return plain(413, 'The form is too large.');
     const path = url.pathname.slice(ROOT.length).replace(/\/$/, '');
     const isHttps = this.#isHttps(url);
@@ -116,7 +132,13 @@ class DashboardApp {
     if (path === '/sign-out' && method === 'POST') {
       return redirect(ROOT, { 'Set-Cookie': await this.#sessions.close(request, isHttps) });
     }
-    return this.#open(method, path, url, form);
+    if (!hasFile) return this.#open(method, path, url, form, null);
+    const response = await withUpload(this.#ctx, request, ({ fields, file }) =>
+      this.#open(method, path, url, fields, file),
+    );
+    if (typeof response === 'object') return response;
+    const [status, words] = UPLOAD_REFUSALS[response];
+    return plain(status, words);
   }
 
   /** Whether browsers come by https: to this listener, or to a proxy in front of it. */
@@ -129,6 +151,7 @@ class DashboardApp {
     path: string,
     url: URL,
     form: URLSearchParams,
+    file: File | null,
   ): Promise<Response> {
     const { store, halt } = this.#ctx;
     const view = async (): Promise<FrameView> => ({
@@ -148,6 +171,7 @@ class DashboardApp {
       params: found.params,
       query: url.searchParams,
       form,
+      file,
       refused: null,
     };
     let result: VisitResponse;

@@ -6,6 +6,7 @@
  */
 import type { Capture } from '../../flow/upkeep/capture.ts';
 import type { Context } from '../../flow/context.ts';
+import type { SuppressionImports } from '../../flow/suppressions/imports.ts';
 import type { Queue } from '../../flow/queue/queue.ts';
 import type { Vitals } from '../../health/vitals.ts';
 import type { WebhookDispatcher } from '../../flow/webhooks/dispatcher.ts';
@@ -23,6 +24,8 @@ export interface DashboardParts {
   capture: Pick<Capture, 'captured'> | null;
   /** The last check of the host. */
   vitals: Pick<Vitals, 'findings'>;
+  /** Imports of suppressions that go on behind their page. */
+  imports: SuppressionImports;
 }
 
 export interface Visit {
@@ -33,6 +36,8 @@ export interface Visit {
   query: URLSearchParams;
   /** Fields of the posted form; empty for a GET. */
   form: URLSearchParams;
+  /** The file of a form that has one. */
+  file: File | null;
   /** The form of this page that was posted and refused, to be shown again; null when the page was asked for. */
   refused: RefusedForm | null;
 }

@@ -15,6 +15,7 @@ import {
   type EmailQuery,
 } from './email-filter.ts';
 import { html, type Html } from '../frame/html.ts';
+import { streamOf } from '../frame/stream.ts';
 import { accountPath, pager } from '../frame/navigation.ts';
 import { empty, table } from '../frame/table.ts';
 import { badge, time } from '../frame/values.ts';
@@ -138,20 +139,6 @@ async function* csvOf(
   yield encoder.encode(
     csvRow([`Only the newest ${MOST_CSV_ROWS} rows; filter by date for the rest.`]),
   );
-}
-
-/** Pulled row by row, so that a slow reader keeps nothing in memory; a reader who leaves ends it. */
-function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { value, done } = await parts.next();
-      if (done === true) controller.close();
-      else controller.enqueue(value);
-    },
-    async cancel() {
-      await parts.return(undefined);
-    },
-  });
 }
 
 function csvLine(row: Message): string {
