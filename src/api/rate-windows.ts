@@ -48,7 +48,7 @@ export class RateWindows {
 
   /** Counts one request under `name`, when it is allowed. `limit` per `windowMs` milliseconds. */
   take(name: string, limit: number, windowMs: number): RateResult {
-    const now = this.#clock.now();
+    const now = this.#clock.steady();
     let window = this.#windows.get(name);
     if (window === undefined) {
       window = { windowMs, times: [], first: 0 };
@@ -60,7 +60,7 @@ export class RateWindows {
     const isAllowed = used < limit;
     if (isAllowed) window.times.push(now);
     this.#isChanged ||= isAllowed;
-    this.#cancel ??= this.#clock.at(now + SAVE_EVERY_MS, () => void this.save());
+    this.#cancel ??= this.#clock.after(SAVE_EVERY_MS, () => void this.save());
     const newest = window.times.at(-1) ?? now;
     // The request that must leave the window before another one is allowed.
     const blocking = window.times.at(-Math.max(1, limit)) ?? now;
@@ -77,9 +77,9 @@ export class RateWindows {
   async load(): Promise<void> {
     const text = await this.#store.setting(SETTING);
     if (text === null) return;
-    const now = this.#clock.now();
+    const now = this.#clock.steady();
     for (const [name, windowMs, times] of JSON.parse(text) as [string, number, number[]][]) {
-      // Times from before the clock stepped back are in the future now and would block for as long as it stepped.
+      // Times that lie in the future, of a data directory from elsewhere, would block until then.
       const window = { windowMs, times: times.filter((time) => time <= now), first: 0 };
       expire(window, now);
       if (window.times.length > window.first) this.#windows.set(name, window);
@@ -90,7 +90,7 @@ export class RateWindows {
   async save(): Promise<void> {
     this.#cancel?.();
     this.#cancel = null;
-    const now = this.#clock.now();
+    const now = this.#clock.steady();
     const rows: [string, number, number[]][] = [];
     for (const [name, window] of this.#windows) {
       expire(window, now);
@@ -113,8 +113,7 @@ function expire(window: Window, now: number): void {
   const since = now - Math.min(window.windowMs, MAX_WINDOW_MS);
   while (window.first < times.length) {
     const time = times[window.first] ?? 0;
-    // After the clock steps back, times lie in the future: they would block for as long as it stepped.
-    if (time > since && time <= now + MAX_WINDOW_MS) break;
+    if (time > since) break;
     window.first += 1;
   }
   if (window.first > 1_000 && window.first * 2 > times.length) {

@@ -23,6 +23,7 @@ import type { Listeners } from './reload.ts';
 import type { Config } from '../base/config.ts';
 import { LimitedLog } from '../base/limited-log.ts';
 import { Periodic } from '../base/periodic.ts';
+import type { SteadyClock } from '../base/steady-clock.ts';
 import type { Reloaded, Scope } from '../control/operation.ts';
 import { runOperation } from '../control/operations.ts';
 import { ControlServer } from '../control/server.ts';
@@ -30,6 +31,7 @@ import { Brake } from '../flow/accounts/brake.ts';
 import { Capture } from '../flow/upkeep/capture.ts';
 import { CertificateKeeper } from '../flow/upkeep/certificates.ts';
 import type { Context } from '../flow/context.ts';
+import { ClockMarks } from '../flow/kept-clock.ts';
 import { DiskWatch } from '../flow/upkeep/disk.ts';
 import { DomainChecker } from '../flow/domains/checker.ts';
 import { Queue } from '../flow/queue/queue.ts';
@@ -87,6 +89,7 @@ export async function startAppliance(
       log.flush();
     },
   ];
+  markTime(opened, started);
   try {
     const { emulate } = options;
     const ctx = emulate === undefined ? opened : await Emulator.open(opened, emulate);
@@ -150,6 +153,16 @@ async function startParts(
     log.info('stopped');
   };
   return { ctx, addresses, queue, dispatcher: webhooks, capture, reload: takeOver, stop };
+}
+
+/** Marks the time for the next start, once more when all else has stopped. */
+function markTime(ctx: Context & { clock: SteadyClock }, started: Undo[]): void {
+  const marks = new Periodic(ctx, new ClockMarks(ctx.clock, ctx.store));
+  marks.start();
+  started.push(async () => {
+    await marks.stop();
+    await marks.runNow();
+  });
 }
 
 /** Resolves after the first measurement: nothing is accepted before it. */

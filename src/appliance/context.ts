@@ -4,11 +4,12 @@
  * Promises that the data directory's lock is ours from here on, so that a second process is refused at once, and that
  * a failure halfway leaves nothing open.
  */
-import type { Clock } from '../base/clock.ts';
+import type { MachineClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { IdSource } from '../base/ids.ts';
 import type { Log } from '../base/log.ts';
 import { Metrics } from '../base/metrics.ts';
+import type { SteadyClock } from '../base/steady-clock.ts';
 import { ByteBudget } from '../flow/byte-budget.ts';
 import type { Context, Parts } from '../flow/context.ts';
 import { unlock } from '../flow/data-key.ts';
@@ -16,6 +17,7 @@ import { DiskSpace } from '../flow/disk-space.ts';
 import type { Identity } from '../flow/draft.ts';
 import { EventFollowers } from '../flow/event-followers.ts';
 import { HaltSwitch } from '../flow/halt-switch.ts';
+import { readClock } from '../flow/kept-clock.ts';
 import { KeyUses } from '../flow/key-uses.ts';
 import { RowCache } from '../flow/row-cache.ts';
 import { Subscribers } from '../flow/subscribers.ts';
@@ -27,15 +29,18 @@ import { createResolver } from '../wire/dns/dns.ts';
 import type { Resolver } from '../wire/dns/resolver.ts';
 
 export interface ContextOptions {
-  clock: Clock;
+  clock: MachineClock;
   log: Log;
   /** Instead of the appliance's own. */
   resolver?: Resolver;
 }
 
 /** Throws `OperatorError` when the directory is in use, or the disk or the key cannot be used. */
-export async function openContext(config: Config, options: ContextOptions): Promise<Context> {
-  const { clock, log } = options;
+export async function openContext(
+  config: Config,
+  options: ContextOptions,
+): Promise<Context & { readonly clock: SteadyClock }> {
+  const { clock: machine, log } = options;
   const metrics = new Metrics();
   const onCommit = (commitMs: number, writes: number): void => {
     metrics.commitSeconds.observe(commitMs / 1000);
@@ -43,12 +48,13 @@ export async function openContext(config: Config, options: ContextOptions): Prom
   };
   const store = await openStore({
     dataDir: config.startup.dataDir,
-    now: clock.now(),
+    now: machine.now(),
     log,
     onCommit,
   });
   try {
-    return await makeContext({
+    const clock = await readClock(machine, store);
+    const ctx = await makeContext({
       config,
       clock,
       log,
@@ -57,6 +63,7 @@ export async function openContext(config: Config, options: ContextOptions): Prom
       secrets: await unlock(config.startup.dataDir, store),
       metrics,
     });
+    return { ...ctx, clock };
   } catch (error) {
     await store.close();
     throw error;

@@ -7,10 +7,12 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 
+import { wallTime } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { ApiError } from '../base/errors.ts';
 import { isFinal } from '../base/status.ts';
-import { explain, failByOperator } from '../flow/queue/operator.ts';
-import type { Attempt } from '../store/rows.ts';
+import { explain, failByOperator, inWallTime } from '../flow/queue/operator.ts';
+import type { Attempt, Recipient } from '../store/rows.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
 import {
@@ -61,16 +63,16 @@ export const Detail = Type.Object({
 export type Detail = Static<typeof Detail>;
 
 async function list({ ctx, queue }: Scope, domain: string | null): Promise<Listing> {
-  const now = ctx.clock.now();
+  const { clock } = ctx;
   const rows = await ctx.store.queue({ domain, limit: PAGE, after: null });
   return {
     halt: ctx.halt.state,
     throttles: (queue?.throttles() ?? []).map(({ untilMs, ...rest }) => ({
-      until: new Date(untilMs).toISOString(),
+      until: new Date(wallTime(clock, untilMs)).toISOString(),
       ...rest,
     })),
-    destinations: await ctx.store.queueCounts(now),
-    recipients: rows.map((row) => ({ ...row, explanation: explain(row, now) })),
+    destinations: await ctx.store.queueCounts(clock.now()),
+    recipients: rows.map((row) => explained(clock, row)),
   };
 }
 
@@ -81,14 +83,18 @@ export async function detail({ ctx: { store, clock } }: Scope, id: string): Prom
   if (message === null) throw new ApiError('not_found', `There is no message or recipient ${id}.`);
   const recipients = one === null ? await store.recipients(message.id) : [one];
   const attempts = await store.attempts(message.id);
-  const now = clock.now();
   return {
     message,
-    recipients: recipients.map((row) => ({ ...row, explanation: explain(row, now) })),
+    recipients: recipients.map((row) => explained(clock, row)),
     attempts: attempts
       .filter((row) => one === null || row.recipientId === one.id)
       .map(publicAttempt),
   };
+}
+
+function explained(clock: Clock, row: Recipient): Listing['recipients'][number] {
+  const shown = inWallTime(clock, row);
+  return { ...shown, explanation: explain(shown, clock.now()) };
 }
 
 function publicAttempt(attempt: Attempt): PublicAttempt {
@@ -110,7 +116,7 @@ export const QUEUE_OPERATIONS = {
       if (target.id !== null) await detail(scope, target.id);
       const retried =
         queue === null
-          ? await ctx.store.retryNow(target, ctx.clock.now())
+          ? await ctx.store.retryNow(target, ctx.clock.steady())
           : await queue.retry(target);
       return { retried };
     },

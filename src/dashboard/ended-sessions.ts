@@ -34,7 +34,7 @@ export class EndedSessions {
   /** Ends a session that would have expired at `expiresAt`; on disk when this resolves. */
   async add(nonce: string, expiresAt: number): Promise<void> {
     const ended = await this.#read();
-    const now = this.#ctx.clock.now();
+    const now = this.#ctx.clock.steady();
     for (const [one, until] of ended) if (until <= now) ended.delete(one);
     ended.set(nonce, expiresAt);
     // In the order in which they were ended, which is nearly that of their expiry.

@@ -48,7 +48,7 @@ export class Guesses {
   /** Checks one guess from the address `peer`. */
   async check(password: string, peer: string): Promise<Guess> {
     const unit = addressUnit(peer);
-    const now = this.#clock.now();
+    const now = this.#clock.steady();
     const failures = this.#failures.get(unit);
     const before = failures !== undefined && failures.untilMs > now ? failures.count : 0;
     if (before >= FAILURES_MAX) return 'slow_down';
@@ -103,7 +103,7 @@ export class Guesses {
 
   /** Drops expired entries, else the one with the fewest guesses: many peers must not erase the count of one. */
   #evict(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.steady();
     let least: { unit: string; count: number } | null = null;
     for (const [unit, { count, untilMs }] of this.#failures) {
       if (untilMs <= now) this.#failures.delete(unit);

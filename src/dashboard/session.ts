@@ -42,7 +42,7 @@ export class Sessions {
   ): Promise<{ cookie: string } | Exclude<Guess, 'right'>> {
     const guess = await this.#guesses.check(password, peer);
     if (guess !== 'right') return guess;
-    const expiresAt = this.#ctx.clock.now() + SESSION_MS;
+    const expiresAt = this.#ctx.clock.steady() + SESSION_MS;
     const nonce = randomBytes(16).toString('base64url');
     const mac = await this.#mac(expiresAt, nonce);
     return { cookie: this.#cookie(`${expiresAt}.${nonce}.${mac}`, SESSION_MS / 1000, isHttps) };
@@ -58,7 +58,7 @@ export class Sessions {
   async #sessionOf(request: Request): Promise<{ nonce: string; expiresAt: number } | null> {
     const [expires = '', nonce = '', mac = ''] = cookieOf(request).split('.');
     const expiresAt = Number(expires);
-    if (!/^\d{1,16}$/.test(expires) || expiresAt <= this.#ctx.clock.now()) return null;
+    if (!/^\d{1,16}$/.test(expires) || expiresAt <= this.#ctx.clock.steady()) return null;
     if (!isEqual(mac, await this.#mac(expiresAt, nonce))) return null;
     return (await this.#ended.has(nonce)) ? null : { nonce, expiresAt };
   }

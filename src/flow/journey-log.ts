@@ -5,12 +5,15 @@
  * the message's own id; that an attempt's line is written when its outcome is on disk; and that no line holds content
  * or, unless a server says it in its reply, a recipient's address. One line each: mail is logged by the thousand.
  */
+import { wallTime } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Call, CallAttempt, Message, Recipient } from '../store/rows.ts';
 import type { FinishAttempt, NewMessage } from '../store/journey.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './draft.ts';
 
 type Logging = Pick<Context, 'log'>;
+type TimedLogging = Pick<Context, 'log' | 'clock'>;
 
 /** What one request had accepted, all of it committed. */
 export function logAccepted(
@@ -37,7 +40,7 @@ export function logReplayed({ log }: Logging, { requestId }: Sender, answer: str
 
 /** An attempt whose outcome is committed. */
 export function logAttempt(
-  { log }: Logging,
+  { log, clock }: TimedLogging,
   ended: { message: Message; recipient: Recipient; beganAt: number; endedAt: number },
   { attempt, status, nextAttemptAt }: FinishAttempt,
 ): void {
@@ -55,7 +58,7 @@ export function logAttempt(
     address: attempt?.address,
     reply: attempt?.reply,
     duration_ms: endedAt - beganAt,
-    next_attempt_at: iso(nextAttemptAt),
+    next_attempt_at: iso(clock, nextAttemptAt),
   });
 }
 
@@ -76,7 +79,7 @@ export function logEnd(
 
 /** An attempt of a webhook call, with what it came to. */
 export function logCall(
-  { log }: Logging,
+  { log, clock }: TimedLogging,
   call: Call,
   { statusCode, ok, error, durationMs }: CallAttempt,
   nextAttemptAt: number | null,
@@ -92,10 +95,11 @@ export function logCall(
     status_code: statusCode,
     error,
     duration_ms: durationMs,
-    next_attempt_at: iso(nextAttemptAt),
+    next_attempt_at: iso(clock, nextAttemptAt),
   });
 }
 
-function iso(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
+/** `steadyMs` in steady time. */
+function iso(clock: Clock, steadyMs: number | null): string | null {
+  return steadyMs === null ? null : new Date(wallTime(clock, steadyMs)).toISOString();
 }

@@ -33,7 +33,7 @@ export class KeyUses {
     const { clock } = this.#parts;
     const now = clock.now();
     this.#latest.set(keyId, now);
-    this.#cancel ??= clock.at(now + USES_EVERY_MS, () => void this.flush());
+    this.#cancel ??= clock.after(USES_EVERY_MS, () => void this.flush());
   }
 
   /** Writes the uses noted since the last time. Call it when the appliance stops. Never rejects. */

@@ -12,7 +12,14 @@ import type { Recipient } from '../store/rows.ts';
 export type EndChange = Partial<
   Pick<
     FinishAttempt,
-    'status' | 'nextAttemptAt' | 'lastReason' | 'delayedAt' | 'attempt' | 'events' | 'suppress'
+    | 'dueAt'
+    | 'status'
+    | 'nextAttemptAt'
+    | 'lastReason'
+    | 'delayedAt'
+    | 'attempt'
+    | 'events'
+    | 'suppress'
   >
 >;
 

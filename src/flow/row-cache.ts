@@ -27,9 +27,8 @@ export class RowCache<T> {
   /** What is kept for `key`, else what `read` finds now. Rejects when `read` does. */
   async find(key: string, read: () => Promise<T | null>): Promise<T | null> {
     const kept = this.#entries.get(key);
-    const now = this.#clock.now();
-    // A clock that stepped back makes the age negative: such an entry is read again too.
-    if (kept !== undefined && Math.abs(now - kept.readAt) < MAX_AGE_MS) return kept.value;
+    const now = this.#clock.steady();
+    if (kept !== undefined && now - kept.readAt < MAX_AGE_MS) return kept.value;
     const generation = this.#generation;
     const value = await read();
     if (value === null) {

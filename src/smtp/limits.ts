@@ -92,13 +92,13 @@ export class FailedLogins {
     // The oldest entry goes first: a map keeps the order of insertion.
     const [oldest] = this.#failures.keys();
     if (this.#failures.size >= MAX_ADDRESSES && oldest !== undefined) this.#failures.delete(oldest);
-    this.#failures.set(unit, { count: 1, since: this.#clock.now() });
+    this.#failures.set(unit, { count: 1, since: this.#clock.steady() });
   }
 
   #current(unit: string): { count: number; since: number } | undefined {
     const entry = this.#failures.get(unit);
     if (entry === undefined) return undefined;
-    if (Math.abs(this.#clock.now() - entry.since) < FAILURE_WINDOW_MS) return entry;
+    if (Math.abs(this.#clock.steady() - entry.since) < FAILURE_WINDOW_MS) return entry;
     this.#failures.delete(unit);
     return undefined;
   }

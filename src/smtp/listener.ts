@@ -70,7 +70,7 @@ class SmtpListener extends SMTPServer {
     options?: Parameters<SMTPServer['connect']>[1],
   ): void {
     const connection = new ListenerConnection(this, socket, options);
-    connection.startedAt = this.#clock.now();
+    connection.startedAt = this.#clock.steady();
     this.connections.add(connection);
     connection.on('error', (error) => this.emit('error', error));
     connection.init();
@@ -106,7 +106,7 @@ export class Listener {
   readonly #clock: Clock;
   readonly #limits: ListenerLimits;
   readonly #counts = new AddressCounts();
-  /** When each open socket connected: one that has not finished its TLS handshake has no session to ask. */
+  /** When each open socket connected, in steady time: one that has not finished its TLS handshake has no session to ask. */
   readonly #connectedAt = new Map<Socket, number>();
   #tls: TlsPair;
   #cancelSweep: () => void = () => undefined;
@@ -203,7 +203,7 @@ export class Listener {
 
   #count(socket: Socket): void {
     const unit = addressUnit(socket.remoteAddress ?? '');
-    this.#connectedAt.set(socket, this.#clock.now());
+    this.#connectedAt.set(socket, this.#clock.steady());
     const count = this.#counts.add(unit);
     socket.once('close', () => {
       this.#counts.remove(unit);
@@ -220,7 +220,7 @@ export class Listener {
   }
 
   #sweep(): void {
-    const oldest = this.#clock.now() - this.#limits.sessionMs;
+    const oldest = this.#clock.steady() - this.#limits.sessionMs;
     for (const connection of this.#server.connections) {
       if (connection instanceof ListenerConnection && connection.startedAt <= oldest) {
         connection.send(421, '4.4.2 Session time limit reached');
@@ -229,7 +229,7 @@ export class Listener {
     for (const [socket, top] of this.#server._pendingSockets) {
       if ((this.#connectedAt.get(socket) ?? 0) <= oldest) top.destroy();
     }
-    this.#cancelSweep = this.#clock.at(this.#clock.now() + SWEEP_MS, () => this.#sweep());
+    this.#cancelSweep = this.#clock.after(SWEEP_MS, () => this.#sweep());
   }
 }
 

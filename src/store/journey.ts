@@ -4,7 +4,8 @@
  * Promises that everything given to one call commits together or not at all: a message with its recipients, event,
  * usage and idempotency record; the end of an attempt with its events and their webhook calls. A claim (`begin`) moves
  * the next attempt into the future before anything is dialled, so that a crash costs one step of the retry schedule and
- * never makes a hot loop. `owner` and `leaseUntil` stand on every claimable row: nobody claims what another owner has
+ * never makes a hot loop. Due times, leases and expiries are steady time (`base/clock.ts`), all others are the wall
+ * clock's. `owner` and `leaseUntil` stand on every claimable row: nobody claims what another owner has
  * under an unexpired lease.
  */
 import type { MessageStatus } from '../base/status.ts';
@@ -44,6 +45,8 @@ export interface UsageClaim {
 export interface AcceptBatch {
   accountId: string;
   now: number;
+  /** Steady time: when its webhook calls are due, and by which an earlier record has expired. Absent: `now`. */
+  steadyNow?: number;
   usage: UsageClaim | null;
   /** Most bytes of content that the account may keep, these messages included; absent or null: no limit. */
   storageBytes?: number | null;
@@ -80,6 +83,8 @@ export interface FinishAttempt {
   messageId: string;
   accountId: string;
   now: number;
+  /** Steady time now: its webhook calls are due then. Absent: `now`. */
+  dueAt?: number;
   status: MessageStatus;
   /** Null when nothing more will be tried. */
   nextAttemptAt: number | null;
@@ -97,6 +102,8 @@ export interface SentAttempt {
   messageId: string;
   accountId: string;
   now: number;
+  /** Steady time now: its webhook calls are due then. Absent: `now`. */
+  dueAt?: number;
   event: NewEvent;
 }
 

@@ -15,8 +15,11 @@ export interface RetentionStore {
    * message of all stays, since positions and the search index go on from it.
    */
   purgeMessages(before: number): Promise<number>;
-  /** What has expired by `now`: idempotency records, marks of removed suppressions after a week, counters after 92 days. */
-  purgeExpired(now: number): Promise<number>;
+  /**
+   * What has expired: idempotency records by `steadyNow` (steady time; absent: `now`), marks of removed suppressions a
+   * week and counters 92 days before `now`.
+   */
+  purgeExpired(now: number, steadyNow?: number): Promise<number>;
   /**
    * Takes what was deleted out of the raw files, too: no byte of it is left in them or in their logs. Does nothing while
    * a backup reads; call it again in the next round.

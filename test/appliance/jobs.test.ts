@@ -94,17 +94,17 @@ test('content goes in the hour in which its time is over', async () => {
   const isRound = ({ event }: { event: unknown }): boolean => event === 'retention';
 
   const first = await send();
-  clock.jump(2 * DAY_MS);
+  clock.pass(2 * DAY_MS);
   const second = await send();
   expect([await isKept(first), await isKept(second)]).toEqual([true, true]);
-  clock.jump(DAY_MS + 1);
+  clock.pass(DAY_MS + 1);
   await clock.advance(MINUTE_MS);
   // A round goes on after the clock has stopped: the next hour begins when it is over.
   expect((await rig.log.first(isRound))['bodies']).toBe(1);
   expect([await isKept(first), await isKept(second)]).toEqual([false, true]);
 
   rig.log.clear();
-  clock.jump(2 * DAY_MS);
+  clock.pass(2 * DAY_MS);
   await clock.advance(HOUR_MS);
   expect((await rig.log.first(isRound))['bodies']).toBe(1);
   expect(await isKept(second)).toBe(false);

@@ -195,12 +195,12 @@ describe('a session', () => {
     expect((await other.visit('/queue')).status).toBe(401);
     await other.stop();
 
-    const aged = await startDashboardRig({ clock });
-    clock.jump(12 * 3_600_000 - 1_000);
+    const own = new TestClock(Date.now());
+    const aged = await startDashboardRig({ clock: own });
+    own.pass(12 * 3_600_000 - 1_000);
     expect((await aged.visit('/queue')).status).toBe(200);
-    clock.jump(1_001);
+    own.pass(1_001);
     expect((await aged.visit('/queue')).status).toBe(401);
-    clock.jump(-12 * 3_600_000 - 1);
     await aged.stop();
   });
 
@@ -210,7 +210,7 @@ describe('a session', () => {
     expect(answers).toEqual([...Array.from({ length: 10 }, () => 401), 429]);
     // Even the right password is refused, so that the limit reveals nothing.
     expect((await signIn(rig.password)).status).toBe(429);
-    clock.jump(60_001);
+    clock.pass(60_001);
     expect((await signIn(rig.password)).status).toBe(303);
   });
 });

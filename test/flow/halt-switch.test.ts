@@ -11,7 +11,7 @@ test('a halt is in force at once, and again after a restart', async () => {
   await ctx.halt.halt('  ');
   const first = ctx.halt.state;
   expect(first?.reason).not.toBe('');
-  clock.jump(5_000);
+  clock.pass(5_000);
   await ctx.halt.halt('Fire.');
   expect(ctx.halt.state).toEqual({ reason: 'Fire.', since: first?.since ?? 0 });
   // Another switch over the same settings, as after a restart.

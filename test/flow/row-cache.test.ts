@@ -15,15 +15,14 @@ test('a row read before a change is not kept', async () => {
   expect(await cache.find('a', async () => 3)).toBe(2);
 });
 
-test('absence is not kept, and nothing is kept for long or after the clock steps back', async () => {
+test('absence is not kept, and nothing is kept for long, whatever the wall clock does', async () => {
   const clock = new TestClock();
   const cache = new RowCache<number>(clock);
   expect(await cache.find('a', async () => null)).toBeNull();
   expect(await cache.find('a', async () => 1)).toBe(1);
+  clock.jump(-3_600_000);
   await clock.advance(29_000);
   expect(await cache.find('a', async () => 2)).toBe(1);
   await clock.advance(2_000);
   expect(await cache.find('a', async () => 3)).toBe(3);
-  clock.jump(-3_600_000);
-  expect(await cache.find('a', async () => 4)).toBe(4);
 });

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { startAppliance } from '../../src/appliance/appliance.ts';
 import type { Appliance } from '../../src/appliance/appliance.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import type { Clock } from '../../src/base/clock.ts';
+import type { MachineClock } from '../../src/base/clock.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { createLog } from '../../src/base/log.ts';
 import { createAccount } from '../../src/flow/accounts/accounts.ts';
@@ -32,7 +32,7 @@ export interface RigAppliance {
 
 /** `config`: TOML behind `hostname`, `data_dir` and `[http]` with `listen`, in which it may go on. */
 export async function startRigAppliance(
-  options: { config?: string; clock?: Clock } = {},
+  options: { config?: string; clock?: MachineClock } = {},
 ): Promise<RigAppliance> {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-rig-'));
   const dataDir = join(folder, 'data');

@@ -3,25 +3,29 @@
  *
  * Promises that time stands still between moves, and that `advance` fires timers in the order of their
  * times, each at its own moment, letting promise chains and sockets settle in between. `jump` changes
- * the wall clock only, as an operator or NTP would, and fires nothing by itself.
+ * the wall clock only, as an operator or NTP would, and fires nothing by itself. Its steady time agrees with the wall
+ * clock until the first jump.
  */
-import type { Clock } from '../../src/base/clock.ts';
+import type { MachineClock } from '../../src/base/clock.ts';
 
 interface Timer {
   /** By the wall clock. */
   atMs: number;
-  /** By the time that has really passed; null: the wall clock alone decides. */
-  elapsedAtMs: number | null;
+  /** By the time that has really passed. */
+  elapsedAtMs: number;
   fire: () => void;
 }
 
-export class TestClock implements Clock {
+export class TestClock implements MachineClock {
+  readonly #startMs: number;
   #nowMs: number;
   #elapsedMs = 0;
+  #sleptMs = 0;
   readonly #timers = new Set<Timer>();
 
   /** Starts at `startMs`; the default is a fixed moment, so that failures repeat. */
   constructor(startMs = Date.UTC(2026, 0, 15, 12, 0, 0)) {
+    this.#startMs = startMs;
     this.#nowMs = startMs;
   }
 
@@ -34,8 +38,16 @@ export class TestClock implements Clock {
     return this.#elapsedMs;
   }
 
-  at(atMs: number, fire: () => void): () => void {
-    return this.#arm({ atMs, elapsedAtMs: null, fire });
+  steady(): number {
+    return this.#startMs + this.#elapsedMs;
+  }
+
+  uptime(): number {
+    return this.#elapsedMs + this.#sleptMs;
+  }
+
+  bootId(): string {
+    return 'boot';
   }
 
   after(waitMs: number, fire: () => void): () => void {
@@ -67,26 +79,33 @@ export class TestClock implements Clock {
       timer = this.#nextWithin(endMs - this.#elapsedMs)
     ) {
       this.#timers.delete(timer);
-      this.#pass(Math.max(0, this.#leftMs(timer)));
+      this.pass(Math.max(0, this.#leftMs(timer)));
       timer.fire();
       await settle();
     }
-    this.#pass(endMs - this.#elapsedMs);
+    this.pass(endMs - this.#elapsedMs);
     await settle();
   }
 
-  /** Sets the wall clock forward or back (negative `ms`); armed timers keep their wall-clock time. */
+  /** Sets the wall clock forward or back (negative `ms`); armed timers end by either time, as the machine's do. */
   jump(ms: number): void {
     this.#nowMs += ms;
   }
 
-  #pass(ms: number): void {
+  /** The machine sleeps: the wall clock and its uptime go on, timers and steady time do not. */
+  sleep(ms: number): void {
+    this.#nowMs += ms;
+    this.#sleptMs += ms;
+  }
+
+  /** Time passes, and nothing fires by itself: what falls due on the way does at the next `advance`. */
+  pass(ms: number): void {
     this.#nowMs += ms;
     this.#elapsedMs += ms;
   }
 
   #leftMs({ atMs, elapsedAtMs }: Timer): number {
-    return Math.min(atMs - this.#nowMs, (elapsedAtMs ?? Infinity) - this.#elapsedMs);
+    return Math.min(atMs - this.#nowMs, elapsedAtMs - this.#elapsedMs);
   }
 
   #nextWithin(ms: number): Timer | undefined {

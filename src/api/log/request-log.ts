@@ -33,8 +33,7 @@ export class RequestLog {
   add(row: LogRecord): void {
     this.#rows.push(row);
     if (this.#rows.length >= BATCH_ROWS) void this.flush();
-    else
-      this.#cancel ??= this.#clock.at(this.#clock.now() + WRITE_EVERY_MS, () => void this.flush());
+    else this.#cancel ??= this.#clock.after(WRITE_EVERY_MS, () => void this.flush());
   }
 
   /** Resolves when every row added so far is written, or lost and logged. Never rejects. */

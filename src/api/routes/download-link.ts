@@ -10,13 +10,13 @@ import type { Context } from '../../flow/context.ts';
 export const LINK_MS = 3_600_000;
 const PURPOSE = 'attachment link';
 
-/** The link for the attachment at `index` (from 0), and its expiry in epoch milliseconds. */
+/** The link for the attachment at `index` (from 0), and its expiry in steady time. */
 export function linkTo(
   { config, clock, secrets }: Pick<Context, 'config' | 'clock' | 'secrets'>,
   emailId: string,
   index: number,
 ): { url: string; expiresAt: number } {
-  const expiresAt = clock.now() + LINK_MS;
+  const expiresAt = clock.steady() + LINK_MS;
   const id = attachmentId(emailId, index);
   const signature = secrets.mac(PURPOSE, `${id} ${expiresAt}`).toString('base64url');
   const base = config.live.http.publicUrl.replace(/\/{1,20}$/, '');
@@ -34,7 +34,7 @@ export function isLinkValid(
   const good = secrets.mac(PURPOSE, `${id} ${expires}`);
   const given = Buffer.from(signature, 'base64url');
   const isSigned = given.length === good.length && timingSafeEqual(given, good);
-  return isSigned && Number(expires) > clock.now();
+  return isSigned && Number(expires) > clock.steady();
 }
 
 /**

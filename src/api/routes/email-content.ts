@@ -5,6 +5,7 @@
  * they are downloaded by a link that works for an hour.
  */
 import { Type, type Static } from '@sinclair/typebox';
+import { wallTime } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
 import { contentOf } from '../../flow/content/content.ts';
 import type { Context } from '../../flow/context.ts';
@@ -206,7 +207,7 @@ function attachmentRow(
     content_id: row.contentId,
     size: row.content.length,
     download_url: url,
-    expires_at: iso(expiresAt),
+    expires_at: iso(wallTime(ctx.clock, expiresAt)),
   };
 }
 

@@ -4,6 +4,7 @@
  * Promises that a test never disables an endpoint and that a replay repeats the id and the bytes of the event.
  */
 import { Type } from '@sinclair/typebox';
+import { wallTime } from '../../base/clock.ts';
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import { isId } from '../../base/ids.ts';
 import { WEBHOOK_EVENTS } from '../../base/status.ts';
@@ -273,7 +274,7 @@ async function rotate(call: Call<undefined, undefined>): Promise<RouteResult> {
       id,
       signing_secret: secret,
       secret,
-      previous_valid_until: iso(previousUntil),
+      previous_valid_until: iso(wallTime(ctx.clock, previousUntil)),
     },
   };
 }

@@ -4,6 +4,8 @@
  * Reads what the last check has stored and never asks DNS itself, so that opening the page costs nobody a query. While
  * a domain waits for its records the page updates itself.
  */
+import { wallTimeOrNull } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { dmarcAdvice } from '../../flow/domains/dmarc-advice.ts';
 import { allRecords, type DnsRecord } from '../../flow/domains/records.ts';
 import { rotationOf } from '../../flow/domains/rotation.ts';
@@ -30,7 +32,7 @@ export async function domainView(
   const path = `${accountPath(account)}/domains/${domain.id}`;
   const seen = await ctx.store.seenRecords(account.id, domain.id);
   const records = allRecords(ctx.config.startup.hostname, domain);
-  const body = html`${progress(domain)}
+  const body = html`${progress(visit.ctx.clock, domain)}
     ${card(
       'DNS records',
       html`<p class="soft">
@@ -61,8 +63,10 @@ export async function domainView(
   };
 }
 
-function progress(domain: Domain): Html {
-  const { status, lastCheckedAt, nextCheckAt, verifiedAt, failingSince } = domain;
+function progress(clock: Clock, domain: Domain): Html {
+  const { status, lastCheckedAt, verifiedAt } = domain;
+  const failingSince = wallTimeOrNull(clock, domain.failingSince);
+  const nextCheckAt = wallTimeOrNull(clock, domain.nextCheckAt);
   return html`${facts([
     ['Status', html`${badge(status)} ${wordsOf(domain)}`],
     ['Verified', time(verifiedAt)],

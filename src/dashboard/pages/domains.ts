@@ -3,6 +3,7 @@
  *
  * The work is in flow/domains; how one domain is shown is in `domain-view.ts`.
  */
+import { wallTimeOrNull } from '../../base/clock.ts';
 import { sendTestEmail } from '../../flow/accept/test-email.ts';
 import { addDomain, domainOf, removeDomain, verifyDomain } from '../../flow/domains/domains.ts';
 import { allRecords } from '../../flow/domains/records.ts';
@@ -122,7 +123,7 @@ async function list(visit: Visit): ReturnType<Page['open']> {
       badge(domain.status),
       time(domain.createdAt),
       time(domain.lastCheckedAt),
-      time(domain.nextCheckAt),
+      time(wallTimeOrNull(visit.ctx.clock, domain.nextCheckAt)),
     ]),
     empty(
       'No domains yet',

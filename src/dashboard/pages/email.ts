@@ -4,6 +4,8 @@
  * Each reason is said once, with those it concerns. Updates itself while a recipient is still being tried.
  */
 import { ApiError } from '../../base/errors.ts';
+import { wallTimeOrNull } from '../../base/clock.ts';
+import { inWallTime } from '../../flow/queue/operator.ts';
 import { sendAgain } from '../../flow/accept/send-again.ts';
 import type { Account, Message, Recipient } from '../../store/rows.ts';
 import { accountOf } from './accounts.ts';
@@ -65,11 +67,11 @@ async function messageOf(visit: Visit): Promise<Message> {
 }
 
 async function detail(visit: Visit): ReturnType<Page['open']> {
-  const { store } = visit.ctx;
+  const { store, clock } = visit.ctx;
   const account = await accountOf(visit);
   const message = await messageOf(visit);
   const path = `${accountPath(account)}/emails/${message.id}`;
-  const [recipients, events, attempts, calls, keys, content, beside] = await Promise.all([
+  const [waiting, events, attempts, open, keys, content, beside] = await Promise.all([
     store.recipients(message.id),
     store.events(message.id),
     store.attempts(message.id),
@@ -78,6 +80,11 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
     contentSection(visit.ctx, message, path, visit.query),
     neighboursOf(visit, account, message),
   ]);
+  const recipients = waiting.map((row) => inWallTime(clock, row));
+  const calls = open.map((call) => ({
+    ...call,
+    nextAttemptAt: wallTimeOrNull(clock, call.nextAttemptAt),
+  }));
   const reasons = reasonsOf(recipients);
   const keyName = keys.find(({ id }) => id === message.keyId)?.name ?? null;
   const shownReasons = [...reasons.keys()];

@@ -4,7 +4,7 @@
  * The work is in flow/queue.
  */
 import { ApiError } from '../../base/errors.ts';
-import { explain } from '../../flow/queue/operator.ts';
+import { explain, inWallTime } from '../../flow/queue/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT, accountPath, pager } from '../frame/navigation.ts';
@@ -34,7 +34,7 @@ export const queuePages: readonly Page[] = [
         ${rows.length > 0 && retryForm(domain)}
         ${table(
           ['Recipient', 'Status', 'Attempts', 'Next attempt', 'Reason', ''],
-          rows.map((row) => cells(row, now)),
+          rows.map((row) => cells(inWallTime(ctx.clock, row), now)),
           'No recipients are waiting.',
         )}
         ${pager(PATH, query, next)}`;

@@ -3,6 +3,8 @@
  *
  * What an endpoint responded was written by others: it is shown as text, here alone (docs/decisions.md D256).
  */
+import { wallTime, wallTimeOrNull } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { WEBHOOK_EVENTS } from '../../base/status.ts';
 import type { TestResult } from '../../flow/webhooks/dispatcher.ts';
 import type { Account, CallAttempt, Endpoint } from '../../store/rows.ts';
@@ -97,7 +99,7 @@ export async function endpointView(
       ['Failures in a row', endpoint.failureCount],
       ['Last failure', time(endpoint.lastFailureAt)],
       ['Added', time(endpoint.createdAt)],
-      ['Old secret signs until', time(oldSecretUntil(endpoint, visit.ctx.clock.now()))],
+      ['Old secret signs until', time(oldSecretUntil(endpoint, visit.ctx.clock))],
       ['Id', copyable(endpoint.id, 'Copy the id')],
     ])}
     ${changesOf(path, endpoint)}
@@ -154,8 +156,9 @@ function statusWords({ status, failureCount }: Endpoint): string {
     : 'Calls wait until it is enabled.';
 }
 
-function oldSecretUntil({ previousUntil }: Endpoint, now: number): number | null {
-  return previousUntil !== null && previousUntil > now ? previousUntil : null;
+function oldSecretUntil({ previousUntil }: Endpoint, clock: Clock): number | null {
+  const isOver = previousUntil === null || previousUntil <= clock.steady();
+  return isOver ? null : wallTime(clock, previousUntil);
 }
 
 function attemptTable(
@@ -245,6 +248,7 @@ function editCard(visit: Visit, path: string, { url, events }: Endpoint): Html {
 
 /** One attempt: what was posted, what came back, and the other attempts of the same call. */
 export function attemptView(
+  clock: Clock,
   account: Account,
   endpoint: Endpoint,
   { attempt, call, response, attempts }: AttemptDetail,
@@ -261,7 +265,10 @@ export function attemptView(
         attempt.messageId !== null &&
           html`<a href="${emailPath(account, attempt.messageId)}">Show the email</a>`,
       ],
-      ['Next attempt', call !== null && call.status === 'open' && time(call.nextAttemptAt)],
+      [
+        'Next attempt',
+        call !== null && call.status === 'open' && time(wallTimeOrNull(clock, call.nextAttemptAt)),
+      ],
     ])}
     ${call !== null && html`<div class="actions">${replayButton(path, call.eventId)}</div>`}
     <h2>Response</h2>

@@ -59,7 +59,7 @@ export const webhookPages: readonly Page[] = [
       const { account, endpoint } = await endpointOf(visit);
       const found = await visit.ctx.store.attemptDetail(endpoint.id, param(visit, 'attempt'));
       if (found === null) throw new ApiError('not_found', 'There is no such attempt.');
-      return attemptView(account, endpoint, found);
+      return attemptView(visit.ctx.clock, account, endpoint, found);
     },
   },
   change('edit', 'saved', async ({ ctx, parts, form }, account, { id }) => {

@@ -102,7 +102,7 @@ export async function acceptEmails(
   const accepted = built.map((one) => one.accepted);
   const open = built.filter(({ isOpen }) => isOpen).map(({ accepted }) => accepted);
   queue.markAhead?.(open);
-  const result = await commit(ctx, sender, built, now, record(options, response.status, body, now));
+  const result = await commit(ctx, sender, built, now, record(ctx, options, response.status, body));
   switch (result.kind) {
     case 'accepted':
       for (const one of built) ctx.metrics.accepted.inc({ status: one.result });
@@ -157,7 +157,7 @@ async function findReplay(
 ): Promise<Acceptance | null> {
   if (idempotency === null) return null;
   const { key, route, bodyHash } = idempotency;
-  const kept = await ctx.store.idempotencyRecord(sender.account.id, key, ctx.clock.now());
+  const kept = await ctx.store.idempotencyRecord(sender.account.id, key, ctx.clock.steady());
   if (kept === null) return null;
   if (kept.route !== route || kept.bodyHash !== bodyHash) throw otherBody();
   logReplayed(ctx, sender, kept.response);
@@ -173,13 +173,14 @@ function otherBody(): ApiError {
 
 /** Only 2xx responses are stored: a refused request may be sent again. */
 function record(
+  { clock }: Pick<Context, 'clock'>,
   { idempotency }: AcceptOptions,
   status: number,
   response: string,
-  now: number,
 ): NewIdempotencyRecord | null {
   if (idempotency === null || status < 200 || status > 299) return null;
-  return { ...idempotency, status, response, createdAt: now, expiresAt: now + REPLAY_MS };
+  const expiresAt = clock.steady() + REPLAY_MS;
+  return { ...idempotency, status, response, createdAt: clock.now(), expiresAt };
 }
 
 async function commit(
@@ -201,6 +202,7 @@ async function commit(
       ctx.store.accept({
         accountId: account.id,
         now,
+        steadyNow: ctx.clock.steady(),
         usage: usageClaim(plan, account, count, now),
         storageBytes: plan.storageBytes,
         idempotency,

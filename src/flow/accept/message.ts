@@ -109,6 +109,7 @@ function newRecipient(
   { address, domain, kind }: Addressee,
   now: number,
 ): Recipient {
+  const steadyNow = ctx.clock.steady();
   return {
     id: ctx.ids.next(now),
     messageId: message.id,
@@ -118,8 +119,8 @@ function newRecipient(
     kind,
     status: 'queued',
     attempts: 0,
-    nextAttemptAt: now,
-    expiresAt: now + ctx.config.live.delivery.expiresMs,
+    nextAttemptAt: steadyNow,
+    expiresAt: steadyNow + ctx.config.live.delivery.expiresMs,
     lastReason: null,
     delayedAt: null,
     updatedAt: now,

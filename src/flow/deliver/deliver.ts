@@ -11,6 +11,7 @@
  * lane and the fallback before the next attempt. Writes nothing: the claim was marked in the store before, so a crash at
  * any line repeats at most this attempt, with the same Message-ID.
  */
+import { wallTime } from '../../base/clock.ts';
 import { UncomposableError } from '../../mail/dkim/signed-message.ts';
 import type { Message, Recipient } from '../../store/rows.ts';
 import { backoffOfSite, tryHosts } from './hosts.ts';
@@ -21,8 +22,9 @@ import { outcomeWithoutSession } from '../outcome/kinds.ts';
 import type { Outcome } from '../outcome/kinds.ts';
 import { describeOutcome } from '../outcome/text.ts';
 import { throttleRequest, verdictOf } from '../outcome/verdict.ts';
+import type { Context } from '../context.ts';
 import type { Concurrency } from '../pacing/concurrency.ts';
-import type { Lane } from '../pacing/lane.ts';
+import type { Lane, Throttle } from '../pacing/lane.ts';
 import type { Fallback } from '../pacing/fallback.ts';
 
 /** Temporary refusals for reputation in a row that count as a refusal. */
@@ -62,7 +64,7 @@ export async function deliver(
     return { outcome: mayBegin() ? found.outcome : null, signed: null };
   }
   const { site } = found;
-  const throttled = throttledBy(lane) ?? backoffOfSite(tools, site);
+  const throttled = throttledBy(tools, lane) ?? backoffOfSite(tools, site);
   if (throttled !== null) return { outcome: mayBegin() ? throttled : null, signed: null };
   let signed: SignedMessage;
   try {
@@ -75,7 +77,7 @@ export async function deliver(
   try {
     if (!mayBegin()) return { outcome: null, signed };
     // The lane may have been throttled while this attempt waited for its session.
-    const again = throttledBy(lane) ?? backoffOfSite(tools, site);
+    const again = throttledBy(tools, lane) ?? backoffOfSite(tools, site);
     if (again !== null) return { outcome: again, signed };
     begun(signed.message);
     const job = { recipient, signed, site, maxWaitMs: maxWaitMs(tools, lane) };
@@ -124,7 +126,7 @@ function learn(tools: DeliverTools, site: Site, lane: Lane, outcome: Outcome): v
     }
     tools.ctx.log.warn('site_throttled', {
       site: lane.name,
-      until: new Date(throttle.untilMs).toISOString(),
+      until: untilText(tools.ctx, throttle),
       cause,
       hint: verdict.hint,
     });
@@ -136,12 +138,15 @@ function learn(tools: DeliverTools, site: Site, lane: Lane, outcome: Outcome): v
 }
 
 /** The outcome for what comes due while its lane is throttled; null when it is not. */
-function throttledBy(lane: Lane): Outcome | null {
+function throttledBy({ ctx }: DeliverTools, lane: Lane): Outcome | null {
   const throttle = lane.throttleNow();
   if (throttle === null) return null;
-  const until = new Date(throttle.untilMs).toISOString();
-  const cause = `Slowed down until ${until}: ${throttle.cause}`;
+  const cause = `Slowed down until ${untilText(ctx, throttle)}: ${throttle.cause}`;
   return { ...outcomeWithoutSession('throttled', 'throttled', cause), throttle };
+}
+
+function untilText({ clock }: Pick<Context, 'clock'>, { untilMs }: Throttle): string {
+  return new Date(wallTime(clock, untilMs)).toISOString();
 }
 
 function unsigned(tools: DeliverTools, recipient: Recipient, error: unknown): Outcome {

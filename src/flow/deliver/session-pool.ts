@@ -61,7 +61,7 @@ export class Sessions {
     }
     const { peer } = dial;
     const backoff = this.#backoffs.get(peer);
-    if (backoff !== undefined && this.#clock.now() < backoff.untilMs) return backoff.failure;
+    if (backoff !== undefined && this.#clock.steady() < backoff.untilMs) return backoff.failure;
     const result = await openSession(dial.options);
     if (result.kind === 'failed') {
       const isSilent = result.stage === 'connect' && !result.isLocal;
@@ -96,7 +96,7 @@ export class Sessions {
       this.#open.delete(session);
       void session.quit();
     };
-    const cancel = this.#clock.at(this.#clock.now() + IDLE_MS, close);
+    const cancel = this.#clock.after(IDLE_MS, close);
     const list = this.#idle.get(dial.key);
     if (list === undefined) this.#idle.set(dial.key, [{ session, dial, cancel }]);
     else list.push({ session, dial, cancel });
@@ -110,7 +110,7 @@ export class Sessions {
   /** The failure for which the address is not dialled now, and until when; null when it may be dialled. */
   backoffOf({ peer }: Dial): { untilMs: number; failure: Failure } | null {
     const backoff = this.#backoffs.get(peer);
-    return backoff !== undefined && this.#clock.now() < backoff.untilMs ? backoff : null;
+    return backoff !== undefined && this.#clock.steady() < backoff.untilMs ? backoff : null;
   }
 
   /** Forgets which addresses were unreachable: the operator asked for another try. */
@@ -157,7 +157,7 @@ export class Sessions {
     const failures = (before?.failures ?? 0) + 1;
     const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), LONGEST_BACKOFF_MS);
     if (this.#backoffs.size >= KEPT_BACKOFFS) this.#backoffs.clear();
-    this.#backoffs.set(peer, { untilMs: this.#clock.now() + backoffMs, failures, failure });
+    this.#backoffs.set(peer, { untilMs: this.#clock.steady() + backoffMs, failures, failure });
   }
 }
 

@@ -230,7 +230,7 @@ export class SignedMessages {
 
   /** Deleted domains too: what was accepted before is still signed with their key. */
   #signer(domainId: string): Promise<{ name: string; signer: MessageSigner }> {
-    const now = this.#ctx.clock.now();
+    const now = this.#ctx.clock.steady();
     // A key that was changed signs within this time; the record of the one before is still in DNS.
     if (Math.abs(now - this.#signersSince) > SIGNERS_MS) {
       this.#signers.clear();

@@ -62,13 +62,13 @@ export class BrokenTls {
 
   note(host: string): void {
     if (this.#until.size >= KEPT_HOSTS) this.#until.clear();
-    this.#until.set(host, this.#clock.now() + BROKEN_MS);
+    this.#until.set(host, this.#clock.steady() + BROKEN_MS);
   }
 
   has(host: string): boolean {
     const until = this.#until.get(host);
     if (until === undefined) return false;
-    if (until > this.#clock.now()) return true;
+    if (until > this.#clock.steady()) return true;
     this.#until.delete(host);
     return false;
   }

@@ -4,6 +4,7 @@
  * Promises that a resolver that fails changes no domain's status, and that one domain's fault does not
  * keep the others from being checked.
  */
+import type { Clock } from '../../base/clock.ts';
 import type { Job } from '../../base/periodic.ts';
 import type { Domain } from '../../store/rows.ts';
 import type { DomainCheck } from '../../store/domains.ts';
@@ -42,7 +43,7 @@ export class DomainChecker implements Job {
   async run(signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#ctx;
     for (;;) {
-      const due = await store.domainsDue(clock.now(), AT_ONCE);
+      const due = await store.domainsDue(clock.steady(), AT_ONCE);
       await Promise.all(due.map((domain) => this.#check(domain)));
       if (due.length < AT_ONCE || signal.aborted) return;
     }
@@ -52,7 +53,7 @@ export class DomainChecker implements Job {
   async #check(domain: Domain): Promise<void> {
     const { store, clock, log } = this.#ctx;
     const check = await this.#findings(domain);
-    await store.finishDomainCheck(check ?? putOff(domain, clock.now()));
+    await store.finishDomainCheck(check ?? putOff(domain, clock));
     this.#ctx.senderDomains.forget();
     if (check !== null && check.status !== domain.status) {
       log.info('domain_status', { domain: domain.name, status: check.status });
@@ -62,7 +63,7 @@ export class DomainChecker implements Job {
   async #findings(domain: Domain): Promise<DomainCheck | null> {
     const { clock, log } = this.#ctx;
     try {
-      return afterCheck(domain, await checkDns(this.#ctx, domain), clock.now(), false);
+      return afterCheck(domain, await checkDns(this.#ctx, domain), clock, false);
     } catch (error) {
       log.error('domain_check_failed', {
         domain: domain.name,
@@ -74,8 +75,8 @@ export class DomainChecker implements Job {
   }
 }
 
-function putOff(domain: Domain, now: number): DomainCheck {
+function putOff(domain: Domain, clock: Clock): DomainCheck {
   const { id, status, recordStates, verifiedAt, failingSince, pendingSince } = domain;
-  const nextCheckAt = now + PUT_OFF_MS;
+  const [now, nextCheckAt] = [clock.now(), clock.steady() + PUT_OFF_MS];
   return { id, now, status, recordStates, verifiedAt, nextCheckAt, failingSince, pendingSince };
 }

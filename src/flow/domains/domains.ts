@@ -71,9 +71,9 @@ export async function newDomain(
     createdAt: now,
     verifiedAt: null,
     lastCheckedAt: null,
-    nextCheckAt: now + FIRST_CHECK_MS,
+    nextCheckAt: ctx.clock.steady() + FIRST_CHECK_MS,
     failingSince: null,
-    pendingSince: now,
+    pendingSince: ctx.clock.steady(),
     deletedAt: null,
   };
 }
@@ -112,7 +112,7 @@ export async function verifyDomain(
       `DNS could not be asked about ${domain.name} (${failed.reason}); try again shortly.`,
     );
   }
-  const check = afterCheck(domain, findings, ctx.clock.now(), true);
+  const check = afterCheck(domain, findings, ctx.clock, true);
   await ctx.store.finishDomainCheck(check);
   ctx.senderDomains.forget();
   const { id: _id, now, seen: _seen, ...changes } = check;

@@ -4,6 +4,7 @@
  * Pure rules (docs/decisions.md): pending domains are checked ever less often for 72 hours, verified
  * ones daily; only records that are certainly missing count against a domain.
  */
+import type { Clock } from '../../base/clock.ts';
 import type { DomainStatus, RecordStatus } from '../../base/status.ts';
 import type { Domain } from '../../store/rows.ts';
 import type { DomainCheck, SeenRecord, SeenRecords } from '../../store/domains.ts';
@@ -41,9 +42,10 @@ function isLacking({ records, isProven }: DomainFindings): boolean {
 export function afterCheck(
   domain: Domain,
   findings: DomainFindings,
-  now: number,
+  clock: Pick<Clock, 'now' | 'steady'>,
   isAsked: boolean,
 ): DomainCheck {
+  const [wallNow, now] = [clock.now(), clock.steady()];
   const isRevived = isAsked && domain.status === 'failed';
   const before: DomainStatus = isRevived ? 'pending' : domain.status;
   const pendingSince = isRevived ? now : domain.pendingSince;
@@ -51,10 +53,10 @@ export function afterCheck(
   const status = nextStatus(before, findings, now, pendingSince, failingSince);
   return {
     id: domain.id,
-    now,
+    now: wallNow,
     status,
     recordStates: nextRecords(domain.recordStates, findings),
-    verifiedAt: status === 'verified' ? (domain.verifiedAt ?? now) : domain.verifiedAt,
+    verifiedAt: status === 'verified' ? (domain.verifiedAt ?? wallNow) : domain.verifiedAt,
     nextCheckAt: nextCheck(status, now, pendingSince, isComplete(findings)),
     failingSince,
     pendingSince,

@@ -138,7 +138,7 @@ export class DueWork<Claim, Row extends { id: string }> {
   /** A write was refused because the disk is full: nothing is claimed for a while. */
   pauseForFullDisk(error: StoreFullError): void {
     const { clock, failed } = this.#options;
-    const now = clock.now();
+    const now = clock.steady();
     if (now >= this.#fullUntil) failed('full', error);
     this.#fullUntil = now + FULL_PAUSE_MS;
     this.#armPause();
@@ -150,7 +150,7 @@ export class DueWork<Claim, Row extends { id: string }> {
     const { clock } = this.#options;
     clock.after(FULL_PAUSE_MS, () => {
       this.#isPauseArmed = false;
-      if (clock.now() < this.#fullUntil) {
+      if (clock.steady() < this.#fullUntil) {
         this.#armPause();
         return;
       }
@@ -161,7 +161,7 @@ export class DueWork<Claim, Row extends { id: string }> {
 
   #claim(): void {
     const { clock, pick } = this.#options;
-    const now = clock.now();
+    const now = clock.steady();
     if (!this.#isRunning || now < this.#fullUntil) return;
     const claims = pick(now);
     if (claims.length === 0) return;

@@ -2,12 +2,12 @@
  * When the store is looked at for due work: at once when asked, by the store's next due time, and at least every minute.
  *
  * Promises one look at a time; that a look which is asked for while another reads begins when that one ends; and that a
- * wall clock which is set back, or a look that failed, delays the next look by a minute at most. Reads nothing itself. A
+ * look that failed delays the next look by a minute at most. Reads nothing itself. A
  * failed look is reported and made again.
  */
 import type { Clock } from '../../base/clock.ts';
 
-/** The longest time between two looks: rows change in ways that nobody reports, and wall clocks jump. */
+/** The longest time between two looks: rows change in ways that nobody reports, and other processes change them. */
 const LONGEST_MS = 60_000;
 /** The pause after a look that failed. */
 const FAULT_PAUSE_MS = 5_000;
@@ -64,7 +64,7 @@ export class Looks {
     if (!this.#isRunning || (this.#timer !== null && this.#timer.atMs <= atMs)) return;
     this.#timer?.cancel();
     const { clock } = this.#options;
-    const cancel = clock.after(atMs - clock.now(), () => {
+    const cancel = clock.after(atMs - clock.steady(), () => {
       this.#timer = null;
       this.soon();
     });
@@ -73,7 +73,6 @@ export class Looks {
 
   async #lookAll(): Promise<void> {
     const { clock, look, failed, shortestMs } = this.#options;
-    // What was armed before the clock was set back would hide every earlier time.
     this.#timer?.cancel();
     this.#timer = null;
     let nextAt = Infinity;
@@ -83,11 +82,11 @@ export class Looks {
         nextAt = (await look()) ?? Infinity;
       } catch (error) {
         failed(error);
-        nextAt = clock.now() + FAULT_PAUSE_MS;
+        nextAt = clock.steady() + FAULT_PAUSE_MS;
       }
     }
     this.#current = null;
-    const now = clock.now();
+    const now = clock.steady();
     this.by(Math.min(Math.max(nextAt, now + shortestMs), now + LONGEST_MS));
   }
 }

@@ -10,6 +10,7 @@
  * what a server said. Only reads: whether there was ever a reply, at expiry. A crash before the commit repeats the
  * attempt.
  */
+import { wallTime } from '../../base/clock.ts';
 import type { MessageStatus } from '../../base/status.ts';
 import type { Attempt, Message, NewEvent, Recipient, Suppression } from '../../store/rows.ts';
 import type { FinishAttempt } from '../../store/journey.ts';
@@ -39,6 +40,8 @@ export interface EndedAttempt {
   recipient: Recipient;
   beganAt: number;
   endedAt: number;
+  /** Its end in steady time, by which it is decided what is due and when it expires. */
+  steadyAt: number;
   outcome: Outcome;
 }
 
@@ -48,7 +51,7 @@ export async function settle(
   ended: EndedAttempt,
   random: number,
 ): Promise<FinishAttempt> {
-  const { message, recipient, outcome, endedAt } = ended;
+  const { message, recipient, outcome, endedAt, steadyAt } = ended;
   const verdict = verdictOf(outcome);
   const reason = describeOutcome(outcome, verdict);
   const next = verdict.kind === 'deferred' ? nextTime(ended, random) : null;
@@ -56,7 +59,7 @@ export async function settle(
   const isDelayEvent =
     end.kind === 'deferred' &&
     outcome.kind !== 'unsigned' &&
-    (recipient.delayedAt === null || endedAt - recipient.delayedAt >= DELAYED_EVENT_EVERY_MS);
+    (recipient.delayedAt === null || steadyAt - recipient.delayedAt >= DELAYED_EVENT_EVERY_MS);
   const events: NewEvent[] = [];
   const raise = (type: NewEvent['type'], occurredAt: number, extra: EventExtra | null): void => {
     const payload = factsOf(ended, end);
@@ -72,15 +75,16 @@ export async function settle(
     const delay = {
       message: reason,
       attempt: recipient.attempts,
-      next_attempt_at: new Date(next).toISOString(),
+      next_attempt_at: new Date(wallTime(ctx.clock, next)).toISOString(),
     };
     raise('email.delivery_delayed', endedAt, { delay });
   }
   return endOf(recipient, endedAt, {
+    dueAt: steadyAt,
     status: statusAfter(recipient, end, outcome),
     nextAttemptAt: end.kind === 'deferred' ? next : null,
     lastReason: reason,
-    delayedAt: isDelayEvent ? endedAt : recipient.delayedAt,
+    delayedAt: isDelayEvent ? steadyAt : recipient.delayedAt,
     attempt: attemptRow(ctx, ended, end),
     events,
     suppress: end.suppresses ? suppressionOf(ctx, ended, reason) : null,
@@ -88,12 +92,12 @@ export async function settle(
 }
 
 /** By the schedule, but not before the site's pause ends, and then not all at once. */
-function nextTime({ recipient, endedAt, outcome }: EndedAttempt, random: number): number | null {
-  const next = nextAttemptAt(recipient.attempts, endedAt, recipient.expiresAt, random);
+function nextTime({ recipient, steadyAt, outcome }: EndedAttempt, random: number): number | null {
+  const next = nextAttemptAt(recipient.attempts, steadyAt, recipient.expiresAt, random);
   if (next === null || outcome.throttle === null) return next;
   const { untilMs } = outcome.throttle;
   const afterPause =
-    untilMs + Math.round(random * THROTTLE_SPREAD * Math.max(0, untilMs - endedAt));
+    untilMs + Math.round(random * THROTTLE_SPREAD * Math.max(0, untilMs - steadyAt));
   return Math.min(Math.max(next, afterPause), recipient.expiresAt);
 }
 

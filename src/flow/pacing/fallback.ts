@@ -6,6 +6,7 @@
  * refuses our address, and only that mail, goes through the smarthost for some hours. Without a smarthost it only logs
  * what it sees. Each change is logged once. Everything is in memory: a restart begins with direct delivery.
  */
+import { wallTime } from '../../base/clock.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
@@ -46,7 +47,7 @@ export class Fallback {
 
   /** Whether the site `key` is tried directly all the same: one site every ten minutes. True uses this probe up. */
   takeProbe(key: string): boolean {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.steady();
     if (!this.#isClosed || now < this.#probeAt || this.#isRefused(key)) return false;
     this.#probeAt = now + PROBE_EVERY_MS;
     return true;
@@ -54,7 +55,7 @@ export class Fallback {
 
   #isRefused(key: string): boolean {
     const refuser = this.#refusers.get(key);
-    return refuser !== undefined && this.#options.clock.now() < refuser.untilMs;
+    return refuser !== undefined && this.#options.clock.steady() < refuser.untilMs;
   }
 
   /** A host of a site answered on port 25. */
@@ -71,7 +72,7 @@ export class Fallback {
     this.#silent.add(key);
     if (this.#silent.size < SITES_FOR_CLOSED) return;
     this.#isClosed = true;
-    this.#probeAt = this.#options.clock.now() + PROBE_EVERY_MS;
+    this.#probeAt = this.#options.clock.steady() + PROBE_EVERY_MS;
     this.#silent.clear();
     this.#options.log.error('port_25_closed', {
       hint: this.#options.hasSmarthost
@@ -84,7 +85,7 @@ export class Fallback {
   noteRefused(key: string, name: string, reason: string): void {
     if (!this.#options.hasSmarthost) return;
     const before = this.#refusers.get(key);
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.steady();
     if (before !== undefined && now < before.untilMs) return;
     const times = (before?.times ?? 0) + 1;
     const ms = Math.min(REFUSED_MS * 2 ** (times - 1), REFUSED_LONGEST_MS);
@@ -92,7 +93,7 @@ export class Fallback {
     this.#options.log.warn('provider_relayed', {
       provider: name,
       reason,
-      until: new Date(now + ms).toISOString(),
+      until: new Date(wallTime(this.#options.clock, now + ms)).toISOString(),
     });
   }
 

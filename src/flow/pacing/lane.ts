@@ -56,7 +56,7 @@ export class Lane {
     this.#clock = clock;
     this.#allowed = Math.min(FIRST_SESSIONS, limits.connections);
     this.#tokens = this.#burst;
-    this.#tokensAt = clock.now();
+    this.#tokensAt = clock.steady();
   }
 
   /** The site's name for people: the provider's, else its mail hosts. Not for metrics: it is not from a fixed list. */
@@ -95,7 +95,7 @@ export class Lane {
     const { messagesPerMinute } = this.limits;
     if (messagesPerMinute === null) return;
     const waitMs = Math.ceil(((1 - this.#tokensNow()) * MINUTE_MS) / messagesPerMinute);
-    this.#clock.at(this.#clock.now() + Math.max(waitMs, 1), () => this.#offerCapacity());
+    this.#clock.after(Math.max(waitMs, 1), () => this.#offerCapacity());
   }
 
   claim(): void {
@@ -159,13 +159,13 @@ export class Lane {
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
     this.#pauses += 1;
     this.#allowed = 1;
-    this.#throttle = { ...reason, untilMs: this.#clock.now() + pauseMs };
+    this.#throttle = { ...reason, untilMs: this.#clock.steady() + pauseMs };
     return this.#throttle;
   }
 
   /** Why nothing is dialled now; null when it is. */
   throttleNow(): Throttle | null {
-    return this.#throttle !== null && this.#clock.now() < this.#throttle.untilMs
+    return this.#throttle !== null && this.#clock.steady() < this.#throttle.untilMs
       ? this.#throttle
       : null;
   }
@@ -187,7 +187,7 @@ export class Lane {
   #tokensNow(): number {
     const { messagesPerMinute } = this.limits;
     if (messagesPerMinute === null) return 1;
-    const now = this.#clock.now();
+    const now = this.#clock.steady();
     const gained = (Math.max(0, now - this.#tokensAt) * messagesPerMinute) / MINUTE_MS;
     this.#tokens = Math.min(this.#tokens + gained, this.#burst);
     this.#tokensAt = now;

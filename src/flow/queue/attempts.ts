@@ -56,8 +56,6 @@ export interface AttemptsOptions {
   laneFreed: (lane: Lane) => void;
   /** The attempt takes long: another may begin beside it. */
   slowed: () => void;
-  /** A recipient is put off until `dueAt`. */
-  putOff: (dueAt: number) => void;
   diskFull: (error: StoreFullError) => void;
   /** The claim has ended. */
   ended: (claim: Claim) => void;
@@ -99,11 +97,12 @@ export class Attempts {
       this.#leaveLane(claim.lane, outcome);
       await this.#sent.end(note);
       if (outcome === null) {
-        await this.#commit(suppressed ?? unbegun(recipient, ctx.clock.now()));
+        await this.#commit(suppressed ?? unbegun(ctx, recipient));
       } else {
         const message = signed?.message ?? (await ctx.store.messageById(recipient.messageId));
         if (message === null) throw new Error('the message of a recipient is gone');
-        const ended = { message, recipient, beganAt, endedAt: ctx.clock.now(), outcome };
+        const [endedAt, steadyAt] = [ctx.clock.now(), ctx.clock.steady()];
+        const ended = { message, recipient, beganAt, endedAt, steadyAt, outcome };
         const end = await settle(ctx, ended, random());
         if (await this.#commit(end)) {
           countAttempt(ctx.metrics, ended, end);
@@ -122,7 +121,7 @@ export class Attempts {
   /** Puts back a recipient that was marked as begun and never attempted. */
   async giveBack(recipient: Recipient): Promise<void> {
     try {
-      await this.#commit(unbegun(recipient, this.#options.ctx.clock.now()));
+      await this.#commit(unbegun(this.#options.ctx, recipient));
     } catch (error) {
       this.#logNotPutBack(recipient, error);
     }
@@ -133,13 +132,12 @@ export class Attempts {
    * ended first. Rejects with any other fault of the store.
    */
   async #commit(end: FinishAttempt): Promise<boolean> {
-    const { ctx, offerCalls, putOff, diskFull, signal } = this.#options;
+    const { ctx, offerCalls, diskFull, signal } = this.#options;
     for (;;) {
       try {
         const { calls } = await ctx.store.finish(end);
         ctx.followers.tell(end.events);
         if (calls.length > 0) offerCalls(calls);
-        if (end.nextAttemptAt !== null) putOff(end.nextAttemptAt);
         return true;
       } catch (error) {
         if (!(error instanceof StoreFullError)) throw error;
@@ -174,10 +172,9 @@ export class Attempts {
       error,
       hint: 'A fault of the appliance: the recipient is tried again by the retry schedule. Please report it.',
     });
-    const now = ctx.clock.now();
-    const nextAttemptAt = now + waitAfter(recipient.attempts);
+    const nextAttemptAt = ctx.clock.steady() + waitAfter(recipient.attempts);
     try {
-      await this.#commit(endOf(recipient, now, { nextAttemptAt }));
+      await this.#commit(endOf(recipient, ctx.clock.now(), { nextAttemptAt }));
     } catch (again) {
       this.#logNotPutBack(recipient, again);
     }
@@ -193,6 +190,6 @@ export class Attempts {
 }
 
 /** Claimed, but not begun because the process ends: due at once for the next process. */
-function unbegun(recipient: Recipient, now: number): FinishAttempt {
-  return endOf(recipient, now, { nextAttemptAt: now });
+function unbegun({ clock }: Pick<Context, 'clock'>, recipient: Recipient): FinishAttempt {
+  return endOf(recipient, clock.now(), { nextAttemptAt: clock.steady() });
 }

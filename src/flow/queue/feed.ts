@@ -1,7 +1,7 @@
 /**
  * Brings due recipients from the store into memory: all of them at start, then by time.
  *
- * Promises that no due recipient is overlooked, also when the wall clock jumps, and that each is read about once: a look
+ * Promises that no due recipient is overlooked, and that each is read about once: a look
  * continues where the last one ended, and begins anew where something may lie behind that position. A store that cannot
  * be read makes `look` reject, and the next one begins anew.
  */
@@ -32,7 +32,7 @@ export class QueueFeed {
   #seen: RecipientRef | null = null;
   /** The next look begins anew. */
   #isAnew = true;
-  #anewAt = 0;
+  #anewAt = -Infinity;
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -49,15 +49,10 @@ export class QueueFeed {
     this.#isAnew = true;
   }
 
-  /** A recipient is put off until `dueAt`. After the wall clock was set back that may lie behind the last look. */
-  noteDue(dueAt: number): void {
-    if (this.#seen !== null && dueAt <= this.#seen.dueAt) this.#isAnew = true;
-  }
-
   /** Reads what is due. Returns the next due time; null when there is none. */
   async look(): Promise<number | null> {
     const { ctx, waiting, ready, isRunning } = this.#options;
-    const now = ctx.clock.now();
+    const now = ctx.clock.steady();
     this.#begin(now);
     try {
       for (;;) {
@@ -86,8 +81,7 @@ export class QueueFeed {
   }
 
   #begin(now: number): void {
-    const isClockBack = now < this.#anewAt || (this.#seen !== null && this.#seen.dueAt > now);
-    if (!this.#isAnew && !isClockBack && now - this.#anewAt < ANEW_EVERY_MS) return;
+    if (!this.#isAnew && now - this.#anewAt < ANEW_EVERY_MS) return;
     this.#isAnew = false;
     this.#anewAt = now;
     this.#seen = null;
@@ -95,12 +89,9 @@ export class QueueFeed {
 
   async #fill(destination: Destination): Promise<void> {
     const { ctx, waiting, ready } = this.#options;
-    const now = ctx.clock.now();
+    const now = ctx.clock.steady();
     try {
       const { line } = destination;
-      if (destination.filledTo !== null && destination.filledTo.dueAt > now) {
-        destination.filledTo = null;
-      }
       const limit = LINE_MAX - line.length;
       const { filledTo } = destination;
       const refs = await ctx.store.recipientsDue(now, now, limit, filledTo, destination);

@@ -4,6 +4,8 @@
  * Works with a running queue and without one. Never gives up a recipient that is in an attempt: its mail may be
  * arriving. Fails as the store fails.
  */
+import { wallTime, wallTimeOrNull } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { isFinal } from '../../base/status.ts';
 import type { Recipient } from '../../store/rows.ts';
 import type { CallRef } from '../../store/webhooks.ts';
@@ -48,14 +50,30 @@ async function giveUp(ctx: Context, recipient: Recipient): Promise<CallRef[]> {
     payload: { attempt: recipient.attempts, cause: GIVEN_UP },
     extra: { failed: { reason } },
   });
-  const end = endOf(recipient, now, { status: 'failed', lastReason: reason, events: [event] });
+  const end = endOf(recipient, now, {
+    dueAt: ctx.clock.steady(),
+    status: 'failed',
+    lastReason: reason,
+    events: [event],
+  });
   const { calls } = await ctx.store.finish(end);
   ctx.followers.tell(end.events);
   logEnd(ctx, message, end);
   return calls;
 }
 
-/** Why this recipient waits, until when, and when it is tried next, in one sentence. */
+/** The recipient with its times by the wall clock, for people. */
+export function inWallTime(clock: Clock, recipient: Recipient): Recipient {
+  const { nextAttemptAt, expiresAt, delayedAt } = recipient;
+  return {
+    ...recipient,
+    nextAttemptAt: wallTimeOrNull(clock, nextAttemptAt),
+    expiresAt: wallTime(clock, expiresAt),
+    delayedAt: wallTimeOrNull(clock, delayedAt),
+  };
+}
+
+/** Why this recipient waits, until when, and when it is tried next, in one sentence. Its times: by the wall clock. */
 export function explain(recipient: Recipient, now: number): string {
   if (recipient.nextAttemptAt === null) {
     return `${recipient.address} is ${recipient.status}${because(recipient)}.`;

@@ -111,7 +111,7 @@ export class Queue {
   /** Messages that are about to be committed: marks what will be attempted at once as begun, in that commit. */
   markAhead(messages: readonly NewMessage[]): void {
     const isIdle = this.#due.isRunning && !this.#isResting && this.#waiting.size < MARK_LINES_MAX;
-    if (isIdle) this.#marks.mark(messages, this.#ctx.clock.now());
+    if (isIdle) this.#marks.mark(messages, this.#ctx.clock.steady());
   }
 
   /** Messages that were just committed: due at once. */
@@ -141,7 +141,7 @@ export class Queue {
 
   /** Makes waiting recipients due now. Returns how many are, those that were due already among them. */
   async retry(target: RetryTarget): Promise<number> {
-    const count = await this.#ctx.store.retryNow(target, this.#ctx.clock.now());
+    const count = await this.#ctx.store.retryNow(target, this.#ctx.clock.steady());
     this.#tools.sessions.forgetBackoffs();
     this.#scheduler.liftThrottles();
     this.#waiting.expireLookups();
@@ -203,7 +203,6 @@ export class Queue {
         this.#due.wake();
       },
       slowed: () => this.#due.wake(),
-      putOff: (dueAt) => this.#feed.noteDue(dueAt),
       diskFull: (error) => this.#due.pauseForFullDisk(error),
       ended: (claim) => {
         this.#free(claim);

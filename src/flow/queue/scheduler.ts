@@ -73,7 +73,7 @@ export class Scheduler {
   ready(destination: Destination): void {
     if (destination.isInLane || destination.isFinding || destination.line.length === 0) return;
     const { lookup } = destination;
-    if (lookup === null || lookup.until <= this.#options.ctx.clock.now()) {
+    if (lookup === null || lookup.until <= this.#options.ctx.clock.steady()) {
       destination.isFinding = true;
       this.#toFind.push(destination);
       this.#findNext();
@@ -178,7 +178,7 @@ export class Scheduler {
     destination.lookup = {
       lane: this.#laneFor(key, limits),
       found,
-      until: ctx.clock.now() + (found.kind === 'site' ? SITE_MS : NO_SITE_MS),
+      until: ctx.clock.steady() + (found.kind === 'site' ? SITE_MS : NO_SITE_MS),
     };
     destination.isFinding = false;
     this.#finding -= 1;

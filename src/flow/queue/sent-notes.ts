@@ -102,6 +102,7 @@ function sentAttempt(ctx: Context, { message, recipient, beganAt }: SentNote): S
     messageId: message.id,
     accountId: message.accountId,
     now: ctx.clock.now(),
+    dueAt: ctx.clock.steady(),
     event: sentEvent(ctx, message, recipient, beganAt),
   };
 }

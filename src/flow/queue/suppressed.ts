@@ -23,7 +23,7 @@ export async function endOfSuppressed(
 ): Promise<FinishAttempt | null> {
   const now = ctx.clock.now();
   // `attempts` counts the one that is about to begin.
-  if (recipient.attempts <= 1 && now - idTime(recipient.id) <= FRESH_MS) return null;
+  if (recipient.attempts <= 1 && Math.abs(now - idTime(recipient.id)) <= FRESH_MS) return null;
   const address = recipient.address.toLowerCase();
   const found = await ctx.store.suppressed(recipient.accountId, [address]);
   const suppression = found.get(address);
@@ -39,6 +39,7 @@ export async function endOfSuppressed(
     extra: null,
   });
   const end = endOf(recipient, now, {
+    dueAt: ctx.clock.steady(),
     status: 'suppressed',
     lastReason: `The recipient is suppressed (${reason}).`,
     events: [event],

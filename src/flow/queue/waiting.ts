@@ -93,7 +93,7 @@ export class Waiting {
     }
     if (destination.line.length >= LINE_MAX || isFull) {
       destination.hasMore = true;
-      // It lies behind what was read for the line, as after the wall clock was set back: the line is read anew.
+      // It lies behind what was read for the line: the line is read anew.
       const { filledTo } = destination;
       if (filledTo !== null && ref.dueAt <= filledTo.dueAt) destination.filledTo = null;
       return destination;

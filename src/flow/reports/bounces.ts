@@ -53,6 +53,7 @@ function bounced(
   };
   const payload = { ...factsOf(said), bounce: { type: bounce.type, subType: bounce.subType } };
   return endOf(recipient, ctx.clock.now(), {
+    dueAt: ctx.clock.steady(),
     status: 'bounced',
     lastReason: reason,
     events: [eventOf(ctx, message, recipient, 'email.bounced', payload, { bounce })],
@@ -76,6 +77,7 @@ function delivered(
 ): FinishAttempt | null {
   if (recipient.status !== 'sent') return null;
   return endOf(recipient, ctx.clock.now(), {
+    dueAt: ctx.clock.steady(),
     status: 'delivered',
     events: [eventOf(ctx, message, recipient, 'email.delivered', factsOf(said), null)],
   });

@@ -49,6 +49,7 @@ export function settleComplaint(
     extra: { complaint },
   });
   return endOf(recipient, ctx.clock.now(), {
+    dueAt: ctx.clock.steady(),
     status: 'complained',
     lastReason: `The recipient marked it as spam (${report.feedbackType}).`,
     events: [event],

@@ -49,7 +49,7 @@ export class Retention implements Job {
       expired: 0,
       logs: 0,
     };
-    if (!signal.aborted) removed.expired = await store.purgeExpired(now);
+    if (!signal.aborted) removed.expired = await store.purgeExpired(now, clock.steady());
     if (!signal.aborted) removed.history = await store.purgeHistory(now - historyMs);
     if (!signal.aborted) removed.messages = await store.purgeMessages(now - historyMs);
     for (const account of await store.accounts()) {

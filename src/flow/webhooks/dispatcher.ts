@@ -102,7 +102,7 @@ export class WebhookDispatcher implements EndpointWatcher {
   /** Takes calls that a commit has just made; never blocks, never throws. */
   offer(calls: readonly CallRef[]): void {
     if (!this.#due.isRunning || calls.length === 0) return;
-    const now = this.#ctx.clock.now();
+    const now = this.#ctx.clock.steady();
     for (const ref of calls) {
       if (ref.dueAt <= now) this.#queues.add(ref);
       else this.#due.lookBy(ref.dueAt);
@@ -213,7 +213,7 @@ export class WebhookDispatcher implements EndpointWatcher {
   /** Whether the call was opened anew in the meantime. */
   async #finish(call: Call, result: PostResult): Promise<boolean> {
     const { clock, store, log, metrics } = this.#ctx;
-    const now = clock.now();
+    const now = clock.steady();
     metrics.callSeconds.observe({ result: wordFor(result) }, result.durationMs / 1000);
     const { status, nextAttemptAt } = nextStep(result, call.attempts, now, this.#random());
     const attempt: CallAttempt = {
@@ -247,7 +247,7 @@ export class WebhookDispatcher implements EndpointWatcher {
 
   async #look(): Promise<number | null> {
     const { clock, store } = this.#ctx;
-    const now = clock.now();
+    const now = clock.steady();
     for (let isMore = true; isMore && this.#due.isRunning && !this.#queues.isFull;) {
       const leftOut = this.#queues.beginLook();
       // What is here already may come again: the page must be longer than that, or nothing new is seen.
@@ -299,7 +299,7 @@ export async function replayCalls(
   if ((await ctx.store.endpoint(accountId, endpointId)) === null) {
     throw new ApiError('not_found', 'There is no such webhook endpoint in this account.');
   }
-  const calls = await ctx.store.replayCalls(accountId, endpointId, what, ctx.clock.now());
+  const calls = await ctx.store.replayCalls(accountId, endpointId, what, ctx.clock.steady());
   dispatcher?.offer(calls);
   return calls.length;
 }

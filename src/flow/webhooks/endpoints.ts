@@ -113,7 +113,7 @@ export function enableEndpoint(
   return updateEndpoint(ctx, watcher, accountId, id, { status: 'active' });
 }
 
-/** A new secret; the old one signs beside it for 24 hours (until `previousUntil`). Throws `not_found`. */
+/** A new secret; the old one signs beside it for 24 hours (until `previousUntil`, steady time). Throws `not_found`. */
 export async function rotateEndpointSecret(
   ctx: Context,
   watcher: EndpointWatcher,
@@ -122,7 +122,7 @@ export async function rotateEndpointSecret(
 ): Promise<{ endpoint: Endpoint; secret: string; previousUntil: number }> {
   const secret = newSigningSecret();
   const sealed = ctx.secrets.seal(secret, endpointLabel(id));
-  const previousUntil = ctx.clock.now() + ROTATION_MS;
+  const previousUntil = ctx.clock.steady() + ROTATION_MS;
   const isDone = await ctx.store.rotateEndpointSecret(accountId, id, sealed, previousUntil);
   if (!isDone) return notFound();
   watcher.endpointChanged(id);

@@ -56,7 +56,8 @@ export class CallPoster {
     }
     const now = this.#ctx.clock.now();
     const { secret, previous } = endpoint;
-    const old = previous !== null && now < previous.until ? [previous.secret] : [];
+    const old =
+      previous !== null && this.#ctx.clock.steady() < previous.until ? [previous.secret] : [];
     const request = {
       headers: {
         'content-type': 'application/json',

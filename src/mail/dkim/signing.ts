@@ -32,7 +32,7 @@ const RESTART_MIN_MS = 1_000;
 const RESTART_MAX_MS = 60_000;
 
 export interface SigningParts {
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'steady'>;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'signingThreadRestarts'>;
 }
@@ -83,7 +83,7 @@ export class SigningPool {
 
   #start(): void {
     const { clock, log, metrics } = this.#parts;
-    const now = clock.now();
+    const now = clock.steady();
     if (this.#isStopped || now < this.#restartAt) return;
     this.#startedAt = now;
     this.#link = new SigningLink(this.#startWorker(), (cause, unfinished) => {
@@ -96,7 +96,7 @@ export class SigningPool {
 
   #afterDeath(cause: string, unfinished: number): void {
     const { clock, log } = this.#parts;
-    const now = clock.now();
+    const now = clock.steady();
     this.#link = null;
     this.#deaths += 1;
     const livedMs = now - this.#startedAt;

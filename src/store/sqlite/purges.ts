@@ -43,8 +43,8 @@ export function purges(writer: WriterClient): RetentionStore {
     },
     purgeMessages: (before) =>
       untilFewer(() => writer.write('purgeMessagesStep', before, ROWS_PER_STEP)),
-    async purgeExpired(now) {
-      let total = await aging('idempotency', now);
+    async purgeExpired(now, steadyNow = now) {
+      let total = await aging('idempotency', steadyNow);
       total += await aging('outcomes', now - OUTCOMES_KEPT_MS);
       return total + (await aging('suppressions', now - MARKS_KEPT_MS));
     },

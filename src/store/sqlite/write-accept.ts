@@ -39,7 +39,7 @@ export function acceptWrites(
       const calls: CallRef[] = [];
       for (const message of batch.messages) {
         messages.add(message);
-        calls.push(...events.record(batch.accountId, message.events, batch.now));
+        calls.push(...events.record(batch.accountId, message.events, batch.now, batch.steadyNow));
       }
       if (batch.idempotency !== null) records.add(batch.accountId, batch.idempotency);
       return { kind: 'accepted', calls };
@@ -120,10 +120,10 @@ class IdempotencyRecords {
   }
 
   /** What an earlier request with the same key decides; null when there is none in force. */
-  answerTo({ accountId, idempotency, now }: AcceptBatch): AcceptResult | null {
+  answerTo({ accountId, idempotency, now, steadyNow = now }: AcceptBatch): AcceptResult | null {
     if (idempotency === null) return null;
     const stored = this.#get.get(accountId, idempotency.key);
-    if (stored === null || stored.expiresAt <= now) return null;
+    if (stored === null || stored.expiresAt <= steadyNow) return null;
     const isSame = stored.route === idempotency.route && stored.bodyHash === idempotency.bodyHash;
     if (!isSame) return { kind: 'idempotency_conflict' };
     return { kind: 'replay', status: stored.status, response: stored.response };

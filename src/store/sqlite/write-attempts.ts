@@ -77,7 +77,7 @@ export function attemptWrites(
           before,
           states.filter((state) => state !== before),
         );
-        return events.record(attempt.accountId, [attempt.event], attempt.now);
+        return events.record(attempt.accountId, [attempt.event], attempt.now, attempt.dueAt);
       });
     },
     finish(result) {
@@ -90,7 +90,7 @@ export function attemptWrites(
         return { calls: [], messageStatus: before.messageStatus };
       }
       ends.setRecipient(result);
-      const calls = events.record(result.accountId, result.events, result.now);
+      const calls = events.record(result.accountId, result.events, result.now, result.dueAt);
       outcomes.record(result, before);
       if (result.suppress !== null) suppressions.add(result.suppress);
       const others = states.filter((state) => state !== before);

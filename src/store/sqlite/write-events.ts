@@ -38,8 +38,13 @@ export class EventWriter {
     );
   }
 
-  /** Adds `events` of one account; returns the calls that are due at `now`. */
-  record(accountId: string, events: readonly NewEvent[], now: number): CallRef[] {
+  /** Adds `events` of one account; returns their calls, due at `dueAt` (steady time). */
+  record(
+    accountId: string,
+    events: readonly NewEvent[],
+    now: number,
+    dueAt: number = now,
+  ): CallRef[] {
     const calls: CallRef[] = [];
     for (const event of events) {
       const subscribers = event.webhookBody === null ? [] : this.#subscribersOf(accountId);
@@ -54,14 +59,18 @@ export class EventWriter {
       );
       for (const subscriber of subscribers) {
         if (subscriber.events !== null && !subscriber.events.has(event.type)) continue;
-        const call = this.#call(accountId, event, subscriber, now);
+        const call = this.#call(event, subscriber, { accountId, now, dueAt });
         if (subscriber.isActive) calls.push(call);
       }
     }
     return calls;
   }
 
-  #call(accountId: string, event: NewEvent, subscriber: Subscriber, now: number): CallRef {
+  #call(
+    event: NewEvent,
+    subscriber: Subscriber,
+    { accountId, now, dueAt }: { accountId: string; now: number; dueAt: number },
+  ): CallRef {
     const id = callId(event.id, subscriber.id);
     this.#addCall.run(
       id,
@@ -71,10 +80,10 @@ export class EventWriter {
       event.type,
       event.messageId,
       subscriber.isActive ? 'open' : 'failed',
-      subscriber.isActive ? now : null,
+      subscriber.isActive ? dueAt : null,
       now,
     );
-    return { id, endpointId: subscriber.id, dueAt: now };
+    return { id, endpointId: subscriber.id, dueAt };
   }
 
   /** Endpoints changed, or a change of them was undone. */

@@ -1,8 +1,7 @@
 /**
  * Answers kept for as long as DNS says they may be, within a bound of memory.
  *
- * Promises at most MAX_BYTES (as on the wire) and that the longest unused answers are dropped first. Uses the wall
- * clock: when that jumps, answers expire early or late, by at most the limits below.
+ * Promises at most MAX_BYTES (as on the wire) and that the longest unused answers are dropped first.
  */
 import type { Clock } from '../../base/clock.ts';
 
@@ -41,9 +40,8 @@ export class DnsCache<T extends { kind: string; ttlSeconds?: number; bytes?: num
     const entry = this.#entries.get(key);
     if (entry === undefined) return null;
     this.#entries.delete(key);
-    const leftMs = entry.expiresAt - this.#clock.now();
-    // More than the longest TTL left: the clock was set back.
-    if (leftMs <= 0 || leftMs > MAX_POSITIVE_SECONDS * 1000) {
+    const leftMs = entry.expiresAt - this.#clock.steady();
+    if (leftMs <= 0) {
       this.#weight -= entry.weight;
       return null;
     }
@@ -56,7 +54,7 @@ export class DnsCache<T extends { kind: string; ttlSeconds?: number; bytes?: num
     if (seconds <= 0) return;
     this.delete(key);
     const weight = (value.bytes ?? 0) + key.length + ENTRY_BYTES;
-    this.#entries.set(key, { value, expiresAt: this.#clock.now() + seconds * 1000, weight });
+    this.#entries.set(key, { value, expiresAt: this.#clock.steady() + seconds * 1000, weight });
     this.#weight += weight;
     for (const oldest of this.#entries.keys()) {
       if (this.#weight <= MAX_BYTES) break;

@@ -169,7 +169,7 @@ class StubResolver {
   }
 
   #systemServers(): Listen[] {
-    const now = this.#clock.now();
+    const now = this.#clock.steady();
     const { servers, readAt } = this.#system ?? { servers: [], readAt: 0 };
     if (this.#system !== null && Math.abs(now - readAt) < RESOLV_CONF_MS) return servers;
     const fresh = readResolvConf();

@@ -43,7 +43,7 @@ export class Ipv6Check {
 
   /** Never throws. */
   async state(): Promise<Ipv6State> {
-    if (this.#state !== null && this.#clock.now() < this.#askAgainAt) return this.#state;
+    if (this.#state !== null && this.#clock.steady() < this.#askAgainAt) return this.#state;
     this.#asking ??= this.#check().finally(() => {
       this.#asking = null;
     });
@@ -65,7 +65,7 @@ export class Ipv6Check {
           : { isUsable: false, address, reason: confirmed.reason };
     }
     this.#state = state;
-    this.#askAgainAt = this.#clock.now() + keepMs;
+    this.#askAgainAt = this.#clock.steady() + keepMs;
     return state;
   }
 

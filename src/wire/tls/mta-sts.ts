@@ -74,7 +74,7 @@ export class MtaSts {
     const kept = this.#unexpired(domain);
     const answer = await this.#options.resolver.txt(`_mta-sts.${domain}`);
     const id = answer.kind === 'found' ? readStsRecord(answer.records) : null;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.steady();
     if (id === null) return kept?.policy ?? null;
     if (kept?.id === id && now - kept.fetchedAt < REFRESH_MS) return kept.policy;
     const key = `${domain} ${id}`;
@@ -130,7 +130,7 @@ export class MtaSts {
   #unexpired(domain: string): KeptPolicy | null {
     const kept = this.#kept.get(domain);
     if (kept === null) return null;
-    const ageMs = this.#options.clock.now() - kept.fetchedAt;
+    const ageMs = this.#options.clock.steady() - kept.fetchedAt;
     if (ageMs < kept.policy.maxAgeSeconds * 1000) return kept;
     this.#kept.delete(domain);
     return null;

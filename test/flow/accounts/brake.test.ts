@@ -103,7 +103,7 @@ test('for an account that was resumed only later bounces count', async () => {
   await harm(30, 'hard_bounce');
   await brake.run();
   await setAccountStatus(fixture.ctx, 'acme', 'active');
-  fixture.clock.jump(1_000);
+  fixture.clock.pass(1_000);
   await brake.run();
   expect(await status()).toBe('active');
   await send(250);
@@ -122,11 +122,11 @@ test('slow harm shows over the week, and is forgotten after it', async () => {
     await harm(6, 'hard_bounce');
     await brake.run();
     if (day < 3) expect(await status()).toBe('active');
-    fixture.clock.jump(DAY_MS);
+    fixture.clock.pass(DAY_MS);
   }
   expect(await status()).toBe('paused');
   await setAccountStatus(fixture.ctx, 'acme', 'active');
-  fixture.clock.jump(8 * DAY_MS);
+  fixture.clock.pass(8 * DAY_MS);
   await send(200);
   await harm(1, 'hard_bounce');
   await brake.run();

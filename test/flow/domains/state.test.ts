@@ -3,9 +3,11 @@ import { expect, test } from 'bun:test';
 import type { DomainFindings } from '../../../src/flow/domains/check.ts';
 import { afterCheck } from '../../../src/flow/domains/state.ts';
 import type { Domain } from '../../../src/store/rows.ts';
+import { TestClock } from '../../rig/clock.ts';
 
 const HOUR_MS = 3_600_000;
 const NOW = Date.UTC(2026, 0, 15);
+const CLOCK = new TestClock(NOW);
 
 const found = { kind: 'found' } as const;
 const missing = { kind: 'missing', reason: 'not there' } as const;
@@ -72,7 +74,7 @@ test.each([
       pendingSince: ago(pendingHours),
       failingSince: failingHours === null ? null : ago(failingHours),
     });
-    const after = afterCheck(before, LOOKS[look], NOW, isAsked);
+    const after = afterCheck(before, LOOKS[look], CLOCK, isAsked);
     expect(after.status).toBe(expected);
     expect(after.failingSince).toBe(failing === null ? null : ago(failing));
     // What failed is not looked at by itself; everything else is, later than now.
@@ -83,20 +85,22 @@ test.each([
 );
 
 test('a record that could not be asked keeps the state it was last seen in', () => {
-  expect(afterCheck(domain({}), LOOKS.worst, NOW, false).recordStates).toEqual({
+  expect(afterCheck(domain({}), LOOKS.worst, CLOCK, false).recordStates).toEqual({
     DKIM: 'not_started',
     SPF: 'pending',
     DMARC: 'pending',
   });
-  expect(afterCheck(domain({ recordStates: {} }), LOOKS.silent, NOW, false).recordStates).toEqual({
-    DKIM: 'not_started',
-    SPF: 'verified',
-    DMARC: 'not_started',
-  });
+  expect(afterCheck(domain({ recordStates: {} }), LOOKS.silent, CLOCK, false).recordStates).toEqual(
+    {
+      DKIM: 'not_started',
+      SPF: 'verified',
+      DMARC: 'not_started',
+    },
+  );
 });
 
 test('the first verification keeps its time', () => {
-  expect(afterCheck(domain({}), LOOKS.complete, NOW, false).verifiedAt).toBe(NOW);
+  expect(afterCheck(domain({}), LOOKS.complete, CLOCK, false).verifiedAt).toBe(NOW);
   const again = domain({ status: 'verified', verifiedAt: 5 });
-  expect(afterCheck(again, LOOKS.complete, NOW, false).verifiedAt).toBe(5);
+  expect(afterCheck(again, LOOKS.complete, CLOCK, false).verifiedAt).toBe(5);
 });

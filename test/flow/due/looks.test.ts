@@ -10,12 +10,12 @@ function start(next: () => number | null | Promise<number | null>, shortestMs = 
   const clock = new TestClock();
   const at: number[] = [];
   const faults: unknown[] = [];
-  const beganAt = clock.now();
+  const beganAt = clock.steady();
   const looks = new Looks({
     clock,
     shortestMs,
     async look() {
-      at.push(clock.now() - beganAt);
+      at.push(clock.steady() - beganAt);
       return next();
     },
     failed: (error) => faults.push(error),
@@ -27,7 +27,7 @@ test('follows the next due time, not faster than the shortest pause and not slow
   const waits = [10, 1_000, 59_000, 300_000, null, 5];
   const { clock, at, looks } = start(() => {
     const wait = waits.shift();
-    return wait === undefined || wait === null ? null : clock.now() + wait;
+    return wait === undefined || wait === null ? null : clock.steady() + wait;
   }, 250);
   looks.start();
   await clock.advance(4 * MINUTE);
@@ -61,7 +61,7 @@ test('an earlier time replaces a later one, and a later one changes nothing', as
   expect(at).toEqual([0, 3_000]);
 });
 
-test('a wall clock that is set back delays no look beyond a minute', async () => {
+test('a wall clock that is set back delays no look', async () => {
   const { clock, at, looks } = start(() => null);
   looks.start();
   await clock.advance(1_000);

@@ -54,6 +54,7 @@ async function expired(outcome: Outcome, own: (string | null)[], others: (string
     recipient,
     beganAt: ann.expiresAt - 1,
     endedAt: ann.expiresAt,
+    steadyAt: ann.expiresAt,
     outcome,
   };
   return settle({ ...fixture.ctx, store }, ended, 0.5);

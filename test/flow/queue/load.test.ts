@@ -69,14 +69,14 @@ test('many messages to a dead host: attempts as scheduled, few dials, no effect 
   await rig.attempted(healthy.id, 1);
   const begun = await rig.state(message.id);
   expect(begun.filter(({ attempts }) => attempts.length > 0).length).toBeLessThan(to.length);
-  await rig.attempted(message.id, to.length);
+  await rig.attempted(message.id, to.length, 60_000);
   // The first wait and a little more: each is tried once more, and only once.
   await rig.clock.advance(MINUTE + 2_000);
-  const settled = await rig.attempted(message.id, to.length * 2);
+  const settled = await rig.attempted(message.id, to.length * 2, 60_000);
   await rig.idle();
   const counts = new Set(settled.map(({ attempts }) => attempts.length));
   expect(counts).toEqual(new Set([2]));
   const dialled = settled.flatMap(({ attempts }) => attempts).filter((a) => a.stage === 'connect');
   expect(dialled.length).toBeLessThan(to.length / 10);
   expect(rig.queue.counts()).toEqual({ inLines: 0, inFlight: 0 });
-}, 30_000);
+}, 120_000);

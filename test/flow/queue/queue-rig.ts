@@ -181,11 +181,16 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
     change: { subject?: string; text?: string } = {},
     beforeCommit: (made: NewMessage) => void = () => undefined,
   ): Promise<NewMessage> => {
-    const made = newMessage({ accountId, domainId, now: clock.now(), config }, to, change);
+    const made = newMessage(
+      { accountId, domainId, now: clock.now(), steadyNow: clock.steady(), config },
+      to,
+      change,
+    );
     beforeCommit(made);
     await store.accept({
       accountId,
       now: clock.now(),
+      steadyNow: clock.steady(),
       usage: null,
       idempotency: null,
       messages: [made],
@@ -268,11 +273,11 @@ function rigConfig(dataDir: string, options: QueueRigOptions): Config {
 }
 
 function newMessage(
-  base: { accountId: string; domainId: string; now: number; config: Config },
+  base: { accountId: string; domainId: string; now: number; steadyNow: number; config: Config },
   to: string[],
   change: { subject?: string; text?: string },
 ): NewMessage {
-  const { accountId, domainId, now, config } = base;
+  const { accountId, domainId, now, steadyNow, config } = base;
   const id = newId(now);
   return {
     message: {
@@ -312,8 +317,8 @@ function newMessage(
       kind: 'to',
       status: 'queued',
       attempts: 0,
-      nextAttemptAt: now,
-      expiresAt: now + config.live.delivery.expiresMs,
+      nextAttemptAt: steadyNow,
+      expiresAt: steadyNow + config.live.delivery.expiresMs,
       lastReason: null,
       delayedAt: null,
       updatedAt: now,

@@ -77,6 +77,8 @@ describe('a first attempt that hangs', () => {
     expect(open?.recipient.nextAttemptAt).not.toBeNull();
     expect(open?.attempts).toEqual([]);
     expect(open?.events).toMatchObject([{ type: 'email.sent', occurredAt: beganAt }]);
+    // They are handed over when the commit is reported, which is a moment after it can be read.
+    while (rig.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(rig.calls).toHaveLength(1);
 
     answer('451 4.3.0 not now');

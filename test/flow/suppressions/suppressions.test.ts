@@ -43,7 +43,7 @@ test('an address is kept once, in lower case and A-labels; the first reason stay
     reason: 'hard_bounce',
   });
   expect(first.email).toBe('ann+news@xn--bcher-kva.example');
-  fixture.clock.jump(1_000);
+  fixture.clock.pass(1_000);
   const again = await addSuppression(fixture.ctx, accountId, { email: 'ANN+news@bücher.example' });
   expect(again).toEqual(first);
   expect((await refusal(addSuppression(fixture.ctx, accountId, { email: 'ann' }))).code).toBe(
@@ -118,7 +118,7 @@ describe('CSV', () => {
 
   test('what was exported imports elsewhere and exports the same', async () => {
     for (const [n, reason] of SUPPRESSION_REASONS.entries()) {
-      fixture.clock.jump(1_000);
+      fixture.clock.pass(1_000);
       const note = n === 0 ? 'a "note",\r\nof two lines' : null;
       await fixture.ctx.store.addSuppression(
         newSuppression(fixture.ctx, {

@@ -30,9 +30,9 @@ test('content goes after its time, except of mail that still waits; the email it
   const waiting = await fixture.accept(sender, draft());
   const bodyOf = async ([id = '']: string[]) =>
     (await fixture.ctx.store.body(sender.account.id, id))?.body ?? null;
-  fixture.clock.jump(2 * DAY_MS);
+  fixture.clock.pass(2 * DAY_MS);
   const fresh = await fixture.accept(sender, draft({ to: [mailbox('delivered@sandbox.test')] }));
-  fixture.clock.jump(DAY_MS + HOUR_MS);
+  fixture.clock.pass(DAY_MS + HOUR_MS);
   await round(fixture, retentionOf(fixture), async () => (await bodyOf(done.messageIds)) === null);
   expect(await bodyOf(done.messageIds)).toBeNull();
   expect(await bodyOf(waiting.messageIds)).not.toBeNull();
@@ -103,11 +103,11 @@ test('request logs go by the plan of each account', async () => {
           (await fixture.ctx.store.log(account.id, requestId)) !== null,
       ),
     );
-  fixture.clock.jump(8 * DAY_MS);
+  fixture.clock.pass(8 * DAY_MS);
   const retention = retentionOf(fixture);
   await round(fixture, retention, async () => (await isKept())[0] === false);
   expect(await isKept()).toEqual([false, true]);
-  fixture.clock.jump(30 * DAY_MS);
+  fixture.clock.pass(30 * DAY_MS);
   await round(fixture, retention, async () => (await isKept())[1] === false);
   expect(await isKept()).toEqual([false, false]);
   await fixture.close();
@@ -118,10 +118,10 @@ test('history goes after its own time, idempotency records when they have expire
   const sender = await fixture.sender({ isTest: true });
   const idempotency = { key: 'k', route: 'POST /emails', bodyHash: 'h' };
   const old = await fixture.accept(sender, draft(), { ...ACCEPT, idempotency });
-  fixture.clock.jump(30 * DAY_MS);
+  fixture.clock.pass(30 * DAY_MS);
   const young = await fixture.accept(sender, draft());
   const ids = [(await fixture.stored(old)).message.id, (await fixture.stored(young)).message.id];
-  fixture.clock.jump(11 * DAY_MS);
+  fixture.clock.pass(11 * DAY_MS);
   const { store } = fixture.ctx;
   const eventsOf = async (at: number) => (await store.events(ids[at] ?? '')).length;
   const isKept = async (at: number) => (await store.messageById(ids[at] ?? '')) !== null;

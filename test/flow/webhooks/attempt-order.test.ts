@@ -22,10 +22,10 @@ test('attempts that overlap are listed newest first by the time shown', async ()
     const [first] = await rig.happen(1);
     await hook.calls.first((call) => call.headers['webhook-id'] === first?.id);
     for (let at = 0; at < 2; at += 1) {
-      clock.jump(1_000);
+      clock.pass(1_000);
       await rig.dispatcher.test(rig.accountId, endpoint.id);
     }
-    clock.jump(1_000);
+    clock.pass(1_000);
     slow.resolve({ status: 200 });
     await rig.ended.first(({ call }) => call.eventId === first?.id);
     clock.jump(-60_000);

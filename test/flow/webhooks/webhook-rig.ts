@@ -119,6 +119,7 @@ export async function startWebhookRig(options: WebhookRigOptions = {}): Promise<
       const result = await store.accept({
         accountId,
         now,
+        steadyNow: clock.steady(),
         usage: null,
         idempotency: null,
         messages: made.map(({ message, event }) => ({

@@ -217,7 +217,7 @@ test('a thread that is killed is started again, logged and counted; no signature
   expect(bytesOf(await signAll(contents, signers))).toEqual(right);
   expect(workers).toHaveLength(1);
   expect(await restarts()).toBe(0);
-  clock.jump(1_000);
+  clock.pass(1_000);
   expect(bytesOf(await crowd(contents, signers))).toEqual(right);
   expect(workers).toHaveLength(2);
   expect(logged.map(({ event }) => event)).toEqual([
@@ -243,7 +243,7 @@ test('a thread that fails at every start is started less and less often, and mai
     const load = signAll(contents.slice(0, 8), signers);
     if (workers.length > before) await heard(workers.at(-1), 'close');
     expect(bytesOf(await load)).toEqual(right.slice(0, 8));
-    clock.jump(1_000);
+    clock.pass(1_000);
   }
   // At 0, 1, 3, 7, 15, 31 and 63 seconds; then once a minute.
   expect(workers).toHaveLength(7);
