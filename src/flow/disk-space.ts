@@ -15,11 +15,19 @@ const COPIES = 2;
 /** What a recipient takes beside the content: rows, indexes, request log, search. */
 const RECIPIENT_BYTES = 8 * 1024;
 
+/** All in bytes. Below the reserve sends are refused. */
+export interface DiskMeasurement {
+  freeBytes: number;
+  totalBytes: number;
+  reserveBytes: number;
+}
+
 export class DiskSpace {
   /** Sends are refused. */
   isLow = false;
   /** Free bytes above the reserve at the last measurement. */
   #usable = Infinity;
+  #last: DiskMeasurement | null = null;
   /** Written since then. */
   #written = 0;
   /** Being written. */
@@ -27,9 +35,16 @@ export class DiskSpace {
 
   /** Takes over a measurement, both in bytes. */
   measured(freeBytes: number, totalBytes: number): void {
-    this.#usable = freeBytes - diskReserveBytes(totalBytes);
+    const reserveBytes = diskReserveBytes(totalBytes);
+    this.#last = { freeBytes, totalBytes, reserveBytes };
+    this.#usable = freeBytes - reserveBytes;
     this.#written = 0;
     this.isLow = this.#usable < 0;
+  }
+
+  /** The last measurement, for people; null before the first. */
+  get last(): DiskMeasurement | null {
+    return this.#last;
   }
 
   /** Throws `platform_halted` (503, with `Retry-After`) while there is too little free space. */

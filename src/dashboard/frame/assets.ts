@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import enhance from './enhance.js' with { type: 'text' };
 import icon from './icon.svg' with { type: 'text' };
 import morph from 'idiomorph/dist/idiomorph.min.js' with { type: 'text' };
+import charts from './charts.css' with { type: 'text' };
 import controls from './controls.css' with { type: 'text' };
 import objects from './objects.css' with { type: 'text' };
 import sheets from './sheets.css' with { type: 'text' };
@@ -23,7 +24,11 @@ interface Asset {
   packed: Buffer<ArrayBuffer>;
 }
 
-const STYLE = asset('style.css', 'text/css; charset=utf-8', style + sheets + controls + objects);
+const STYLE = asset(
+  'style.css',
+  'text/css; charset=utf-8',
+  style + sheets + controls + charts + objects,
+);
 const MORPH = asset('morph.js', 'text/javascript; charset=utf-8', morph);
 const ENHANCE = asset('enhance.js', 'text/javascript; charset=utf-8', enhance);
 const ICON = asset('icon.svg', 'image/svg+xml', icon);

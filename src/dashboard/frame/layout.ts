@@ -7,6 +7,7 @@
  * - `table.ts`: `table` (cards on a phone), `facts`, `tiles`, `card`, `empty` (says what to do next), `timeline`
  * - `values.ts`: `badge` by status, `time` (local, UTC on hover), `copyable`, `bytes`, `count`, `percent`
  * - `form.ts`: `form` with messages at its fields and kept values (give it `visit.refused`), `filters` of a list
+ * - `chart.ts`: columns over time, drawn on the server, each with its table
  * - `action.ts`: `action` (a button that posts), `confirm` (asks first, without a script)
  * Promises pages that work without scripts and load nothing from another host. `enhance.js` adds to them: live update
  * (`liveSeconds` of a page), links and filters that swap the page in place (`data-swap`), copy buttons, local times,

@@ -84,7 +84,7 @@ export function count(value: number, one: string, many = `${one}s`): string {
 export function percent(part: number, whole: number): string {
   if (whole === 0) return '–';
   const share = (part / whole) * 100;
-  return `${share.toFixed(share !== 0 && share < 1 ? 2 : 1)} %`;
+  return `${Number(share.toFixed(share < 1 ? 2 : 1))} %`;
 }
 
 /** Lines that belong together, without those that have no value. */

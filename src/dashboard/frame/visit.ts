@@ -17,7 +17,14 @@ import type { Html } from './html.ts';
 export interface DashboardParts {
   queue: Pick<
     Queue,
-    'retry' | 'fail' | 'setResting' | 'counts' | 'markAhead' | 'offerAccepted' | 'offerCalls'
+    | 'retry'
+    | 'fail'
+    | 'setResting'
+    | 'counts'
+    | 'throttles'
+    | 'markAhead'
+    | 'offerAccepted'
+    | 'offerCalls'
   >;
   webhooks: Pick<WebhookDispatcher, 'offer' | 'test' | 'endpointChanged'>;
   /** Null except in capture mode. */

@@ -5,6 +5,7 @@
  * An event that an attempt raised stands with that attempt. Each reason is said once: a reply that stands above, or that
  * the last attempt got too, is not repeated. Bounded: of a long story the beginning and the end are shown.
  */
+import type { TlsFacts } from '../../flow/outcome/kinds.ts';
 import type { Attempt, Event, Message, Recipient } from '../../store/rows.ts';
 import type { MessageCall } from '../../store/webhooks.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
@@ -138,11 +139,12 @@ function whereOf({ host, address, tls, stage }: Attempt): HtmlValue {
   return `, ${at}, ${tlsWords(tls)}`;
 }
 
-/** The stored facts of TLS (`TlsFacts` of the SMTP client) in words. */
+/** The stored facts of TLS (`TlsFacts` of `flow/outcome/kinds.ts`) in words. */
 function tlsWords(tls: string | null): string {
   if (tls === null) return 'without TLS';
-  const { version, isVerified } = JSON.parse(tls) as { version?: string; isVerified?: boolean };
-  return `${version ?? 'TLS'}, certificate ${isVerified === true ? 'verified' : 'not verified'}`;
+  const { version, verified, policy } = JSON.parse(tls) as Partial<TlsFacts>;
+  const rule = policy === undefined || policy === 'opportunistic' ? '' : ` (${policy})`;
+  return `${version ?? 'TLS'}, certificate ${verified === true ? 'verified' : 'not verified'}${rule}`;
 }
 
 const EVENTS: Readonly<Record<Event['type'], readonly [words: string, tone: Tone]>> = {

@@ -1,39 +1,24 @@
 /**
- * The first page: whether mail flows, what waits for which destination, findings of the host check; and the kill
- * switch.
+ * The first page: whether mail flows, what became of it, what waits and why, and what the host check found.
  *
- * Updates itself. The kill switch refuses new sends and pauses deliveries; flow/upkeep stores it.
+ * Until the first delivered email it leads there (`checklist.ts`). Charts and rates are `outcome-charts.ts`. Updates
+ * itself. The halt refuses new sends and pauses deliveries; flow/upkeep stores it.
  */
 import type { Context } from '../../flow/context.ts';
+import { checklist } from './checklist.ts';
+import { countedIn, outcomeCharts, outcomeTiles, PERIODS, type Period } from './outcome-charts.ts';
+import { form, filters } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
-import { ROOT, accountPath } from '../frame/navigation.ts';
-import { form } from '../frame/form.ts';
-import { table } from '../frame/table.ts';
-import { badge, time } from '../frame/values.ts';
-import { field, type Page, type Visit } from '../frame/visit.ts';
+import { ROOT, tabs } from '../frame/navigation.ts';
+import { card, table, tiles, type Tile } from '../frame/table.ts';
+import { badge, bytes, count, time } from '../frame/values.ts';
+import { field, type Page, queryText, type Visit } from '../frame/visit.ts';
 
-const COUNT_MS = 30 * 86_400_000;
 const LIVE_SECONDS = 10;
 const MOST_DESTINATIONS = 20;
 
 export const overviewPages: readonly Page[] = [
-  {
-    method: 'GET',
-    path: '',
-    async open({ ctx, parts }) {
-      const body = html`${await tiles(ctx, parts)}
-        <h2>Messages of the last 30 days</h2>
-        ${await accountTable(ctx)}
-        <h2>Waiting by destination</h2>
-        ${await waitingTable(ctx)}
-        <h2>Host check</h2>
-        ${findings(parts)}`;
-      const liveSeconds = LIVE_SECONDS;
-      const isHalted = ctx.halt.state !== null;
-      const tools = html`${!isHalted && html`<a class="button plain" href="${ROOT}/halt">Halt sending</a>`}`;
-      return { kind: 'page', title: 'Overview', account: null, body, liveSeconds, tools };
-    },
-  },
+  { method: 'GET', path: '', open: overview },
   {
     method: 'GET',
     path: '/halt',
@@ -79,56 +64,119 @@ export const overviewPages: readonly Page[] = [
   },
 ];
 
-async function tiles(ctx: Context, parts: Visit['parts']): Promise<Html> {
-  const waiting = await ctx.store.queueCounts(ctx.clock.now());
-  const total = waiting.reduce((sum, { waiting }) => sum + waiting, 0);
-  const rows: [label: string, value: string | number][] = [
-    ['Mode', ctx.config.startup.delivery.mode],
-    ['Recipients waiting', total],
-    ['In delivery', parts.queue.counts().inFlight],
-    ['Webhook calls pending', await ctx.store.openCalls()],
-  ];
-  return html`<div class="tiles">
-    ${rows.map(([label, value]) => html`<div class="tile"><b>${value}</b>${label}</div>`)}
-  </div>`;
+async function overview(visit: Visit): ReturnType<Page['open']> {
+  const { ctx, parts } = visit;
+  const accounts = await ctx.store.accounts();
+  const period = periodOf(queryText(visit, 'period'));
+  const chosen = accounts.find(({ id }) => id === queryText(visit, 'account')) ?? null;
+  const [counted, steps, now, waiting] = await Promise.all([
+    countedIn(ctx, period, chosen?.id ?? null),
+    checklist(ctx, parts.vitals),
+    nowTiles(ctx, parts),
+    waitingTable(ctx),
+  ]);
+  const hrefOf = (one: Period): string =>
+    `${ROOT}?${new URLSearchParams({ period: one, ...(chosen !== null && { account: chosen.id }) }).toString()}`;
+  const periods = tabs(
+    'Period',
+    period,
+    Object.entries(PERIODS).map(([key, { label }]) => [key, label, hrefOf(key as Period)] as const),
+  );
+  const body = html`${steps} ${tiles(now)}
+    <div class="over-charts">
+      ${periods}
+      ${
+        accounts.length > 1 &&
+        filters(ROOT, [
+          { kind: 'hidden', name: 'period', value: period },
+          {
+            kind: 'select',
+            name: 'account',
+            label: 'Account',
+            value: chosen?.id ?? '',
+            options: [['', 'All accounts'], ...accounts.map(({ id, name }) => [id, name] as const)],
+          },
+        ])
+      }
+    </div>
+    ${outcomeTiles(counted)} ${outcomeCharts(counted)} ${slowed(parts)}
+    ${card('Waiting by destination', waiting, html`<a href="${ROOT}/queue">Queue</a>`)}
+    <div id="host">${card('Host check', findings(parts))}</div>`;
+  const isHalted = ctx.halt.state !== null;
+  const tools = html`<a class="button plain" href="${ROOT}/test-email">Send a test email</a>
+    ${!isHalted && html`<a class="button danger" href="${ROOT}/halt">Halt sending</a>`}`;
+  return {
+    kind: 'page',
+    title: 'Overview',
+    account: null,
+    body,
+    liveSeconds: LIVE_SECONDS,
+    tools,
+  };
 }
 
-async function accountTable(ctx: Context): Promise<Html> {
-  const since = ctx.clock.now() - COUNT_MS;
-  const accounts = await ctx.store.accounts();
-  const rows = await Promise.all(
-    accounts.map(async (account) => {
-      const counts = await ctx.store.countsByStatus(account.id, since);
-      return [
-        html`<a href="${accountPath(account)}/emails">${account.name}</a>`,
-        badge(account.status),
-        counts.delivered,
-        counts.sent,
-        counts.queued + counts.delivery_delayed,
-        counts.bounced,
-        counts.complained,
-        counts.failed,
-        counts.suppressed,
-      ];
-    }),
-  );
-  const headings = [
-    'Account',
-    'Status',
-    'Delivered',
-    'Sent',
-    'In progress',
-    'Bounced',
-    'Complained',
+function periodOf(text: string | null): Period {
+  return text !== null && Object.hasOwn(PERIODS, text) ? (text as Period) : '24h';
+}
+
+async function nowTiles(ctx: Context, parts: Visit['parts']): Promise<Tile[]> {
+  const waiting = await ctx.store.queueCounts(ctx.clock.now());
+  const total = waiting.reduce((sum, { waiting }) => sum + waiting, 0);
+  const calls = await ctx.store.openCalls();
+  const { mode } = ctx.config.startup.delivery;
+  return [
+    { label: 'Mode', value: mode, hint: MODE_WORDS[mode] },
+    {
+      label: 'Waiting',
+      value: total.toLocaleString('en-US'),
+      hint: 'recipients',
+      href: `${ROOT}/queue`,
+    },
+    { label: 'In delivery', value: parts.queue.counts().inFlight, hint: 'recipients' },
+    { label: 'Webhooks', value: calls.toLocaleString('en-US'), hint: 'calls pending' },
+    diskTile(ctx),
   ];
-  return table([...headings, 'Failed', 'Suppressed'], rows, 'No accounts yet.');
+}
+
+const MODE_WORDS = {
+  direct: 'to the receivers themselves',
+  smarthost: 'through another server',
+  capture: 'nothing leaves the machine',
+} as const;
+
+function diskTile({ disk }: Context): Tile {
+  const { last } = disk;
+  if (last === null) return { label: 'Free disk', value: '–', hint: 'not measured yet' };
+  const { freeBytes, totalBytes, reserveBytes } = last;
+  const tone = freeBytes < reserveBytes ? 'bad' : freeBytes < 2 * reserveBytes ? 'fair' : null;
+  return {
+    label: 'Free disk',
+    value: bytes(freeBytes),
+    hint: `of ${bytes(totalBytes)}; sends are refused below ${bytes(reserveBytes)}`,
+    ...(tone !== null && { tone }),
+  };
+}
+
+/** Receivers that asked us to slow down. */
+function slowed({ queue }: Visit['parts']): Html | null {
+  const list = queue.throttles();
+  if (list.length === 0) return null;
+  const rows = list.map(({ site, cause, hint, untilMs }) => [
+    site,
+    html`${cause} ${hint !== null && html`<p class="soft">${hint}</p>`}`,
+    time(untilMs),
+  ]);
+  return card(
+    `${count(list.length, 'receiver')} asked to slow down`,
+    table(['Receiver', 'Reason', 'Until'], rows, 'None.'),
+  );
 }
 
 async function waitingTable(ctx: Context): Promise<Html> {
   const now = ctx.clock.now();
   const rows = (await ctx.store.queueCounts(now)).slice(0, MOST_DESTINATIONS);
   return table(
-    ['Destination', 'Recipients', 'Oldest from', 'Last reason'],
+    ['Destination', 'Recipients', 'Oldest', 'Last reason'],
     rows.map(({ domain, waiting, oldestCreatedAt, reason }) => [
       html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
       waiting,
@@ -145,8 +193,8 @@ function findings({ vitals }: Visit['parts']): Html {
   const open = last.findings.filter(({ level }) => level !== 'ok');
   return html`<p class="soft">Checked at ${time(last.checkedAt)}.</p>
     ${table(
-      ['', 'Finding', 'What to do'],
+      ['Level', 'Finding', 'What to do'],
       open.map(({ level, summary, advice }) => [badge(level), summary, advice]),
-      'No problems found.',
+      `All ${last.findings.length} checks passed.`,
     )}`;
 }

@@ -15,11 +15,13 @@ import { overviewPages } from './overview.ts';
 import { queuePages } from './queue.ts';
 import { suppressionPages } from './suppressions.ts';
 import type { Page } from '../frame/visit.ts';
+import { testEmailPages } from './test-email.ts';
 import { webhookPages } from './webhooks.ts';
 
 /** Every page there is. */
 export const PAGES: readonly Page[] = [
   ...overviewPages,
+  ...testEmailPages,
   ...queuePages,
   ...inboxPages,
   ...accountPages,

@@ -30,7 +30,7 @@ function attempt(number: number, reply: string, outcome: Attempt['outcome'] = 'd
     stage: 'rcpt',
     host: 'mx.receiver.example',
     address: '192.0.2.1',
-    tls: JSON.stringify({ version: 'TLSv1.3', cipher: 'x', isVerified: true }),
+    tls: JSON.stringify({ version: 'TLSv1.3', cipher: 'x', verified: true, policy: 'dane' }),
     reply,
     mayBeDuplicate: false,
   };
@@ -91,7 +91,7 @@ test('an event stands with the attempt that raised it, with its webhook calls', 
   ];
   const text = told({ attempts: [attempt(2, '452 4.2.2 full')], events: [delayed], calls });
   expect(occurrences(text, '<li')).toBe(3);
-  expect(text).toContain('mx.receiver.example [192.0.2.1], TLSv1.3, certificate verified');
+  expect(text).toContain('mx.receiver.example [192.0.2.1], TLSv1.3, certificate verified (dane)');
   expect(text).toMatch(
     /email\.delivery_delayed.*webhooks\/endpoint-1.*https:\/\/hook\.example\/in.*after 3 attempts/,
   );
