@@ -9,6 +9,7 @@ import type { Listen } from '../base/config.ts';
 import { ApiError } from '../base/errors.ts';
 import type { Api } from './app.ts';
 import { errorBody } from './shapes/error-body.ts';
+import { afterUnreadBody, endsConnection } from './unread-body.ts';
 
 /**
  * Beyond its limit Bun sends an empty 413 (docs/runtime-hazards.md H7). Readers of bodies have their own limits:
@@ -52,8 +53,9 @@ export function serveApi(
       const other = options.before?.(addressed, peer) ?? null;
       const response =
         other === null ? await api.handle(addressed, peer) : withId(await other, api);
-      if (options.isLeaving?.() === true) response.headers.set('Connection', 'close');
-      return response;
+      const isLeaving = options.isLeaving?.() === true;
+      if (isLeaving) response.headers.set('Connection', 'close');
+      return isLeaving || endsConnection(request) ? afterUnreadBody(addressed, response) : response;
     },
     error() {
       // `handle` never rejects; if that ever fails, this replaces the error page of Bun.

@@ -1,0 +1,125 @@
+/** A refusal that is sent before the body was read reaches the client, also where the connection ends with it. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+
+import { startRigAppliance } from '../rig/appliance.ts';
+import type { RigAppliance } from '../rig/appliance.ts';
+import { testAuthority } from '../rig/certificates.ts';
+
+const CHUNK = Buffer.alloc(64 * 1024, 'a');
+/** Over the limit of 14 MB, and more than any socket buffers. */
+const TOO_LONG = 20 * 1024 * 1024;
+
+let folder: string;
+let plain: RigAppliance;
+let secure: RigAppliance;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'postrider-413-'));
+  const { key, cert } = testAuthority().issue(['mail.rig.test']);
+  writeFileSync(join(folder, 'key.pem'), key);
+  writeFileSync(join(folder, 'cert.pem'), cert);
+  plain = await startRigAppliance();
+  secure = await startRigAppliance({
+    config: `tls_cert = "${folder}/cert.pem"\ntls_key = "${folder}/key.pem"\n`,
+  });
+});
+
+afterAll(async () => {
+  await Promise.all([plain.stop(), secure.stop()]);
+  rmSync(folder, { recursive: true });
+});
+
+interface Seen {
+  /** Bytes of the body that the client could write. */
+  sent: number;
+  error: string | null;
+  text: string;
+}
+
+/** Sends a head and `bytes` of a body that it declares as `TOO_LONG`, and reads until the server closes. */
+function send(rig: RigAppliance, first: string, bytes: number): Promise<Seen> {
+  const { protocol, port, hostname: host } = new URL(rig.url);
+  const isTls = protocol === 'https:';
+  const socket = isTls
+    ? connectTls({ host, port: Number(port), rejectUnauthorized: false })
+    : connect({ host, port: Number(port) });
+  const seen: Seen = { sent: 0, error: null, text: '' };
+  return new Promise((resolve) => {
+    socket.on('data', (data) => (seen.text += data.toString('latin1')));
+    socket.on('error', (error) => (seen.error = String(error)));
+    socket.on('close', () => resolve(seen));
+    socket.once(isTls ? 'secureConnect' : 'connect', () => {
+      socket.write(`${first}Content-Type: application/json\r\nContent-Length: ${TOO_LONG}\r\n\r\n`);
+      const pump = (): void => {
+        while (seen.sent < bytes) {
+          seen.sent += CHUNK.length;
+          if (!socket.write(CHUNK)) {
+            socket.once('drain', pump);
+            return;
+          }
+        }
+      };
+      pump();
+    });
+  });
+}
+
+const HEADS = {
+  'HTTP/1.0': 'POST /emails HTTP/1.0\r\n',
+  'HTTP/1.0 with a Host': 'POST /emails HTTP/1.0\r\nHost: rig.test\r\n',
+  'Connection: close': 'POST /emails HTTP/1.1\r\nHost: rig.test\r\nConnection: close\r\n',
+};
+
+describe.each(Object.entries(HEADS))('%s', (_name, first) => {
+  test.each(['plain', 'TLS'])(
+    'over %s: the 413 arrives, and the whole body is taken',
+    async (how) => {
+      const rig = how === 'TLS' ? secure : plain;
+      for (let time = 0; time < 3; time += 1) {
+        const seen = await send(rig, first, TOO_LONG);
+        expect({ ...seen, text: seen.text.slice(0, 12) }).toEqual({
+          sent: TOO_LONG,
+          error: null,
+          text: 'HTTP/1.1 413',
+        });
+        expect(seen.text).toContain('payload_too_large');
+        expect(seen.text.toLowerCase()).toContain('x-request-id: ');
+      }
+    },
+  );
+});
+
+test('a client that sends nothing more gets the refusal at once, and the connection ends', async () => {
+  const seen = await send(plain, HEADS['Connection: close'], 0);
+  expect(seen.error).toBeNull();
+  expect(seen.text).toContain('payload_too_large');
+  expect(seen.text).toEndWith('0\r\n\r\n');
+});
+
+test('a client that leaves in the middle harms nobody', async () => {
+  const { port, hostname } = new URL(plain.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.write(`${HEADS['HTTP/1.0']}Content-Length: ${TOO_LONG}\r\n\r\n`);
+  await new Promise<void>((resolve) => {
+    socket.once('data', () => resolve());
+  });
+  socket.resetAndDestroy();
+  expect((await fetch(`${plain.url}/health`)).status).toBe(200);
+  expect(plain.log.items.filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+test('clients that keep their connection get the refusal with its length, as ever', async () => {
+  const response = await fetch(`${plain.url}/emails`, {
+    method: 'POST',
+    headers: { connection: 'keep-alive', 'content-type': 'application/json' },
+    body: CHUNK.toString().repeat(TOO_LONG / CHUNK.length),
+  });
+  expect(response.status).toBe(413);
+  expect(Number(response.headers.get('content-length'))).toBeGreaterThan(100);
+  expect(((await response.json()) as { code: string }).code).toBe('payload_too_large');
+});
