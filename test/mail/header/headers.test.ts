@@ -106,6 +106,20 @@ test('encoded words are short and whole, and two decoders give the original text
   }
 });
 
+test('lines with encoded words have at most 76 characters, the first with its name too', () => {
+  for (const name of ['Subject', 'X-A-Name-Of-Some-Length']) {
+    for (const text of ['ü'.repeat(200), 'Grüße aus der Küche '.repeat(20), '鉄道'.repeat(60)]) {
+      const field = writeField(name, encodeText(text, name.length + 2));
+      const lengths = field
+        .trimEnd()
+        .split('\r\n')
+        .map((line) => line.length);
+      expect(lengths.length).toBeGreaterThan(2);
+      expect(Math.max(...lengths)).toBeLessThanOrEqual(76);
+    }
+  }
+});
+
 test('encoded words of others are read: charsets, languages, split characters, nonsense', () => {
   const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
   expect(decodeWords('=?iso-8859-1?Q?a=E4?=')).toBe('aä');
@@ -134,9 +148,11 @@ test('the time to write a value is linear in its length', () => {
   };
   const bestMs = (value: string): number => {
     const times = [1, 2, 3].map(() => {
-      const begin = performance.now();
+      // Of the processor, not of the clock: on a busy machine only short work is done in one go.
+      const begin = process.cpuUsage();
       work(value);
-      return performance.now() - begin;
+      const { user, system } = process.cpuUsage(begin);
+      return (user + system) / 1_000;
     });
     return Math.min(...times);
   };
@@ -150,6 +166,8 @@ test('the time to write a value is linear in its length', () => {
   ] as const) {
     // Four times as long: four times the work, where a quadratic step would take sixteen.
     const [short, long] = [unit.repeat(count), unit.repeat(count * 4)];
-    expect([unit, bestMs(long) < 10 * bestMs(short) + 30]).toEqual([unit, true]);
+    // The collector may have its turn in one comparison; a quadratic step fails every one.
+    const isLinear = [1, 2, 3].some(() => bestMs(long) < 10 * bestMs(short) + 30);
+    expect([unit, isLinear]).toEqual([unit, true]);
   }
-});
+}, 30_000);
