@@ -166,7 +166,7 @@ test('the time to write a value is linear in its length', () => {
   ] as const) {
     // Four times as long: four times the work, where a quadratic step would take sixteen.
     const [short, long] = [unit.repeat(count), unit.repeat(count * 4)];
-    // The collector may have its turn in one comparison; a quadratic step fails every one.
+    // The collector may run in one comparison; a quadratic step fails every one.
     const isLinear = [1, 2, 3].some(() => bestMs(long) < 10 * bestMs(short) + 30);
     expect([unit, isLinear]).toEqual([unit, true]);
   }
