@@ -145,6 +145,7 @@ export const SUBMITTED: [name: string, message: () => string][] = [
     'NULs in 900 parts',
     () => multipart('--b\r\n\r\n\0\r\n'.repeat(900) + filled('\0\r\n', MAIL_BYTES - 20_000)),
   ],
+  ['1,000,000 lines of a dot', () => `${TO_ONE}\r\n${filled('..\r\n', 4_000_000)}`],
   ['4,000,000 empty lines in a multipart', () => multipart(filled('\r\n', 8_000_000))],
   ['2,600,000 lines that are nearly delimiters', () => multipart(filled('--c\r\n', MAIL_BYTES))],
   ['2,600,000 fields of a part', () => multipart(`--b\r\n${filled('a:\r\n', MAIL_BYTES)}`)],

@@ -41,8 +41,8 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 test('10,000 events to a dead, a hanging and a dripping endpoint cost 24 attempts each; a healthy one keeps p99 under a second', async () => {
-  // The receipt time is scaled from 10 s to half a second; nothing else is.
-  const rig = await start({ dispatcher: { timeoutMs: 500 } });
+  // The receipt time is scaled from 10 s to one second; nothing else is.
+  const rig = await start({ dispatcher: { timeoutMs: 1_000 } });
   const closed = await hookOf();
   const deadUrl = closed.url;
   await closed.stop();
@@ -93,9 +93,9 @@ test('10,000 events to a dead, a hanging and a dripping endpoint cost 24 attempt
   }
   expect(hanging.requests.length).toBeLessThanOrEqual(MOST_ATTEMPTS);
   expect(dripping.requests.length).toBeLessThanOrEqual(MOST_ATTEMPTS);
-  expect(await rig.ctx.metrics.render()).toContain(
-    `postrider_webhook_call_seconds_count{result="acknowledged"} ${happenedAt.size}`,
-  );
+  // The hook has a call before its response is counted here.
+  const counted = `postrider_webhook_call_seconds_count{result="acknowledged"} ${happenedAt.size}`;
+  await until(async () => (await rig.ctx.metrics.render()).includes(counted));
 }, 120_000);
 
 test('an endpoint that dies in the middle of a burst costs no more either', async () => {

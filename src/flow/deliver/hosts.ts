@@ -152,7 +152,7 @@ async function sendAsOffered(
     return { kind: 'broken', stage: 'mail', cause, reply: null, mayBeDuplicate: false };
   }
   if (inAscii === null) return result;
-  const outgoing = new OutgoingMessage(inAscii.message, inAscii.data);
+  const outgoing = await OutgoingMessage.prepare(inAscii.message, inAscii.data);
   const envelope = envelopeOf(tools, {
     ...job,
     signed: { ...signed, outgoing, needsSmtpUtf8: false },

@@ -198,7 +198,7 @@ export class SignedMessages {
     const isPlain = data !== null || isAscii(bytes);
     const needsSmtpUtf8 = !isPlain && hasNonAsciiHeader(bytes);
     const inAscii = isPlain ? null : () => signInAscii(signer, made);
-    const outgoing = new OutgoingMessage(bytes, data);
+    const outgoing = await OutgoingMessage.prepare(bytes, data);
     return { message, outgoing, domain: name, needsSmtpUtf8, inAscii };
   }
 

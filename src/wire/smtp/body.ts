@@ -10,6 +10,9 @@ import { isAscii } from 'node:buffer';
 const CR = 13;
 const LF = 10;
 const DOT = 46;
+const LINE_WITH_DOT = Buffer.from('\n.');
+/** Lines that are looked at before the event loop is given back, where it is: some milliseconds. */
+const STEP = 20_000;
 
 /**
  * From this size on, what is transferred is kept for the other recipients: a copy for each of a thousand sessions
@@ -22,8 +25,8 @@ export interface MessageFacts {
   isClean: boolean;
   /** Bytes above 127: needs 8BITMIME (RFC 6152). */
   hasEightBit: boolean;
-  /** Offsets of dots that begin a line. */
-  dots: number[];
+  /** How many dots begin a line. */
+  dots: number;
 }
 
 /** One message on its way to any number of recipients. */
@@ -40,7 +43,16 @@ export class OutgoingMessage {
   constructor(bytes: Buffer, data: Buffer | null) {
     this.bytes = bytes;
     this.#body = data;
-    this.#facts = data === null ? null : { isClean: true, hasEightBit: false, dots: [] };
+    this.#facts = data === null ? null : { isClean: true, hasEightBit: false, dots: 0 };
+  }
+
+  /** The same for a message of any length: a large one is inspected and made ready here, in steps. */
+  static async prepare(bytes: Buffer, data: Buffer | null): Promise<OutgoingMessage> {
+    const message = new OutgoingMessage(bytes, data);
+    if (data !== null || bytes.length < KEPT_BYTES) return message;
+    message.#facts = await finishSlowly(inspecting(bytes));
+    message.#body = await finishSlowly(stuffing(bytes, message.#facts.dots));
+    return message;
   }
 
   get facts(): MessageFacts {
@@ -58,34 +70,69 @@ export class OutgoingMessage {
 }
 
 /** Looks for line ends by the runtime's own search: a loop over the bytes costs several times as much. */
-export function inspectMessage(bytes: Uint8Array): MessageFacts {
-  const dots: number[] = bytes[0] === DOT ? [0] : [];
+export function inspectMessage(bytes: Buffer): MessageFacts {
+  return finish(inspecting(bytes));
+}
+
+/** The body of DATA: dots doubled, the final dot on a line of its own. `message` must be clean, `dots` as inspected. */
+export function dotStuff(message: Buffer, dots: number): Buffer {
+  return finish(stuffing(message, dots));
+}
+
+function* inspecting(bytes: Buffer): Generator<void, MessageFacts, void> {
+  let dots = bytes[0] === DOT ? 1 : 0;
   let isClean = true;
   let lineEnds = 0;
   for (let lf = bytes.indexOf(LF); lf >= 0; lf = bytes.indexOf(LF, lf + 1)) {
     if (bytes[lf - 1] !== CR) isClean = false;
-    if (bytes[lf + 1] === DOT) dots.push(lf + 1);
+    if (bytes[lf + 1] === DOT) dots += 1;
     lineEnds += 1;
+    if (lineEnds % STEP === 0) yield;
   }
   let returns = 0;
-  for (let cr = bytes.indexOf(CR); cr >= 0; cr = bytes.indexOf(CR, cr + 1)) returns += 1;
+  for (let cr = bytes.indexOf(CR); cr >= 0; cr = bytes.indexOf(CR, cr + 1)) {
+    returns += 1;
+    if (returns % STEP === 0) yield;
+  }
   // Every LF has its CR: then equal numbers mean that no CR stands alone.
   return { isClean: isClean && returns === lineEnds, hasEightBit: !isAscii(bytes), dots };
 }
 
-/** The body of DATA: dots doubled, the final dot on a line of its own. `message` must be clean. */
-export function dotStuff(message: Buffer, dots: readonly number[]): Buffer {
+function* stuffing(message: Buffer, dots: number): Generator<void, Buffer, void> {
   const endsLine = message.length === 0 || message[message.length - 1] === LF;
   const tail = endsLine ? '.\r\n' : '\r\n.\r\n';
-  const body = Buffer.allocUnsafe(message.length + dots.length + tail.length);
+  const body = Buffer.allocUnsafe(message.length + dots + tail.length);
   let from = 0;
   let to = 0;
-  for (const dot of dots) {
+  let dot = message[0] === DOT ? 0 : nextDot(message, 0);
+  for (let done = 0; done < dots; dot = nextDot(message, dot)) {
     to += message.copy(body, to, from, dot);
     body[to++] = DOT;
     from = dot;
+    done += 1;
+    if (done % STEP === 0) yield;
   }
   to += message.copy(body, to, from);
   body.write(tail, to, 'latin1');
   return body;
+}
+
+/** The next dot from `at` on that begins a line; 0 behind the last. */
+function nextDot(message: Buffer, at: number): number {
+  return message.indexOf(LINE_WITH_DOT, at) + 1;
+}
+
+function finish<T>(steps: Generator<void, T, void>): T {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** The same, with the event loop given back after each step. */
+async function finishSlowly<T>(steps: Generator<void, T, void>): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
 }

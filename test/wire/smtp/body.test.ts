@@ -44,6 +44,20 @@ test('a large message is inspected and made ready once for all its recipients', 
   expect(small.body()).not.toBe(small.body());
 });
 
+test('a large message of dots alone is made ready in steps, and the event loop goes on between', async () => {
+  const bytes = Buffer.alloc(3_000_000, '.\r\n');
+  let ticks = 0;
+  const other = setInterval(() => (ticks += 1), 0);
+  const message = await OutgoingMessage.prepare(bytes, null);
+  clearInterval(other);
+  expect(ticks).toBeGreaterThan(10);
+  const once = new OutgoingMessage(bytes, null);
+  expect(message.facts).toEqual(once.facts);
+  expect(message.facts.dots).toBe(1_000_000);
+  expect(message.body().equals(once.body())).toBe(true);
+  expect(message.body()).toBe(message.body());
+});
+
 test('data at hand are transferred as they are', () => {
   const data = Buffer.from('A: b\r\n\r\nc\r\n.\r\n');
   const message = new OutgoingMessage(data.subarray(0, -3), data);
