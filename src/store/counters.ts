@@ -34,7 +34,17 @@ export interface OutcomeQuery {
   bucket: 'hour' | 'day';
 }
 
+/** Addresses that were suppressed because a message of the account bounced, or was complained about. */
+export interface Harm {
+  hardBounces: number;
+  complaints: number;
+}
+
 export interface CounterStore {
   /** Oldest first; a bucket in which nothing happened has no row. Kept for 92 days. */
   outcomes(query: OutcomeQuery): Promise<OutcomeBucket[]>;
+  /** Ids of the accounts with at least as many hard bounces, or complaints, since the hour of `since`. Kept for 9 days. */
+  harmedAccounts(since: number, least: Harm): Promise<string[]>;
+  /** The account's, since the hour of `since` (epoch milliseconds). */
+  harm(accountId: string, since: number): Promise<Harm>;
 }

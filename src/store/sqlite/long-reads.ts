@@ -23,6 +23,8 @@ type OfStore = Pick<
   | 'countsByStatus'
   | 'emails'
   | 'emailsByPage'
+  | 'harm'
+  | 'harmedAccounts'
   | 'logs'
   | 'openCalls'
   | 'outcomes'
@@ -77,6 +79,8 @@ export function askedReads(ask: AskRead): LongReads {
     countsByStatus: verb('countsByStatus'),
     emails: verb('emails'),
     emailsByPage: verb('emailsByPage'),
+    harm: verb('harm'),
+    harmedAccounts: verb('harmedAccounts'),
     logs: verb('logs'),
     openCalls: verb('openCalls'),
     outcomes: verb('outcomes'),

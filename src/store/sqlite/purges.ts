@@ -13,6 +13,8 @@ const ROWS_PER_STEP = 100;
 const MARKS_KEPT_MS = 7 * 86_400_000;
 /** Charts show at most 30 days; the rest is for who reads the store itself. */
 export const OUTCOMES_KEPT_MS = 92 * 86_400_000;
+/** The brake looks at a week of whole UTC days. */
+export const HARM_KEPT_MS = 9 * 86_400_000;
 
 /** The retention verbs, over the writer. */
 export function purges(writer: WriterClient): RetentionStore {
@@ -46,6 +48,7 @@ export function purges(writer: WriterClient): RetentionStore {
     async purgeExpired(now, steadyNow = now) {
       let total = await aging('idempotency', steadyNow);
       total += await aging('outcomes', now - OUTCOMES_KEPT_MS);
+      total += await aging('harm', now - HARM_KEPT_MS);
       return total + (await aging('suppressions', now - MARKS_KEPT_MS));
     },
     async scrub() {

@@ -6,25 +6,34 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { Log } from '../../base/log.ts';
+import type { Recounted } from './recount-mark.ts';
 import type { WriterClient } from './writer-client.ts';
 
-/** Messages of one step: it holds the writer for some milliseconds. */
-const MESSAGES_PER_STEP = 200;
+/** Rows of one step: it holds the writer for some milliseconds. */
+const ROWS_PER_STEP: Record<Recounted, number> = { outcomes: 200, harm: 1_000 };
 /** Between steps: the writer has three quarters of its time for mail. */
 const PAUSE_MS = 15;
 /** Steps between two lines of the log. */
 const STEPS_PER_LINE = 500;
 
-/** Starts what is left to do. `oldest`: epoch milliseconds; what is older is not counted. Resolves to what stops it. */
+/** From when on rows are counted, in epoch milliseconds. */
+export type Oldest = Record<Recounted, number>;
+
+/** Starts what is left to do; `stop` ends it. */
 export function startRecounting(
   mail: Database,
   writer: WriterClient,
   log: Log,
-  oldest: number,
+  oldest: Oldest,
 ): { stop(): Promise<void> } {
   const life = { isOver: false };
-  const isLeft = mail.prepare('SELECT 1 FROM recounts').get() !== null;
-  const running = isLeft ? run(writer, log, oldest, life) : Promise.resolve();
+  const left = mail
+    .prepare<{ name: Recounted }, []>('SELECT name FROM recounts ORDER BY name')
+    .all();
+  const running = runAll(
+    left.map(({ name }) => name),
+    { writer, log, oldest, life },
+  );
   return {
     stop() {
       life.isOver = true;
@@ -33,26 +42,33 @@ export function startRecounting(
   };
 }
 
-async function run(
-  writer: WriterClient,
-  log: Log,
-  oldest: number,
-  life: { readonly isOver: boolean },
-): Promise<void> {
+interface Run {
+  writer: WriterClient;
+  log: Log;
+  oldest: Oldest;
+  life: { readonly isOver: boolean };
+}
+
+async function runAll(names: readonly Recounted[], run: Run): Promise<void> {
   try {
-    for (let step = 0; !life.isOver; step += 1) {
-      const left = await writer.write('recountStep', oldest, MESSAGES_PER_STEP);
-      if (left === 0) {
-        log.info('counters_computed');
-        return;
-      }
-      if (step % STEPS_PER_LINE === 0) log.info('counters_computing', { messages_left: left });
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-    }
+    for (const name of names) await runOne(name, run);
   } catch (error) {
-    log.warn('counters_failed', {
+    run.log.warn('counters_failed', {
       error,
-      hint: 'Charts lack what was sent before the upgrade. The next start goes on; check the free disk space.',
+      hint: 'Charts and the brake lack what was stored before the upgrade. The next start goes on; check the free disk space.',
     });
+  }
+}
+
+async function runOne(name: Recounted, { writer, log, oldest, life }: Run): Promise<void> {
+  for (let step = 0; !life.isOver; step += 1) {
+    const left = await writer.write('recountStep', name, oldest[name], ROWS_PER_STEP[name]);
+    if (left === 0) {
+      log.info('counters_computed', { counter: name });
+      return;
+    }
+    if (step % STEPS_PER_LINE === 0)
+      log.info('counters_computing', { counter: name, rows_left: left });
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }

@@ -11,6 +11,7 @@ import { SANDBOX_DOMAIN } from '../../base/destination-kind.ts';
 import { idBound } from '../../base/ids.ts';
 import type { FinishAttempt } from '../journey.ts';
 import { COUNTED_EVENTS, type CountedEvent, type OutcomeCounts } from './outcome-counts.ts';
+import { RecountMark } from './recount-mark.ts';
 
 /** The recipient that has ended, and its message. */
 export interface Ended {
@@ -22,22 +23,14 @@ export interface Ended {
 /** The recount of outcomes: of the events of the messages from before `outcome_hours`. */
 export class OutcomeRecount {
   readonly #counts: OutcomeCounts;
-  readonly #read;
-  readonly #set;
-  readonly #drop;
+  readonly #mark: RecountMark;
   readonly #messages;
   readonly #lastHost;
   readonly #eventsOf;
-  /** Messages from here on are counted; undefined: not read since the last undone item. */
-  #reached: number | undefined;
 
   constructor(db: Database, counts: OutcomeCounts) {
     this.#counts = counts;
-    this.#read = db.prepare<{ seq: number }, []>(
-      "SELECT seq FROM recounts WHERE name = 'outcomes'",
-    );
-    this.#set = db.prepare("UPDATE recounts SET seq = ? WHERE name = 'outcomes'");
-    this.#drop = db.prepare("DELETE FROM recounts WHERE name = 'outcomes'");
+    this.#mark = new RecountMark(db, 'outcomes');
     this.#messages = db.prepare<{ seq: number; id: string }, [number, number]>(
       'SELECT seq, id FROM messages WHERE seq < ? ORDER BY seq DESC LIMIT ?',
     );
@@ -60,36 +53,27 @@ export class OutcomeRecount {
   record({ attempt, events, accountId, messageId, recipientId }: FinishAttempt, of: Ended): void {
     const counted = events.filter(({ type }) => this.#counts.counts(type));
     if (counted.length === 0 || of.isSandbox === 1 || of.domain === SANDBOX_DOMAIN) return;
-    if (!this.#isReached(of.seq)) return;
+    if (!this.#mark.isReached(of.seq)) return;
     const { host } = attempt ?? this.#lastHost.get(messageId, recipientId) ?? { host: null };
     for (const { type, occurredAt } of counted) {
       this.#counts.note({ accountId, type, occurredAt, domain: of.domain, host });
     }
   }
 
-  #isReached(seq: number): boolean {
-    this.#reached ??= this.#read.get()?.seq ?? 0;
-    return seq >= this.#reached;
-  }
-
   /** An item or a group was undone. */
   forget(): void {
-    this.#reached = undefined;
+    this.#mark.forget();
   }
 
   /** Counts at most `limit` messages made since `oldest` (epoch milliseconds); returns how many may be left. */
   step(oldest: number, limit: number): number {
-    const from = this.#read.get()?.seq ?? 0;
-    if (from === 0) return 0;
-    const rows = this.#messages.all(from, limit);
+    if (this.#mark.at === 0) return 0;
+    const rows = this.#messages.all(this.#mark.at, limit);
     const recent = rows.filter(({ id }) => id >= idBound(oldest));
     for (const { id } of recent) {
       for (const event of this.#eventsOf.all(id, SANDBOX_DOMAIN)) this.#counts.note(event);
     }
-    const last = recent.length < limit ? undefined : recent.at(-1);
-    this.#reached = last?.seq ?? 0;
-    if (last === undefined) this.#drop.run();
-    else this.#set.run(last.seq);
-    return this.#reached;
+    this.#mark.moveTo(recent.length < limit ? 0 : (recent.at(-1)?.seq ?? 0));
+    return this.#mark.at;
   }
 }

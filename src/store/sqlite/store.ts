@@ -24,7 +24,7 @@ import { BackgroundClient } from './background-client.ts';
 import { openForReading } from './database.ts';
 import { dkimKeyReads } from './dkim-keys.ts';
 import { erasures } from './erasure.ts';
-import { OUTCOMES_KEPT_MS, purges } from './purges.ts';
+import { HARM_KEPT_MS, OUTCOMES_KEPT_MS, purges } from './purges.ts';
 import { accountReads } from './read-accounts.ts';
 import { domainReads } from './read-domains.ts';
 import { logReads } from './read-logs.ts';
@@ -73,7 +73,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     mail: openForReading(join(dataDir, 'mail.db')),
     logs: openForReading(join(dataDir, 'log.db')),
   };
-  const oldest = options.now - OUTCOMES_KEPT_MS;
+  const oldest = {
+    outcomes: options.now - OUTCOMES_KEPT_MS,
+    harm: options.now - HARM_KEPT_MS,
+  };
   const recounting = startRecounting(files.mail, threads.writer, options.log, oldest);
   return {
     ...readsOf(files),

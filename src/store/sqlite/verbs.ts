@@ -7,6 +7,7 @@ import type { Erased } from '../erasure.ts';
 import type { RetryTarget } from '../operator.ts';
 import type { LogRecord, Suppression } from '../rows.ts';
 import type { Store } from '../store.ts';
+import type { Recounted } from './recount-mark.ts';
 
 /** The same verb without its promise. */
 type Sync<F> = F extends (...args: infer A) => Promise<infer R> ? (...args: A) => R : never;
@@ -51,7 +52,8 @@ export type AgingRows =
   | 'calls'
   | 'idempotency'
   | 'suppressions'
-  | 'outcomes';
+  | 'outcomes'
+  | 'harm';
 
 /** What one step of going through the bodies has done; `next` is where to go on, null at the end. */
 export interface BodiesStep {
@@ -81,8 +83,8 @@ export interface WriteSteps {
   /** Removes at most `limit` whole messages; returns how many. */
   purgeMessagesStep(before: number, limit: number): number;
   purgeCallAttemptsStep(before: number, limit: number): number;
-  /** Counts the outcomes of at most `limit` messages made since `oldest`; returns how many may be left. */
-  recountStep(oldest: number, limit: number): number;
+  /** Adds at most `limit` rows made since `oldest` to a counter; returns how many may be left. */
+  recountStep(name: Recounted, oldest: number, limit: number): number;
   /** Asks for the WAL to be emptied into the file when this commit has been reported. */
   scrubMail(): void;
   /** Removes at most `limit` rows from before `before`; returns how many. */

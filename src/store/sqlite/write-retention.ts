@@ -146,6 +146,12 @@ function dropsByAge(db: Database): Record<AgingRows, Drop> {
       'DELETE FROM idempotency WHERE (account_id, key) IN (SELECT account_id, key FROM idempotency' +
         ' WHERE expires_at < ? ORDER BY expires_at LIMIT ?)',
     ),
+    harm: byTime(
+      'DELETE FROM harm_hours WHERE (hour, account_id) IN' +
+        ' (SELECT hour, account_id FROM harm_hours WHERE hour < ?1 / ' +
+        MS_PER_HOUR +
+        ' LIMIT ?2)',
+    ),
     // An account's hours lie together: one look for each account.
     outcomes: byTime(
       'DELETE FROM outcome_hours WHERE (account_id, hour, destination, provider) IN' +

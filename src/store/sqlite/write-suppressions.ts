@@ -9,20 +9,25 @@ import type { Database } from 'bun:sqlite';
 import { SELECT_SUPPRESSION } from './columns.ts';
 import type { SuppressionRow } from './columns.ts';
 import type { Suppression } from '../rows.ts';
+import type { Harm, HarmCounts } from './harm-counts.ts';
 import type { Writes } from './verbs.ts';
+
+type AddedRow = [string, string, string, string, string | null, string | null, number];
 
 export class SuppressionWriter {
   readonly #add;
+  readonly #harm: HarmCounts;
   readonly #dropRemoved;
   readonly #remove;
   readonly #get;
 
-  constructor(db: Database) {
-    this.#add = db.prepare(
+  constructor(db: Database, harm: HarmCounts) {
+    this.#harm = harm;
+    this.#add = db.prepare<Pick<Harm, 'seq' | 'createdAt'>, AddedRow>(
       'INSERT INTO suppressions (id, account_id, email, reason, source, note, created_at)' +
         ' VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, email) DO UPDATE SET' +
         ' id = excluded.id, reason = excluded.reason, source = excluded.source, note = excluded.note' +
-        " WHERE reason = 'manual' AND excluded.reason <> 'manual'",
+        " WHERE reason = 'manual' AND excluded.reason <> 'manual' RETURNING seq, created_at AS createdAt",
     );
     this.#dropRemoved = db.prepare(
       'DELETE FROM suppressions WHERE account_id = ? AND email = ? AND removed_at IS NOT NULL',
@@ -39,7 +44,7 @@ export class SuppressionWriter {
   add(row: Suppression): boolean {
     // What comes back after a removal is new: it stands at the head of the list again.
     this.#dropRemoved.run(row.accountId, row.email);
-    const { changes } = this.#add.run(
+    const written = this.#add.get(
       row.id,
       row.accountId,
       row.email,
@@ -48,7 +53,9 @@ export class SuppressionWriter {
       row.note,
       row.createdAt,
     );
-    return changes === 1;
+    if (written === null) return false;
+    this.#harm.note({ ...row, ...written });
+    return true;
   }
 
   remove(accountId: string, email: string, now: number): boolean {

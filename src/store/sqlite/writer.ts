@@ -13,6 +13,7 @@ import { dkimKeyWrites } from './dkim-keys.ts';
 import { erasureWrites } from './write-erasure.ts';
 import type { GroupHooks, ItemResult } from './group-commit.ts';
 import type { GroupSum } from './group-sums.ts';
+import { HarmCounts } from './harm-counts.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from './migrations.ts';
 import { OutcomeCounts } from './outcome-counts.ts';
 import { Positions } from './positions.ts';
@@ -66,7 +67,8 @@ class Writer {
     const recount = new OutcomeRecount(mail, outcomes);
     const events = new EventWriter(mail);
     const positions = new Positions(mail);
-    const suppressions = new SuppressionWriter(mail);
+    const harm = new HarmCounts(mail);
+    const suppressions = new SuppressionWriter(mail, harm);
     const settings = settingWrites(mail);
     const verbs: Omit<Writes, 'scrubMail'> = {
       ...accountWrites(mail),
@@ -81,10 +83,10 @@ class Writer {
       ...retentionWrites(mail, stored),
       ...erasureWrites(mail, stored),
       ...settings,
-      recountStep: (oldest, limit) => recount.step(oldest, limit),
+      recountStep: (name, oldest, limit) => (name === 'harm' ? harm : recount).step(oldest, limit),
       ...secretWrites(mail, settings.setSetting),
     };
-    const hooks = mailHooks([counts, stored, outcomes], [events, positions, recount]);
+    const hooks = mailHooks([counts, stored, outcomes, harm], [events, positions, recount]);
     this.#mail = new WriteQueue({
       db: mail,
       verbs,

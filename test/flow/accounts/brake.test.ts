@@ -116,6 +116,19 @@ test('for an account that was resumed only later bounces count', async () => {
   expect(await status()).toBe('paused');
 });
 
+test('a pause that an older release has written lets nothing of its hour count', async () => {
+  await send(250);
+  await harm(30, 'hard_bounce');
+  const pause = { at: fixture.clock.now(), sentThatDay: 0 };
+  await fixture.ctx.store.setSetting(`brake:${sender.account.id}`, JSON.stringify(pause));
+  await brake.run();
+  expect(await status()).toBe('active');
+  fixture.clock.jump(3_600_000);
+  await harm(25, 'hard_bounce');
+  await brake.run();
+  expect(await status()).toBe('paused');
+});
+
 test('slow harm shows over the week, and is forgotten after it', async () => {
   for (let day = 0; day < 6; day += 1) {
     await send(60);

@@ -15,6 +15,7 @@ import type { OutcomeBucket, Outcomes } from '../../../src/store/counters.ts';
 import type { NewMessage } from '../../../src/store/journey.ts';
 import { openForWriting } from '../../../src/store/sqlite/database.ts';
 import { GroupCommit } from '../../../src/store/sqlite/group-commit.ts';
+import { HarmCounts } from '../../../src/store/sqlite/harm-counts.ts';
 import { MAIL_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
 import { OutcomeCounts } from '../../../src/store/sqlite/outcome-counts.ts';
 import { Positions } from '../../../src/store/sqlite/positions.ts';
@@ -27,7 +28,15 @@ import { accountWrites } from '../../../src/store/sqlite/write-accounts.ts';
 import { attemptWrites } from '../../../src/store/sqlite/write-attempts.ts';
 import { EventWriter } from '../../../src/store/sqlite/write-events.ts';
 import { SuppressionWriter } from '../../../src/store/sqlite/write-suppressions.ts';
-import { batchOf, finishOf, newAccount, newAttempt, newEvent, newMessage } from '../samples.ts';
+import {
+  batchOf,
+  finishOf,
+  newAccount,
+  newAttempt,
+  newEvent,
+  newMessage,
+  newSuppression,
+} from '../samples.ts';
 
 const HOUR_MS = 3_600_000;
 const ADDRESSES = ['a@gmail.com', 'b@firm.example', 'c@outlook.com', 'd@sandbox.test'];
@@ -58,12 +67,14 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A linear congruential generator. */
+/** Mulberry32: the numbers of one call tell nothing about those of the next. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 0x100000000) * below);
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 0x100000000) * below);
   };
 }
 
@@ -75,7 +86,9 @@ function writerOf(db: Database) {
   const recount = new OutcomeRecount(db, outcomes);
   const events = new EventWriter(db);
   const positions = new Positions(db);
-  const sums = [counts, stored, outcomes];
+  const harm = new HarmCounts(db);
+  const suppressions = new SuppressionWriter(db, harm);
+  const sums = [counts, stored, outcomes, harm];
   const remembered = [events, positions, recount];
   const commit = new GroupCommit(db, {
     itemKept: () => sums.forEach((sum) => sum.keep()),
@@ -93,7 +106,9 @@ function writerOf(db: Database) {
     recount,
     ...accountWrites(db),
     ...acceptWrites(db, events, counts, positions, stored),
-    ...attemptWrites(db, events, new SuppressionWriter(db), counts, recount),
+    harm,
+    suppressions,
+    ...attemptWrites(db, events, suppressions, counts, recount),
   };
 }
 
@@ -255,6 +270,80 @@ describe.each(SEEDS)('after a random history (seed %d)', (seed) => {
     expect(sorted(await portOutcomes([account.id]))).toEqual(sorted(countedEvents()));
   });
 });
+
+/** What counting the suppressions gives, and what the counter has. */
+function countedHarm(): Record<'counted' | 'kept', unknown[]> {
+  return {
+    counted: mail
+      .prepare(
+        "SELECT s.created_at / 3600000 AS hour, s.account_id, sum(reason = 'hard_bounce') AS hard_bounces," +
+          " sum(reason = 'complaint') AS complaints FROM suppressions s JOIN messages m ON m.id = s.source" +
+          " AND m.account_id = s.account_id WHERE reason IN ('hard_bounce', 'complaint') GROUP BY 1, 2 ORDER BY 1, 2",
+      )
+      .all(),
+    kept: mail.prepare('SELECT * FROM harm_hours ORDER BY hour, account_id').all(),
+  };
+}
+
+test.each(SEEDS)(
+  'harm is what counting the suppressions gives, while older rows are counted too (seed %d)',
+  (seed) => {
+    const random = randomFrom(seed);
+    const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
+    const writer = writerOf(mail);
+    const accounts = ['one', 'two'].map((name) => newAccount(name));
+    const messages = accounts.map(({ id }) => newMessage(id));
+    for (const account of accounts) writer.createAccount(account);
+    for (const message of messages) writer.accept(batchOf(message.message.accountId, message));
+    const sources = [
+      ...messages.map(({ message }) => message.id),
+      'import',
+      null,
+      accounts[0]?.id ?? '',
+    ];
+    const history = (groups: number): void => {
+      for (let group = 0; group < groups; group += 1) {
+        const items = Array.from({ length: 1 + random(6) }, () => {
+          const { id } = pick(accounts);
+          const createdAt = Date.now() - random(30) * HOUR_MS;
+          const reason = pick([
+            'hard_bounce',
+            'complaint',
+            'manual',
+            'manual',
+            'unsubscribe',
+          ] as const);
+          const row = newSuppression(id, `r${random(400)}@example.org`, {
+            reason,
+            source: pick(sources),
+            createdAt,
+          });
+          const isBroken = random(8) === 0;
+          return () => {
+            writer.suppressions.add(row);
+            if (isBroken) throw new Error('the fault of this item');
+          };
+        });
+        writer.commit.run(items);
+      }
+    };
+    history(60);
+    const { counted, kept } = countedHarm();
+    expect(counted.length).toBeGreaterThan(5);
+    expect(kept).toEqual(counted);
+    mail.run('DELETE FROM harm_hours');
+    mail.run("INSERT INTO recounts SELECT 'harm', max(seq) + 1 FROM suppressions");
+    writer.harm.forget();
+    for (;;) {
+      history(1);
+      const [step] = writer.commit.run([() => writer.harm.step(0, 7)]);
+      if (step !== undefined && 'value' in step && step.value === 0) break;
+    }
+    history(3);
+    const after = countedHarm();
+    expect(after.kept).toEqual(after.counted);
+  },
+);
 
 test('a bucket of a day is the sum of its hours, and others are left out', async () => {
   const reads = counterReads(mail);

@@ -2,6 +2,7 @@
  * Search finds exactly what a scan of everything finds: for random texts and queries, indexed or not yet,
  * in both directions, beside another account; and the index follows its source.
  */
+import { HarmCounts } from '../../../src/store/sqlite/harm-counts.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { Database } from 'bun:sqlite';
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -73,7 +74,7 @@ beforeEach(() => {
     log,
     accept,
     logs: logWrites(log),
-    suppressions: new SuppressionWriter(mail),
+    suppressions: new SuppressionWriter(mail, new HarmCounts(mail)),
   };
 });
 

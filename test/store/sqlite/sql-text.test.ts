@@ -14,6 +14,7 @@ import {
 import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
 import { messageReads } from '../../../src/store/sqlite/read-messages.ts';
 import { dueReads } from '../../../src/store/sqlite/read-queue.ts';
+import { HarmCounts } from '../../../src/store/sqlite/harm-counts.ts';
 import { OutcomeCounts } from '../../../src/store/sqlite/outcome-counts.ts';
 import { Positions } from '../../../src/store/sqlite/positions.ts';
 import { OutcomeRecount } from '../../../src/store/sqlite/recounts.ts';
@@ -63,7 +64,8 @@ test('no statement is prepared after the start', () =>
     );
     const outcomes = new OutcomeCounts(mail);
     const recount = new OutcomeRecount(mail, outcomes);
-    const suppressions = new SuppressionWriter(mail);
+    const harm = new HarmCounts(mail);
+    const suppressions = new SuppressionWriter(mail, harm);
     const { begin, finish } = attemptWrites(mail, events, suppressions, counts, recount);
     const account = newAccount('default');
     accountWrites(mail).createAccount(account);
