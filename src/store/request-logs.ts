@@ -12,6 +12,11 @@ export interface LogFilter extends Page {
   /** 404, or the class digit 2, 4 or 5. */
   status: number | null;
   method: string | null;
+  /** Only requests with this key. */
+  keyId?: string | null;
+  /** Only requests from this moment on, and before that one (epoch milliseconds), as exactly as requests are long. */
+  since?: number | null;
+  until?: number | null;
   /** Only requests of sandbox keys. */
   isSandboxOnly?: boolean;
 }

@@ -1,67 +1,27 @@
 /**
- * API keys of an account: create and revoke.
+ * API keys of an account: create, rename, revoke.
  *
  * Promises that the text of a key is shown once, in the response that creates it.
  */
-import { createKey, revokeKey } from '../../flow/accounts/keys.ts';
-import { accountOf } from './accounts.ts';
-import { html } from '../frame/html.ts';
-import { action } from '../frame/action.ts';
+import { createKey, renameKey, revokeKey } from '../../flow/accounts/keys.ts';
+import type { Key } from '../../store/rows.ts';
+import { confirm } from '../frame/action.ts';
+import { form, type FormSpec } from '../frame/form.ts';
+import { html, type Html } from '../frame/html.ts';
 import { accountPath } from '../frame/navigation.ts';
-import { table } from '../frame/table.ts';
-import { badge, time } from '../frame/values.ts';
-import { field, type Page, param } from '../frame/visit.ts';
+import { card, empty, table } from '../frame/table.ts';
+import { badge, copyable, time } from '../frame/values.ts';
+import { field, type Page, param, type Visit } from '../frame/visit.ts';
+import { accountOf } from './accounts.ts';
 
 const ROUTE = '/accounts/:account/keys';
 
 export const keyPages: readonly Page[] = [
-  {
-    method: 'GET',
-    path: ROUTE,
-    async open(visit) {
-      const account = await accountOf(visit);
-      const path = `${accountPath(account)}/keys`;
-      const keys = await visit.ctx.store.keys(account.id);
-      const body = html`${table(
-          ['Name', 'Key', 'Permission', 'Created', 'Last used', ''],
-          keys.map((key) => [
-            key.name,
-            html`<code>${key.prefix}…${key.last4}</code>`,
-            html`${key.permission === 'full_access' ? 'Full access' : 'Sending only'}
-            ${key.isTest && '(sandbox)'}`,
-            time(key.createdAt),
-            time(key.lastUsedAt),
-            key.revokedAt === null
-              ? action(`${path}/${key.id}/revoke`, 'Revoke', 'danger')
-              : html`${badge('revoked')} ${time(key.revokedAt)}`,
-          ]),
-          'No API keys yet.',
-        )}
-        <h2>New key</h2>
-        <form method="post" action="${path}">
-          <label>Name <input name="name" required maxlength="60" /></label>
-          <label
-            >Permission
-            <select name="permission">
-              <option value="sending_access">Sending only</option>
-              <option value="full_access">Full access</option>
-            </select></label
-          >
-          <label
-            >Mode
-            <select name="environment">
-              <option value="live">Live: sends real email</option>
-              <option value="test">Sandbox: nothing leaves the machine</option>
-            </select></label
-          >
-          <button>Create key</button>
-        </form>`;
-      return { kind: 'page', title: 'API keys', account, body };
-    },
-  },
+  { method: 'GET', path: ROUTE, open: list },
   {
     method: 'POST',
     path: ROUTE,
+    mainField: 'name',
     async open(visit) {
       const account = await accountOf(visit);
       const { token } = await createKey(visit.ctx, account.id, {
@@ -69,10 +29,23 @@ export const keyPages: readonly Page[] = [
         permission: field(visit, 'permission') === 'full_access' ? 'full_access' : 'sending_access',
         isTest: field(visit, 'environment') === 'test',
       });
-      const body = html`<p class="notice" role="status">Copy the key now. It is shown only once.</p>
-        <p><code>${token}</code></p>
-        <p><a href="${accountPath(account)}/keys">Back to API keys</a></p>`;
-      return { kind: 'page', title: 'New API key', account, body };
+      const back = `${accountPath(account)}/keys`;
+      const body = html`<p class="notice good" role="status">
+          Copy the key now. It is shown only once.
+        </p>
+        <p>${copyable(token, 'Copy the key')}</p>
+        <p><a class="button plain" href="${back}">Back to API keys</a></p>`;
+      const up = { label: 'API keys', href: back };
+      return { kind: 'page', title: 'New API key', account, body, up };
+    },
+  },
+  {
+    method: 'POST',
+    path: `${ROUTE}/:id/rename`,
+    async open(visit) {
+      const account = await accountOf(visit);
+      await renameKey(visit.ctx, account.id, param(visit, 'id'), field(visit, 'name'));
+      return { kind: 'redirect', to: `${accountPath(account)}/keys`, done: 'saved' };
     },
   },
   {
@@ -85,3 +58,89 @@ export const keyPages: readonly Page[] = [
     },
   },
 ];
+
+async function list(visit: Visit): ReturnType<Page['open']> {
+  const account = await accountOf(visit);
+  const path = `${accountPath(account)}/keys`;
+  const keys = await visit.ctx.store.keys(account.id);
+  // Those that work first; the newest of each first.
+  const sorted = keys
+    .toReversed()
+    .sort((a, b) => Number(a.revokedAt !== null) - Number(b.revokedAt !== null));
+  const body = html`${table(
+    ['Name', 'Key', 'Permission', 'Mode', 'Created', 'Last used', ''],
+    sorted.map((key) => [
+      html`<a href="${accountPath(account)}/logs?key=${key.id}">${key.name}</a>`,
+      html`<code>${key.prefix}…${key.last4}</code>`,
+      key.permission === 'full_access' ? 'Full access' : 'Sending only',
+      key.isTest ? badge('sandbox') : badge('live'),
+      time(key.createdAt),
+      time(key.lastUsedAt) ?? html`<span class="soft">never</span>`,
+      key.revokedAt === null
+        ? changes(path, key)
+        : html`${badge('revoked')} ${time(key.revokedAt)}`,
+    ]),
+    empty('No API keys yet', 'A program needs a key to send. Its text is shown once, here.'),
+  )}
+  ${card('Create a key', form(newKey(path, visit)))}`;
+  return { kind: 'page', title: 'API keys', account, body };
+}
+
+function changes(path: string, key: Key): Html {
+  const used =
+    key.lastUsedAt === null ? 'It was never used.' : html`Last used ${time(key.lastUsedAt)}.`;
+  return html`<div class="actions">
+    ${confirm({
+      to: `${path}/${key.id}/rename`,
+      label: 'Rename',
+      words: '',
+      sure: 'Rename',
+      kind: 'plain',
+      inputs: html`<p class="field">
+        <label>Name <input name="name" value="${key.name}" required maxlength="60" /></label>
+      </p>`,
+    })}
+    ${confirm({
+      to: `${path}/${key.id}/revoke`,
+      label: 'Revoke',
+      words: html`${used} Requests with it are refused from now on; this cannot be undone.`,
+      sure: `Revoke ${key.name}`,
+    })}
+  </div>`;
+}
+
+function newKey(path: string, { refused }: Visit): FormSpec {
+  return {
+    to: path,
+    fields: [
+      {
+        kind: 'text',
+        name: 'name',
+        label: 'Name',
+        required: true,
+        maxLength: 60,
+        hint: 'Which program uses it.',
+      },
+      {
+        kind: 'select',
+        name: 'permission',
+        label: 'Permission',
+        options: [
+          ['sending_access', 'Sending only'],
+          ['full_access', 'Full access: also domains, keys, webhooks, and reading emails'],
+        ],
+      },
+      {
+        kind: 'select',
+        name: 'environment',
+        label: 'Mode',
+        options: [
+          ['live', 'Live: sends real email'],
+          ['test', 'Sandbox: nothing leaves the machine'],
+        ],
+      },
+    ],
+    submit: 'Create key',
+    refused,
+  };
+}

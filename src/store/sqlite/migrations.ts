@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { OperatorError } from '../../base/errors.ts';
 import log0001 from '../../../migrations/log/0001_initial.sql' with { type: 'text' };
 import log0002 from '../../../migrations/log/0002_sandbox_rows.sql' with { type: 'text' };
+import log0003 from '../../../migrations/log/0003_logs_by_key.sql' with { type: 'text' };
 import search0001 from '../../../migrations/search/0001_initial.sql' with { type: 'text' };
 import mail0001 from '../../../migrations/mail/0001_initial.sql' with { type: 'text' };
 import mail0002 from '../../../migrations/mail/0002_event_headers.sql' with { type: 'text' };
@@ -45,6 +46,7 @@ export const MAIL_MIGRATIONS: readonly Migration[] = [
 export const LOG_MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'initial', sql: log0001 },
   { version: 2, name: 'sandbox_rows', sql: log0002 },
+  { version: 3, name: 'logs_by_key', sql: log0003 },
 ];
 
 export const SEARCH_MIGRATIONS: readonly Migration[] = [

@@ -6,6 +6,7 @@
  * their own.
  */
 import type { Database } from 'bun:sqlite';
+import { idBound } from '../../base/ids.ts';
 import { SELECT_LOG, SELECT_LISTED_LOG } from './columns.ts';
 import type { ListedLogRow, LogRow } from './columns.ts';
 import { readingTogether } from './database.ts';
@@ -42,16 +43,26 @@ export function logReads(logs: Database): Pick<Store, 'log'> {
 
 /** The list over reading connections to the log and the search file. */
 export function logLists(logs: Database, search: Database): Pick<Store, 'logs'> {
-  const all = new LogReader(logs, search, '');
-  const ofSandbox = new LogReader(logs, search, ' AND is_sandbox = 1');
+  const all = new LogReader(logs, search, 'account_id', '');
+  const ofSandbox = new LogReader(logs, search, 'account_id', ' AND is_sandbox = 1');
+  const ofKey = new LogReader(logs, search, 'key_id', '');
   return {
-    logs: (accountId, filter) =>
-      (filter.isSandboxOnly === true ? ofSandbox : all).list(accountId, filter),
+    async logs(accountId, filter) {
+      if (filter.isSandboxOnly === true) return ofSandbox.list(accountId, accountId, filter);
+      const keyId = filter.keyId ?? null;
+      if (keyId === null) return all.list(accountId, accountId, filter);
+      const page = await ofKey.list(accountId, keyId, filter);
+      // A key is of one account: all its rows are, or none.
+      return page.rows.every((row) => row.accountId === accountId)
+        ? page
+        : { rows: [], hasMore: false };
+    },
   };
 }
 
 class LogReader {
   readonly #index: SearchReader;
+  readonly #isOfKey: boolean;
   readonly #together: ReadTogether;
   readonly #seqAt;
   readonly #older;
@@ -62,19 +73,25 @@ class LogReader {
   readonly #newerSeqs;
   readonly #bySeq;
 
-  /** `only`: what every row has to fulfil beside the filter. */
-  constructor(logs: Database, search: Database, only: '' | ' AND is_sandbox = 1') {
+  /** `owner`: the column whose value the lists are of; `only`: what every row has to fulfil beside the filter. */
+  constructor(
+    logs: Database,
+    search: Database,
+    owner: 'account_id' | 'key_id',
+    only: '' | ' AND is_sandbox = 1',
+  ) {
     this.#index = new SearchReader(search, 'log');
+    this.#isOfKey = owner === 'key_id';
     this.#together = readingTogether(logs);
     this.#seqAt = logs.prepare<{ seq: number }, [string]>(
       'SELECT seq FROM logs WHERE id <= ? ORDER BY id DESC LIMIT 1',
     );
-    const ofAccount =
-      SELECT_LISTED_LOG + ' WHERE account_id = ?' + only + ' AND seq > ? AND seq < ?';
-    type ByAccount = [string, number, number, number];
-    this.#older = logs.prepare<ListedLogRow, ByAccount>(ofAccount + ' ORDER BY seq DESC LIMIT ?');
-    this.#newer = logs.prepare<ListedLogRow, ByAccount>(ofAccount + ' ORDER BY seq LIMIT ?');
-    const outcomes = 'SELECT method, status FROM logs WHERE account_id = ?' + only;
+    const ofOwner =
+      SELECT_LISTED_LOG + ' WHERE ' + owner + ' = ?' + only + ' AND seq > ? AND seq < ?';
+    type ByOwner = [string, number, number, number];
+    this.#older = logs.prepare<ListedLogRow, ByOwner>(ofOwner + ' ORDER BY seq DESC LIMIT ?');
+    this.#newer = logs.prepare<ListedLogRow, ByOwner>(ofOwner + ' ORDER BY seq LIMIT ?');
+    const outcomes = 'SELECT method, status FROM logs WHERE ' + owner + ' = ?' + only;
     this.#nextStatus = logs.prepare<Outcome, [string, string, number]>(
       outcomes + ' AND method = ? AND status > ? ORDER BY status LIMIT 1',
     );
@@ -82,7 +99,9 @@ class LogReader {
       outcomes + ' AND method > ? ORDER BY method, status LIMIT 1',
     );
     const seqs =
-      'SELECT seq FROM logs WHERE account_id = ?' +
+      'SELECT seq FROM logs WHERE ' +
+      owner +
+      ' = ?' +
       only +
       ' AND method = ? AND status = ? AND seq > ? AND seq < ?';
     type ByOutcome = [string, string, number, number, number, number];
@@ -91,30 +110,57 @@ class LogReader {
     this.#bySeq = logs.prepare<ListedLogRow, [number]>(SELECT_LISTED_LOG + ' WHERE seq = ?' + only);
   }
 
-  async list(accountId: string, filter: LogFilter): Promise<PageOf<LogSummary>> {
-    const range = rangeOf(filter, (id) => this.#seqAt.get(id)?.seq ?? 0);
+  /** `owner`: the account, or its key. */
+  async list(accountId: string, owner: string, filter: LogFilter): Promise<PageOf<LogSummary>> {
+    const range = this.#rangeOf(filter);
     const wanted = filter.limit + 1;
     const text = fold(filter.q ?? '');
     const rows =
       text === ''
-        ? this.#together(() => this.#rows(accountId, filter, range, wanted))
-        : await this.#search(accountId, filter, text, range, wanted);
+        ? this.#together(() => this.#rows(owner, filter, range, wanted))
+        : await this.#search(accountId, owner, filter, text, range, wanted);
     return pageOf(rows, filter, ({ seq: _seq, ...row }) => ({
       ...row,
       isSandbox: row.isSandbox === 1,
     }));
   }
 
-  #rows(accountId: string, filter: LogFilter, range: Range, limit: number): ListedLogRow[] {
-    if (filter.method === null && filter.status === null) {
-      return this.#ofAccount(accountId, range, limit);
-    }
+  /** Ids carry the time at which a request began; positions follow them but for requests that overlap. */
+  #rangeOf(filter: LogFilter): Range {
+    const seqAt = (id: string): number => this.#seqAt.get(id)?.seq ?? 0;
+    const range = rangeOf(filter, seqAt);
+    const { since = null, until = null } = filter;
+    if (since !== null) range.above = Math.max(range.above, seqAt(idBound(since)));
+    if (until !== null) range.below = Math.min(range.below, seqAt(idBound(until)) + 1);
+    return range;
+  }
+
+  #rows(owner: string, filter: LogFilter, range: Range, limit: number): ListedLogRow[] {
+    const isWhole = filter.method === null && filter.status === null;
+    return isWhole
+      ? this.#of(owner, range, limit)
+      : this.#ofOutcomes(owner, (outcome) => isWanted(outcome, filter), range, limit);
+  }
+
+  #of(owner: string, range: Range, limit: number): ListedLogRow[] {
+    // No index has the rows of a key in their order: it would have to be kept for every request.
+    if (this.#isOfKey) return this.#ofOutcomes(owner, () => true, range, limit);
+    const list = range.isForward ? this.#newer : this.#older;
+    return list.all(owner, range.above, range.below, limit);
+  }
+
+  #ofOutcomes(
+    owner: string,
+    isAsked: (outcome: Outcome) => boolean,
+    range: Range,
+    limit: number,
+  ): ListedLogRow[] {
     const list = range.isForward ? this.#newerSeqs : this.#olderSeqs;
     const direction = range.isForward ? 1 : -1;
-    return this.#outcomes(accountId)
-      .filter((outcome) => isWanted(outcome, filter))
+    return this.#outcomes(owner)
+      .filter(isAsked)
       .flatMap(({ method, status }) =>
-        list.all(accountId, method, status, range.above, range.below, limit),
+        list.all(owner, method, status, range.above, range.below, limit),
       )
       .map(({ seq }) => seq)
       .sort((a, b) => direction * (a - b))
@@ -122,22 +168,17 @@ class LogReader {
       .flatMap((seq) => this.#bySeq.get(seq) ?? []);
   }
 
-  #ofAccount(accountId: string, range: Range, limit: number): ListedLogRow[] {
-    const list = range.isForward ? this.#newer : this.#older;
-    return list.all(accountId, range.above, range.below, limit);
-  }
-
   /**
-   * The pairs of method and status that an account has: some dozens, one step in the index each. Two
+   * The pairs of method and status that an owner has: some dozens, one step in the index each. Two
    * statements, because SQLite walks past every row of a method when the pair is compared as one.
    */
-  #outcomes(accountId: string): Outcome[] {
+  #outcomes(owner: string): Outcome[] {
     const found: Outcome[] = [];
     let last: Outcome | null = BEFORE_ALL;
     for (;;) {
       last =
-        this.#nextStatus.get(accountId, last.method, last.status) ??
-        this.#nextMethod.get(accountId, last.method);
+        this.#nextStatus.get(owner, last.method, last.status) ??
+        this.#nextMethod.get(owner, last.method);
       if (last === null) return found;
       found.push(last);
     }
@@ -145,19 +186,23 @@ class LogReader {
 
   #search(
     accountId: string,
+    owner: string,
     filter: LogFilter,
     text: string,
     range: Range,
     wanted: number,
   ): Promise<ListedLogRow[]> {
     const isMatch = (row: ListedLogRow): boolean =>
-      row.accountId === accountId && isWanted(row, filter) && fold(row.path).includes(text);
+      row.accountId === accountId &&
+      (owner === accountId || row.keyId === owner) &&
+      isWanted(row, filter) &&
+      fold(row.path).includes(text);
     return searchRows(
       {
         index: this.#index,
         marks: wantedMarks(accountId, filter),
         text,
-        scan: (part, limit) => this.#ofAccount(accountId, part, limit),
+        scan: (part, limit) => this.#of(owner, part, limit),
         matchesAt: (seqs) =>
           this.#together(() => seqs.flatMap((seq) => this.#bySeq.get(seq) ?? []).filter(isMatch)),
         isMatch,

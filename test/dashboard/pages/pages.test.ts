@@ -164,6 +164,36 @@ test('an API key is shown once, works, and is revoked', async () => {
   expect((await use()).status).toBe(401);
 });
 
+test('a key is renamed, and leads to its requests alone', async () => {
+  const { store } = rig.rig.appliance.ctx;
+  const other = await rig.submit(`${rig.account}/keys`, {
+    name: 'Other',
+    permission: 'full_access',
+    environment: 'test',
+  });
+  const token = /pr_test_[\w-]+/.exec(other.text)?.[0] ?? '';
+  await fetch(`${rig.rig.url}/domains?mine`, { headers: { authorization: `Bearer ${token}` } });
+  const key = (await store.keys(rig.rig.account)).find(({ name }) => name === 'Other');
+  await done(rig.submit(`${rig.account}/keys/${key?.id}/rename`, { name: 'Renamed' }));
+  const keys = (await rig.visit(`${rig.account}/keys`)).text;
+  expect(keys).toContain('Renamed');
+  expect(keys).toContain('>sandbox</span>');
+  const list = `${rig.account}/logs?key=${key?.id}`;
+  for (;;) {
+    const { text } = await rig.visit(list);
+    if (text.includes('No request matches.')) {
+      await Bun.sleep(10);
+      continue;
+    }
+    expect(text.match(/\/logs\/[0-9a-f-]{36}"/g)).toHaveLength(1);
+    expect(text).toContain('GET /domains');
+    break;
+  }
+  expect((await rig.visit(`${list}&status=4`)).text).toContain('No request matches.');
+  expect((await rig.visit(`${list}&to=2020-01-01`)).text).toContain('No request matches.');
+  expect((await rig.visit(`${list}&from=2020-01-01`)).text).toContain('GET /domains');
+});
+
 test('a suppression of any reason is added and removed with a note', async () => {
   const path = `${rig.account}/suppressions`;
   await rig.rig.appliance.ctx.store.addSuppression({

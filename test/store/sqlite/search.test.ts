@@ -15,6 +15,8 @@ import { openForReading, openForWriting } from '../../../src/store/sqlite/databa
 import { Indexer, SEARCH_FILE } from '../../../src/store/sqlite/indexer.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
 import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
+import { idBound } from '../../../src/base/ids.ts';
+import type { LogRecord } from '../../../src/store/rows.ts';
 import { logLists } from '../../../src/store/sqlite/read-logs.ts';
 import { suppressionLists } from '../../../src/store/sqlite/read-suppressions.ts';
 import { Positions } from '../../../src/store/sqlite/positions.ts';
@@ -212,7 +214,7 @@ describe(`search (SEED=${SEED})`, () => {
     expect(await find('ann')).toEqual(['ann@example.org', 'ann@example.net']);
   });
 
-  test('of logs goes with method, status and class', async () => {
+  test('of logs goes with key, method, status and class', async () => {
     const indexer = newIndexer();
     const paths = ['/emails', '/emails/batch', '/domains'];
     const records = Array.from({ length: 120 }, (_, at) =>
@@ -220,38 +222,83 @@ describe(`search (SEED=${SEED})`, () => {
         method: at % 3 === 0 ? 'GET' : 'POST',
         status: at % 4 === 0 ? 404 : at % 5 === 0 ? 422 : 200,
         path: paths[at % paths.length] ?? '',
+        keyId: at % 10 === 0 ? 'key of another' : at % 7 === 0 ? null : `key ${at % 2}`,
       }),
     );
     bench.logs.appendLogs(records);
     const reads = logLists(reader('log.db'), reader(SEARCH_FILE));
     for (const step of [() => {}, () => catchUp(indexer)]) {
       step();
-      for (const q of [null, 'emails', 'BATCH', '/', 'nothing']) {
-        for (const method of [null, 'GET', 'POST', 'PUT']) {
-          for (const status of [null, 404, 4, 2, 500]) {
-            const found = await reads.logs(account.id, { ...ALL, q, method, status });
-            const wanted = records.filter(
-              (row) =>
-                row.accountId === account.id &&
-                (q === null || row.path.includes(q.toLowerCase())) &&
-                (method === null || row.method === method) &&
-                (status === null ||
-                  row.status === status ||
-                  Math.floor(row.status / 100) === status),
-            );
-            const ids = wanted.map(({ id }) => id).toReversed();
-            expect([q, method, status, found.rows.map(({ id }) => id)]).toEqual([
-              q,
-              method,
-              status,
-              ids,
-            ]);
-          }
-        }
+      const found: unknown[] = [];
+      const wanted: unknown[] = [];
+      for (const filter of logFilters()) {
+        const { rows } = await reads.logs(account.id, { ...ALL, ...filter });
+        found.push([filter, rows.map(({ id }) => id)]);
+        const ids = records.filter((row) => isWantedLog(row, filter)).map(({ id }) => id);
+        wanted.push([filter, ids.toReversed()]);
       }
+      expect(found).toEqual(wanted);
+    }
+  });
+
+  test('of logs goes by time, to the request', async () => {
+    newIndexer();
+    const at = Date.UTC(2026, 0, 2);
+    const records = [-2, -1, 0, 1, 2].map((ms) =>
+      newLogRecord(account.id, {
+        // Not from the source of ids, which never goes back in time.
+        id: `${idBound(at + ms)}-7000-8000-000000000000`,
+        createdAt: at + ms,
+        keyId: 'key',
+      }),
+    );
+    bench.logs.appendLogs(records);
+    const reads = logLists(reader('log.db'), reader(SEARCH_FILE));
+    const all = { ...ALL, q: null, method: null, status: null };
+    const between = async (since: number | null, until: number | null, keyId: string | null) => {
+      const { rows } = await reads.logs(account.id, { ...all, since, until, keyId });
+      return rows.map(({ createdAt }) => createdAt - at);
+    };
+    for (const keyId of [null, 'key']) {
+      expect(await between(at, null, keyId)).toEqual([2, 1, 0]);
+      expect(await between(null, at, keyId)).toEqual([-1, -2]);
+      expect(await between(at - 1, at + 1, keyId)).toEqual([0, -1]);
+      expect(await between(at + 9, null, keyId)).toEqual([]);
+      expect(await between(null, 0, keyId)).toEqual([]);
     }
   });
 });
+
+interface AskedLogs {
+  q: string | null;
+  method: string | null;
+  status: number | null;
+  keyId: string | null;
+}
+
+function logFilters(): AskedLogs[] {
+  const filters: AskedLogs[] = [];
+  for (const q of [null, 'emails', 'BATCH', '/', 'nothing']) {
+    for (const method of [null, 'GET', 'POST', 'PUT']) {
+      for (const status of [null, 404, 4, 2, 500]) {
+        for (const keyId of [null, 'key 0', 'key of another']) {
+          filters.push({ q, method, status, keyId });
+        }
+      }
+    }
+  }
+  return filters;
+}
+
+function isWantedLog(row: LogRecord, { q, method, status, keyId }: AskedLogs): boolean {
+  return (
+    row.accountId === account.id &&
+    (q === null || row.path.includes(q.toLowerCase())) &&
+    (method === null || row.method === method) &&
+    (keyId === null || row.keyId === keyId) &&
+    (status === null || row.status === status || Math.floor(row.status / 100) === status)
+  );
+}
 
 describe('the index file', () => {
   const subjects = async (q: string): Promise<string[]> => {
