@@ -1,5 +1,5 @@
 /**
- * Mail sent without a pause to both listeners under TLS, on every kind of connection, while something changes.
+ * Mail sent without a pause to all listeners under TLS, on every kind of connection, while something changes.
  *
  * Promises that every answer and reply is kept in its order, and that whatever is not answered fails the test: nothing
  * is tried again. Certificates are verified, so one that clients would refuse fails too.
@@ -19,6 +19,10 @@ export interface Listeners {
   httpPort: number;
   /** Implicit TLS. */
   smtpPort: number;
+  /** With STARTTLS; absent: not tried. */
+  startTlsPort?: number;
+  /** Where reports come in, with STARTTLS; absent: not tried. */
+  inboundPort?: number;
   /** A sandbox key. */
   token: string;
   /** PEM of the roots that clients trust. */
@@ -105,19 +109,30 @@ export function startLoad(listeners: Listeners): Load {
     while (!done.signal.aborted) answers.push(await send(listeners, agent));
   });
   const pooled = { pool: true, maxConnections: 1, maxMessages: Infinity };
-  const overSmtp = [pooled, pooled, {}].map(async (options) => {
-    const transport = createTransport({
-      host: '127.0.0.1',
-      port: listeners.smtpPort,
-      secure: true,
-      tls: { ca: listeners.ca, servername: listeners.name },
-      auth: { user: 'any', pass: listeners.token },
-      ...options,
-    });
-    const mail = { from: 'a@example.org', to: 'delivered@sandbox.test', subject: 's', text: 't' };
-    while (!done.signal.aborted) replies.push((await transport.sendMail(mail)).response);
+  const tls = { ca: listeners.ca, servername: listeners.name };
+  const auth = { user: 'any', pass: listeners.token };
+  const secure = { port: listeners.smtpPort, secure: true, auth };
+  const startTls = { port: listeners.startTlsPort, requireTLS: true, auth };
+  const inbound = { port: listeners.inboundPort, requireTLS: true };
+  const transports = [
+    ...[pooled, pooled, {}].map((options) => ({ ...secure, ...options })),
+    ...(listeners.startTlsPort === undefined ? [] : [startTls, { ...startTls, ...pooled }]),
+  ];
+  const sendOver = async (options: object, mail: { from: string; to: string }): Promise<void> => {
+    const transport = createTransport({ host: '127.0.0.1', tls, ...options });
+    const whole = { ...mail, subject: 's', text: 't' };
+    while (!done.signal.aborted) replies.push((await transport.sendMail(whole)).response);
     transport.close();
-  });
+  };
+  const report = { from: 'mx@example.net', to: 'abuse@mail.rig.test' };
+  const overSmtp = [
+    ...transports.map((one) =>
+      sendOver(one, { from: 'a@example.org', to: 'delivered@sandbox.test' }),
+    ),
+    ...(listeners.inboundPort === undefined
+      ? []
+      : [inbound, { ...inbound, ...pooled }].map((one) => sendOver(one, report))),
+  ];
   const load = Promise.all([...overHttp, ...overSmtp]);
   return {
     answers,
