@@ -98,7 +98,7 @@ export class FailedLogins {
   #current(unit: string): { count: number; since: number } | undefined {
     const entry = this.#failures.get(unit);
     if (entry === undefined) return undefined;
-    if (Math.abs(this.#clock.steady() - entry.since) < FAILURE_WINDOW_MS) return entry;
+    if (this.#clock.steady() - entry.since < FAILURE_WINDOW_MS) return entry;
     this.#failures.delete(unit);
     return undefined;
   }

@@ -30,10 +30,13 @@ test('ten of one address block it for fifteen minutes from the first, and no oth
 });
 
 test.each([-24 * 60 * MINUTE, -15 * MINUTE, 15 * MINUTE])(
-  'a clock that jumps by %p ms ends the block rather than lengthening it',
-  (ms) => {
+  'a wall clock that is set by %p ms neither ends the block nor lengthens it',
+  async (ms) => {
     const { clock, failures } = blocked();
     clock.jump(ms);
+    await clock.advance(15 * MINUTE - 1);
+    expect(failures.isBlocked(PEER)).toBe(true);
+    await clock.advance(1);
     expect(failures.isBlocked(PEER)).toBe(false);
   },
 );
