@@ -1,0 +1,55 @@
+/** How many attempts may be under way: slow ones stand aside, up to a number, and nothing is left behind when all ended. */
+import { expect, test } from 'bun:test';
+
+import { Concurrency, type ConcurrencyLimits } from '../../../src/flow/pacing/concurrency.ts';
+
+const LIMITS: ConcurrencyLimits = {
+  attempts: 4,
+  slowMs: 10,
+  slowMax: 2,
+  reserved: 1,
+  crowd: 3,
+  crowdWaitMs: 10,
+};
+
+/** Takes slots for as long as there are free ones; returns them. */
+function fill(concurrency: Concurrency, isUnproven: boolean) {
+  const slots: ReturnType<Concurrency['take']>[] = [];
+  const isFree = (): boolean => (isUnproven ? concurrency.isFreeForUnproven : concurrency.isFree);
+  while (isFree()) slots.push(concurrency.take(isUnproven));
+  return slots;
+}
+
+test('unproven sites leave the reserved part to those that have answered', () => {
+  const concurrency = new Concurrency(LIMITS);
+  expect(fill(concurrency, true)).toHaveLength(3);
+  expect(concurrency.isCrowded).toBe(true);
+  expect(fill(concurrency, false)).toHaveLength(1);
+  expect(concurrency.taken).toBe(4);
+});
+
+test('a crowd begins with its last member and ends without it', () => {
+  const concurrency = new Concurrency(LIMITS);
+  const [first] = [concurrency.take(true), concurrency.take(true)];
+  expect(concurrency.isCrowded).toBe(false);
+  concurrency.take(true);
+  expect(concurrency.isCrowded).toBe(true);
+  concurrency.leave(first);
+  expect(concurrency.isCrowded).toBe(false);
+  // Sites that have answered are no part of it.
+  concurrency.take(false);
+  expect(concurrency.isCrowded).toBe(false);
+});
+
+test('a slow attempt lets another begin beside it, only so many of them, and only while it lasts', () => {
+  const concurrency = new Concurrency(LIMITS);
+  for (let round = 0; round < 3; round += 1) {
+    const slots = fill(concurrency, false);
+    expect(slots).toHaveLength(4);
+    for (const slot of slots.slice(0, 3)) concurrency.slow(slot);
+    const beside = fill(concurrency, false);
+    expect(beside).toHaveLength(LIMITS.slowMax);
+    for (const slot of [...slots, ...beside]) concurrency.leave(slot);
+    expect(concurrency.taken).toBe(0);
+  }
+});
