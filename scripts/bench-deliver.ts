@@ -6,184 +6,19 @@
  * own rate is measured around each run, because only ratios within a run mean anything. Prints each run
  * and the medians; ends with 1 when a message is missing or unsigned. Needs dist/postrider.
  */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { $ } from 'bun';
-import { startNames } from '../test/rig/names.ts';
-import { DOMAINS, recipientOf } from './bench-contender.ts';
-import type { Contender } from './bench-contender.ts';
+import {
+  freePort,
+  measure,
+  medians,
+  show,
+  startReceiver,
+  startReceiverNames,
+} from './bench-load.ts';
+import type { Result } from './bench-load.ts';
 import { startPostfix } from './bench-postfix.ts';
 import { startPostrider } from './bench-postrider.ts';
-import type { Receipt } from './bench-receiver.ts';
-import { cpuSeconds, opensslRate, pssMb, threadSeconds } from './bench-usage.ts';
-
-const CONNECTIONS = 20;
-/** Messages before those that count: processes are there, keys read, hosts found, and what is compiled at run time is. */
-const WARMING = 4_000;
-/** CPU seconds per 1,000 messages below which a thread is not worth a word. */
-const THREAD_SHOWN = 0.005;
-const PATIENCE_MS = 300_000;
-
-interface Result {
-  contender: string;
-  acceptedPerSecond: number;
-  deliveredPerSecond: number;
-  p50Ms: number;
-  p99Ms: number;
-  cpuSecondsPer1000: number;
-  peakPssMb: number;
-  opensslPerSecond: number;
-  /** CPU seconds per 1,000 messages of each thread, for a contender of one process. */
-  threads: [name: string, secondsPer1000: number][];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-async function startReceiver(port: number) {
-  let receipt: Receipt = { count: 0, unsigned: 0, lastAt: 0 };
-  let waiter: { count: number; done: () => void } | null = null;
-  let ready: () => void = () => {};
-  const isReady = new Promise<void>((resolve) => (ready = resolve));
-  const child = Bun.spawn(
-    [process.execPath, join(import.meta.dir, 'bench-receiver.ts'), String(port)],
-    {
-      ipc(message) {
-        receipt = message as Receipt;
-        ready();
-        if (waiter !== null && receipt.count >= waiter.count) waiter.done();
-      },
-    },
-  );
-  await isReady;
-  // In life it is another machine: it must not stop whom it measures whenever something comes for it.
-  await $`chrt --batch --pid 0 ${child.pid}`.quiet();
-  return {
-    receipt: () => receipt,
-    async until(count: number): Promise<void> {
-      if (receipt.count >= count) return;
-      const timer = setTimeout(() => waiter?.done(), PATIENCE_MS);
-      await new Promise<void>((done) => (waiter = { count, done }));
-      clearTimeout(timer);
-    },
-    stop: () => child.kill(),
-  };
-}
-
-type Receiver = Awaited<ReturnType<typeof startReceiver>>;
-
-/** Sends `count` messages over the connections; returns what each took in ms. */
-async function submitAll(contender: Contender, count: number): Promise<number[]> {
-  const waits: number[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    const connection = await contender.connect();
-    for (let index = next++; index < count; index = next++) {
-      const begin = performance.now();
-      await connection.submit(recipientOf(index));
-      waits.push(performance.now() - begin);
-    }
-    connection.close();
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, worker));
-  return waits.sort((a, b) => a - b);
-}
-
-async function measure(contender: Contender, receiver: Receiver, count: number): Promise<Result> {
-  await submitAll(contender, WARMING);
-  await receiver.until(WARMING);
-  await Bun.sleep(1_000);
-  const opensslBefore = await opensslRate();
-  const { count: before, unsigned } = receiver.receipt();
-  const cpuBefore = cpuSeconds(contender.pids);
-  const threadsBefore = threadsOf(contender);
-  let peakPssMb = 0;
-  const sampler = setInterval(() => {
-    peakPssMb = Math.max(peakPssMb, pssMb(contender.pids));
-  }, 2_000);
-  const begin = Date.now();
-  const waits = await submitAll(contender, count);
-  const accepted = Date.now() - begin;
-  await receiver.until(before + count);
-  clearInterval(sampler);
-  peakPssMb = Math.max(peakPssMb, pssMb(contender.pids));
-  // What is written after the last receipt counts too.
-  await Bun.sleep(1_500);
-  const cpu = cpuSeconds(contender.pids) - cpuBefore;
-  const threads = [...threadsOf(contender)].map(([name, seconds]): [string, number] => [
-    name,
-    ((seconds - (threadsBefore.get(name) ?? 0)) / count) * 1000,
-  ]);
-  const opensslAfter = await opensslRate();
-  const receipt = receiver.receipt();
-  if (receipt.count !== before + count || receipt.unsigned !== unsigned) {
-    throw new Error(
-      `${contender.name}: ${receipt.count - before} of ${count} came, ${receipt.unsigned - unsigned} unsigned`,
-    );
-  }
-  return {
-    contender: contender.name,
-    acceptedPerSecond: (count / accepted) * 1000,
-    deliveredPerSecond: (count / (receipt.lastAt - begin)) * 1000,
-    p50Ms: waits[Math.floor(waits.length * 0.5)] ?? NaN,
-    p99Ms: waits[Math.floor(waits.length * 0.99)] ?? NaN,
-    cpuSecondsPer1000: (cpu / count) * 1000,
-    peakPssMb,
-    opensslPerSecond: (opensslBefore + opensslAfter) / 2,
-    threads,
-  };
-}
-
-/** Nothing for contenders of several processes. */
-function threadsOf({ pids: [pid, ...others] }: Contender): Map<string, number> {
-  return pid === undefined || others.length > 0 ? new Map() : threadSeconds(pid);
-}
-
-function show(results: Result[]): void {
-  for (const r of results) {
-    const ratio = r.deliveredPerSecond / r.opensslPerSecond;
-    process.stdout.write(
-      `${r.contender.padEnd(18)} accepted ${r.acceptedPerSecond.toFixed(0)}/s  delivered ${r.deliveredPerSecond.toFixed(0)}/s` +
-        `  = ${ratio.toFixed(2)} x openssl ${r.opensslPerSecond.toFixed(0)}/s  p50 ${r.p50Ms.toFixed(1)} ms  p99 ${r.p99Ms.toFixed(1)} ms` +
-        `  CPU ${r.cpuSecondsPer1000.toFixed(2)} s/1000  PSS ${r.peakPssMb.toFixed(0)} MB\n`,
-    );
-    const threads = r.threads
-      .filter(([, seconds]) => seconds >= THREAD_SHOWN)
-      .map(([name, seconds]) => `${name} ${seconds.toFixed(3)}`);
-    if (threads.length > 0) process.stdout.write(`${' '.repeat(19)}${threads.join('  ')}\n`);
-  }
-}
-
-function medians(results: Result[]): Result {
-  const first = results[0];
-  if (first === undefined) throw new Error('no run');
-  const median = (pick: (r: Result) => number): number => {
-    const all = results.map(pick).sort((a, b) => a - b);
-    const at = (index: number): number => all[Math.floor(index)] ?? NaN;
-    return (at((all.length - 1) / 2) + at(all.length / 2)) / 2;
-  };
-  return {
-    contender: first.contender,
-    acceptedPerSecond: median((r) => r.acceptedPerSecond),
-    deliveredPerSecond: median((r) => r.deliveredPerSecond),
-    p50Ms: median((r) => r.p50Ms),
-    p99Ms: median((r) => r.p99Ms),
-    cpuSecondsPer1000: median((r) => r.cpuSecondsPer1000),
-    peakPssMb: median((r) => r.peakPssMb),
-    opensslPerSecond: median((r) => r.opensslPerSecond),
-    threads: first.threads.map(([name]) => [
-      name,
-      median((r) => r.threads.find((thread) => thread[0] === name)?.[1] ?? 0),
-    ]),
-  };
-}
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -195,12 +30,8 @@ async function main(): Promise<void> {
     },
   });
   const count = Number(values.messages);
-  const names = await startNames();
+  const names = await startReceiverNames();
   const port = await freePort();
-  for (let index = 0; index < DOMAINS; index += 1) {
-    names.set(`bench${index}.test`, 'MX', [`10 mx.bench${index}.test`], 3600);
-    names.set(`mx.bench${index}.test`, 'A', [`127.0.1.${index}`], 3600);
-  }
   const all: Result[] = [];
   for (let run = 0; run < Number(values.runs); run += 1) {
     for (const name of ['postrider', 'postfix']) {

@@ -1,0 +1,106 @@
+/**
+ * Two binaries against each other, interleaved: what differs between them, and not between two hours of the machine.
+ *
+ * `scripts/bench compare A B [--runs 5] [--messages 10000] [--rate 0]`: A and B are executables. Each run starts both,
+ * one after the other, on a data directory of its own; `--rate` sends so many a second instead of as fast as they are
+ * answered. Prints a table with the median, minimum and maximum of each figure and B's median as a share of A's, then a
+ * JSON line for each executable; `openssl` is the machine's own rate of RSA-2048 signatures around the runs.
+ */
+import { basename } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { freePort, measure, medians, startReceiver, startReceiverNames } from './bench-load.ts';
+import type { Result } from './bench-load.ts';
+import { startPostrider } from './bench-postrider.ts';
+
+const FIGURES = [
+  ['accepted a second', (r: Result) => r.acceptedPerSecond, 0],
+  ['delivered a second', (r: Result) => r.deliveredPerSecond, 0],
+  ['share of openssl', (r: Result) => r.deliveredPerSecond / r.opensslPerSecond, 2],
+  ['openssl a second', (r: Result) => r.opensslPerSecond, 0],
+  ['accept p50 ms', (r: Result) => r.p50Ms, 1],
+  ['accept p99 ms', (r: Result) => r.p99Ms, 1],
+  ['CPU s for 1,000', (r: Result) => r.cpuSecondsPer1000, 3],
+  ['main thread s for 1,000', (r: Result) => r.threads[0]?.[1] ?? 0, 3],
+  ['peak PSS MB', (r: Result) => r.peakPssMb, 0],
+] as const;
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      runs: { type: 'string', default: '5' },
+      messages: { type: 'string', default: '10000' },
+      rate: { type: 'string', default: '0' },
+    },
+  });
+  const [first, second] = positionals;
+  if (first === undefined || second === undefined) {
+    process.stderr.write(
+      'usage: scripts/bench compare A B [--runs 5] [--messages 10000] [--rate 0]\n',
+    );
+    process.exit(64);
+  }
+  const rate = Number(values.rate) > 0 ? Number(values.rate) : null;
+  const names = await startReceiverNames();
+  const port = await freePort();
+  const results: [Result[], Result[]] = [[], []];
+  const runs = Number(values.runs);
+  for (let run = 0; run < runs; run += 1) {
+    for (const [index, program] of [first, second].entries()) {
+      process.stderr.write(`run ${run + 1} of ${runs}: ${program}\n`);
+      const receiver = await startReceiver(port);
+      try {
+        const contender = await startPostrider(names, port, program);
+        try {
+          const result = await measure(contender, receiver, Number(values.messages), rate);
+          results[index]?.push(result);
+        } finally {
+          await contender.stop();
+        }
+      } finally {
+        receiver.stop();
+      }
+    }
+  }
+  await names.stop();
+  table(basename(first), basename(second), results);
+  for (const [index, program] of [first, second].entries()) {
+    const middle = medians(results[index] ?? []);
+    const line = {
+      case: rate === null ? 'deliver' : `deliver at ${rate}/s`,
+      binary: program,
+      ...middle,
+    };
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+  }
+}
+
+function table(first: string, second: string, [a, b]: [Result[], Result[]]): void {
+  const row = (...cells: string[]): string =>
+    cells.map((cell, index) => (index === 0 ? cell.padEnd(24) : cell.padStart(30))).join('');
+  process.stdout.write(`${row('', `A ${first}`, `B ${second}`, 'B / A')}\n`);
+  for (const [name, pick, digits] of FIGURES) {
+    const [left, right] = [spread(a.map(pick)), spread(b.map(pick))];
+    const say = ({ middle, least, most }: Spread): string =>
+      `${middle.toFixed(digits)} (${least.toFixed(digits)} to ${most.toFixed(digits)})`;
+    const ratio = (right.middle / left.middle).toFixed(3);
+    process.stdout.write(`${row(name, say(left), say(right), ratio)}\n`);
+  }
+}
+
+interface Spread {
+  least: number;
+  middle: number;
+  most: number;
+}
+
+function spread(values: readonly number[]): Spread {
+  const all = values.toSorted((x, y) => x - y);
+  const at = (index: number): number => all[Math.floor(index)] ?? NaN;
+  const middle = (at((all.length - 1) / 2) + at(all.length / 2)) / 2;
+  return { least: at(0), middle, most: at(all.length - 1) };
+}
+
+await main();
+process.exit(0);
