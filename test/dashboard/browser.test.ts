@@ -120,7 +120,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
 
   test('submits forms, and has no access after signing out', async () => {
     await page.goto(`${rig.url}${rig.account}/keys`);
-    await page.getByLabel('Name').fill('From the browser');
+    await page.getByLabel('Name', { exact: true }).fill('From the browser');
     await page.getByRole('button', { name: 'Create key' }).click();
     expect(await page.locator('main code').textContent()).toStartWith('pr_live_');
     await page.getByRole('button', { name: 'Sign out' }).click();

@@ -97,7 +97,7 @@ function changes(path: string, key: Key): Html {
       sure: 'Rename',
       kind: 'plain',
       inputs: html`<p class="field">
-        <label>Name <input name="name" value="${key.name}" required maxlength="60" /></label>
+        <label>New name <input name="name" value="${key.name}" required maxlength="60" /></label>
       </p>`,
     })}
     ${confirm({

@@ -158,7 +158,7 @@ function diskTile({ disk }: Context): Tile {
 }
 
 /** Receivers that asked us to slow down. */
-function slowed({ queue }: Visit['parts']): Html | null {
+export function slowed({ queue }: Visit['parts']): Html | null {
   const list = queue.throttles();
   if (list.length === 0) return null;
   const rows = list.map(({ site, cause, hint, untilMs }) => [

@@ -1,44 +1,39 @@
 /**
- * The queue: waiting recipients with their reason and next attempt; retry now, or mark as failed.
+ * The queue: what waits, by destination, and within one by reason; retry now, or mark as failed.
  *
- * The work is in flow/queue.
+ * The work is in flow/queue. Every action says first what it will do.
  */
 import { ApiError } from '../../base/errors.ts';
+import type { Context } from '../../flow/context.ts';
 import { explain, inWallTime } from '../../flow/queue/operator.ts';
+import { waitingReasons } from '../../flow/queue/waiting-reasons.ts';
+import type { QueueCount } from '../../store/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
-import { html, type Html } from '../frame/html.ts';
+import { confirm } from '../frame/action.ts';
+import { filters } from '../frame/form.ts';
+import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { ROOT, accountPath, pager } from '../frame/navigation.ts';
-import { table } from '../frame/table.ts';
-import { badge, time } from '../frame/values.ts';
-import { field, type Page, queryText } from '../frame/visit.ts';
+import { card, empty, table } from '../frame/table.ts';
+import { badge, count, time } from '../frame/values.ts';
+import { field, type Page, type PageResponse, queryText, type Visit } from '../frame/visit.ts';
+import { slowed } from './overview.ts';
 
 const PATH = `${ROOT}/queue`;
 const PAGE_SIZE = 50;
+const LIVE_SECONDS = 5;
+/** Destinations that the page lists; the filter finds the others. */
+const MOST_DESTINATIONS = 200;
+/** Recipients that are looked at for their reasons, and how many are read at once. */
+const MOST_GROUPED = 2_000;
+const STEP = 500;
 
 export const queuePages: readonly Page[] = [
   {
     method: 'GET',
     path: '/queue',
-    async open(visit) {
-      const { ctx, query } = visit;
+    open(visit) {
       const domain = queryText(visit, 'domain');
-      const filter = { domain, limit: PAGE_SIZE + 1, after: queryText(visit, 'after') };
-      const found = await ctx.store.queue(filter);
-      const rows = found.slice(0, PAGE_SIZE);
-      const next = found.length > PAGE_SIZE ? (rows.at(-1)?.id ?? null) : null;
-      const now = ctx.clock.now();
-      const body = html`<form method="get" action="${PATH}">
-          <label>Destination <input name="domain" value="${domain}" /></label>
-          <button class="plain">Filter</button>
-        </form>
-        ${rows.length > 0 && retryForm(domain)}
-        ${table(
-          ['Recipient', 'Status', 'Attempts', 'Next attempt', 'Reason', ''],
-          rows.map((row) => cells(inWallTime(ctx.clock, row), now)),
-          'No recipients are waiting.',
-        )}
-        ${pager(PATH, query, next)}`;
-      return { kind: 'page', title: 'Queue', account: null, body };
+      return domain === null ? destinations(visit) : destination(visit, domain.toLowerCase());
     },
   },
   {
@@ -47,7 +42,7 @@ export const queuePages: readonly Page[] = [
     async open(visit) {
       const [id, domain] = [field(visit, 'id') || null, field(visit, 'domain') || null];
       const count = await visit.parts.queue.retry({ id, domain });
-      return { kind: 'redirect', to: PATH, done: 'retried', count };
+      return { kind: 'redirect', to: backTo(visit), done: 'retried', count };
     },
   },
   {
@@ -59,35 +54,154 @@ export const queuePages: readonly Page[] = [
         throw new ApiError('not_found', 'There is no such recipient.');
       }
       const count = await visit.parts.queue.fail(id);
-      return { kind: 'redirect', to: PATH, done: 'failed', count };
+      return { kind: 'redirect', to: backTo(visit), done: 'failed', count };
     },
   },
 ];
 
-function retryForm(domain: string | null): Html {
-  const label = domain === null ? 'Retry all now' : `Retry ${domain} now`;
-  return html`<form method="post" action="${PATH}/retry">
-    <input type="hidden" name="domain" value="${domain}" /><button>${label}</button>
-  </form>`;
+/** The page that the form stood on. */
+function backTo(visit: Visit): string {
+  const at = field(visit, 'at');
+  return at === '' ? PATH : pathOf(at);
 }
 
-function cells(row: Recipient, now: number): (Html | string | number | null)[] {
+function pathOf(domain: string): string {
+  return `${PATH}?domain=${encodeURIComponent(domain)}`;
+}
+
+async function destinations(visit: Visit): Promise<PageResponse> {
+  const { ctx, parts } = visit;
+  const counts = await ctx.store.queueCounts(ctx.clock.now());
+  const total = counts.reduce((sum, { waiting }) => sum + waiting, 0);
+  const body = html`${filters(PATH, [
+    { kind: 'text', type: 'search', name: 'domain', label: 'Destination' },
+  ])}
+  ${slowed(parts)}
+  ${table(
+    ['Destination', 'Recipients', 'Oldest', 'Why the oldest waits', ''],
+    counts.slice(0, MOST_DESTINATIONS).map(destinationCells),
+    empty(
+      'Nothing waits',
+      'What is accepted is tried at once. What a receiver asks us to try later is listed here until it is delivered.',
+    ),
+  )}
+  ${
+    counts.length > MOST_DESTINATIONS &&
+    html`<p class="soft">The ${MOST_DESTINATIONS} largest of ${counts.length} destinations.</p>`
+  }`;
+  const tools =
+    total > 0 ? retryAll('Retry all now', `${count(total, 'recipient')} to any destination`) : null;
+  return {
+    kind: 'page',
+    title: 'Queue',
+    account: null,
+    body,
+    liveSeconds: LIVE_SECONDS,
+    ...(tools !== null && { tools }),
+  };
+}
+
+function destinationCells({ domain, waiting, oldestCreatedAt, reason }: QueueCount): HtmlValue[] {
   return [
-    html`<a href="${accountPath({ id: row.accountId })}/emails/${row.messageId}"
-      >${row.address}</a
-    >`,
+    html`<a href="${pathOf(domain)}">${domain}</a>`,
+    waiting,
+    time(oldestCreatedAt),
+    reason ?? html`<span class="soft">not tried yet</span>`,
+    retryAll('Retry now', `${count(waiting, 'recipient')} at ${domain}`, { domain }),
+  ];
+}
+
+function retryAll(label: string, what: string, fields: Record<string, string> = {}): Html {
+  return confirm({
+    to: `${PATH}/retry`,
+    label,
+    words: `${what}: tried at once, without waiting for the next attempt. A receiver that asked us to slow down may be annoyed.`,
+    sure: label,
+    fields,
+    kind: 'plain',
+  });
+}
+
+async function destination(visit: Visit, domain: string): Promise<PageResponse> {
+  const { ctx, query } = visit;
+  const now = ctx.clock.now();
+  const filter = { domain, limit: PAGE_SIZE + 1, after: queryText(visit, 'after') };
+  const found = await ctx.store.queue(filter);
+  const rows = found.slice(0, PAGE_SIZE);
+  const next = found.length > PAGE_SIZE ? (rows.at(-1)?.id ?? null) : null;
+  const body = html`${await reasons(ctx, domain)}
+  ${table(
+    ['Recipient', 'Status', 'Attempts', 'Next attempt', 'Why it waits', ''],
+    rows.map((row) => cells(inWallTime(ctx.clock, row), now)),
+    empty('Nothing waits', `No recipients are waiting for ${domain}.`),
+  )}
+  ${pager(PATH, query, next)}`;
+  return {
+    kind: 'page',
+    title: `Queue for ${domain}`,
+    account: null,
+    body,
+    up: { label: 'Queue', href: PATH },
+    ...(rows.length > 0 && {
+      tools: retryAll(`Retry ${domain} now`, 'All that waits for it', { domain, at: domain }),
+    }),
+    ...(filter.after === null && { liveSeconds: LIVE_SECONDS }),
+  };
+}
+
+/** The reasons for which recipients of one destination wait; nothing where there is only one row to read anyway. */
+async function reasons(ctx: Context, domain: string): Promise<Html | null> {
+  const rows: Recipient[] = [];
+  let isMore = true;
+  while (isMore && rows.length < MOST_GROUPED) {
+    const after = rows.at(-1)?.id ?? null;
+    const step = await ctx.store.queue({ domain, limit: STEP, after });
+    rows.push(...step);
+    isMore = step.length === STEP;
+    // Between two reads the event loop is given back.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  if (rows.length < 2) return null;
+  const groups = waitingReasons(rows.map((row) => inWallTime(ctx.clock, row)));
+  return card(
+    isMore ? `Reasons of the first ${count(rows.length, 'recipient')}` : 'Reasons',
+    table(
+      ['Reason', 'Recipients', 'Next attempt'],
+      groups.map(({ reason, count: waiting, nextAttemptAt }) => [
+        reason ?? 'Not tried yet.',
+        waiting,
+        time(nextAttemptAt),
+      ]),
+      '',
+    ),
+  );
+}
+
+function cells(row: Recipient, now: number): HtmlValue[] {
+  const email = `${accountPath({ id: row.accountId })}/emails/${row.messageId}`;
+  const fields = { id: row.id, at: row.domain };
+  return [
+    html`<a href="${email}">${row.address}</a>`,
     badge(row.status),
     row.attempts,
     time(row.nextAttemptAt),
     explain(row, now),
-    html`${recipientAction(row, 'retry', 'Retry now')}
-    ${recipientAction(row, 'fail', 'Mark as failed')}`,
+    html`<div class="actions">
+      ${confirm({
+        to: `${PATH}/retry`,
+        label: 'Retry now',
+        words: `${row.address} is tried at once.`,
+        sure: 'Retry now',
+        fields,
+        kind: 'plain',
+      })}
+      ${confirm({
+        to: `${PATH}/fail`,
+        label: 'Mark as failed',
+        words: `${row.address} is not tried again, and webhooks are told that it failed. This cannot be undone.`,
+        sure: 'Mark as failed',
+        fields,
+      })}
+    </div>`,
   ];
-}
-
-function recipientAction(row: Recipient, verb: 'retry' | 'fail', label: string): Html {
-  return html`<form class="inline" method="post" action="${PATH}/${verb}">
-    <input type="hidden" name="id" value="${row.id}" />
-    <button class="${verb === 'fail' ? 'danger' : 'plain'}">${label}</button>
-  </form>`;
 }

@@ -252,9 +252,14 @@ test('a waiting recipient is shown with its reason, retried and marked as failed
   expect(page.text).toContain('waits@slow.example');
   expect(page.text).toContain('Retry slow.example now');
   const [recipient] = await appliance.ctx.store.recipients(id);
-  await done(rig.submit('/queue/fail', { id: recipient?.id ?? '' }));
+  expect((await rig.visit('/queue')).text).toContain('href="/dashboard/queue?domain=slow.example"');
+  const fields = { id: recipient?.id ?? '', at: 'slow.example' };
+  const failed = await rig.submit('/queue/fail', fields);
+  expect(failed.headers.get('location')).toBe(
+    '/dashboard/queue?domain=slow.example&done=failed&count=1',
+  );
   expect((await rig.visit('/queue?domain=slow.example')).text).toContain(
-    'No recipients are waiting.',
+    'No recipients are waiting for slow.example.',
   );
   expect(await emailWith(id, 'given up by the operator')).toContain('failed');
   appliance.queue.setResting(false);
