@@ -3,8 +3,12 @@
  *
  * CSV has the columns email, reason, source, note, created_at (RFC 4180); an import needs only email.
  */
+import { Value } from '@sinclair/typebox/value';
+
 import type { ResultOf } from '../control/operations.ts';
 import { SUPPRESSION_REASONS } from '../control/shapes.ts';
+import { SuppressionList } from '../control/suppressions.ts';
+import { piecesWithHeader } from '../flow/suppressions/csv-import.ts';
 import { ACCOUNT } from './account-option.ts';
 import type { Call, Group } from './command.ts';
 import { readText } from './files.ts';
@@ -24,6 +28,11 @@ const LOGGED_NOTE = sentence('note', 'N', 'One sentence on why, written to the l
 const FILE = argument('FILE', 'CSV file, or - for standard input', { completion: 'file' });
 const FILE_HINT = 'Name a CSV file, or use - for standard input.';
 
+/** Characters of a file that travel in one request: some milliseconds of work for the server. */
+const PIECE_LENGTH = 256 * 1024;
+/** Wrong rows that are named; more are only counted. */
+const MOST_NAMED = 20;
+
 type Suppression = ResultOf<'suppression.add'>;
 type Row = Record<'id' | 'email' | 'reason', string> &
   Record<'source' | 'note', string | null> & { created_at: string };
@@ -33,8 +42,13 @@ function shape(one: Suppression): Row {
   return { id, email, reason, source, note, created_at: new Date(one.createdAt).toISOString() };
 }
 
-const readAll = (call: Call): Promise<Suppression[]> =>
-  operate(call, 'suppression.list', { account: call.get(ACCOUNT) });
+async function readAll(call: Call): Promise<Suppression[]> {
+  const all: Suppression[] = [];
+  await operate(call, 'suppression.list', { account: call.get(ACCOUNT) }, async (chunk) => {
+    for (const row of Value.Decode(SuppressionList, JSON.parse(chunk))) all.push(row);
+  });
+  return all;
+}
 
 async function list(call: Call): Promise<void> {
   const all = await readAll(call);
@@ -69,8 +83,15 @@ async function remove(call: Call): Promise<void> {
 }
 
 async function importFile(call: Call): Promise<number> {
-  const args = { account: call.get(ACCOUNT), csv: readText(call.get(FILE), FILE_HINT) };
-  const done = await operate(call, 'suppression.import', args);
+  const done: ResultOf<'suppression.import'> = { rows: 0, added: 0, known: 0, bad: 0, named: [] };
+  const account = call.get(ACCOUNT);
+  const pieces = piecesWithHeader(readText(call.get(FILE), FILE_HINT), PIECE_LENGTH);
+  for await (const { text: csv, line } of pieces) {
+    const of = await operate(call, 'suppression.import', { account, csv, line });
+    for (const name of ['rows', 'added', 'known', 'bad'] as const) done[name] += of[name];
+    done.named.push(...of.named.slice(0, MOST_NAMED - done.named.length));
+    call.output.say(`${done.rows} rows read, ${done.added} added`);
+  }
   for (const { line, message } of done.named) call.output.say(`line ${line}: ${message}`);
   call.print(done, `Added: ${done.added}. Already suppressed: ${done.known}. Wrong: ${done.bad}.`);
   return done.bad === 0 ? 0 : 1;

@@ -11,7 +11,6 @@ import { exportSuppressions, importSuppressions } from '../flow/suppressions/csv
 import type { ImportResult } from '../flow/suppressions/csv-import.ts';
 import { CsvError } from '../flow/suppressions/csv.ts';
 import { addSuppression, removeSuppression } from '../flow/suppressions/suppressions.ts';
-import type { Suppression } from '../store/rows.ts';
 import { oneAccount } from './accounts.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
@@ -19,24 +18,30 @@ import { SUPPRESSION_REASONS, SuppressionShape, Text, oneOf, orNull } from './sh
 
 const PAGE = 500;
 
-async function everySuppression(scope: Scope, accountId: string): Promise<Suppression[]> {
-  const all: Suppression[] = [];
+/** In chunks of a page each, as JSON: a list of a million is no one value. */
+async function sendAll(scope: Scope, accountId: string): Promise<void> {
   for (let after: string | null = null; ;) {
     const page = { limit: PAGE, after, before: null };
     const { rows, hasMore } = await scope.ctx.store.suppressions(accountId, null, page);
-    all.push(...rows);
-    if (!hasMore) return all;
+    await scope.sink.chunk(JSON.stringify(rows));
+    if (!hasMore) return;
     after = rows.at(-1)?.email ?? null;
   }
 }
 
-async function importCsv(scope: Scope, accountId: string, csv: string): Promise<ImportResult> {
+async function importCsv(
+  scope: Scope,
+  accountId: string,
+  csv: string,
+  firstLine: number,
+): Promise<ImportResult> {
   try {
     return await importSuppressions(
       scope.ctx,
       accountId,
       new Blob([csv]).stream(),
-      ({ rows, added }) => scope.sink.progress(`${rows} rows read, ${added} added`),
+      undefined,
+      firstLine,
     );
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
@@ -47,16 +52,18 @@ async function importCsv(scope: Scope, accountId: string, csv: string): Promise<
   }
 }
 
+/** One chunk of `suppression.list`. */
+export const SuppressionList = Type.Array(SuppressionShape);
+
 const ACCOUNT = { account: orNull(Text) };
 const NOTE = orNull(Type.String());
 
 export const SUPPRESSION_OPERATIONS = {
-  'suppression.list': operation(
-    ACCOUNT,
-    Type.Array(SuppressionShape),
-    async (scope, { account }) =>
-      await everySuppression(scope, (await oneAccount(scope, account)).id),
-  ),
+  /** The rows go out in chunks, each a JSON list (`SuppressionList`); the result is null. */
+  'suppression.list': operation(ACCOUNT, Type.Null(), async (scope, { account }) => {
+    await sendAll(scope, (await oneAccount(scope, account)).id);
+    return null;
+  }),
   'suppression.add': operation(
     { ...ACCOUNT, email: Text, reason: orNull(oneOf(SUPPRESSION_REASONS)), note: NOTE },
     SuppressionShape,
@@ -81,7 +88,8 @@ export const SUPPRESSION_OPERATIONS = {
     },
   ),
   'suppression.import': operation(
-    { ...ACCOUNT, csv: Type.String() },
+    // A long file comes in pieces; `line`: the number of the first line of this one.
+    { ...ACCOUNT, csv: Type.String(), line: orNull(Type.Integer({ minimum: 1 })) },
     Type.Object({
       rows: Type.Integer(),
       added: Type.Integer(),
@@ -89,8 +97,8 @@ export const SUPPRESSION_OPERATIONS = {
       bad: Type.Integer(),
       named: Type.Array(Type.Object({ line: Type.Integer(), message: Type.String() })),
     }),
-    async (scope, { account, csv }) =>
-      await importCsv(scope, (await oneAccount(scope, account)).id, csv),
+    async (scope, { account, csv, line }) =>
+      await importCsv(scope, (await oneAccount(scope, account)).id, csv, line ?? 1),
   ),
   /** The CSV goes out in chunks; the result is null. */
   'suppression.export': operation(ACCOUNT, Type.Null(), async (scope, { account }) => {

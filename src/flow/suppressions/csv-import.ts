@@ -8,10 +8,12 @@ import type { SuppressionReason } from '../../base/status.ts';
 import { addressOf, makeAddress } from '../../mail/header/address.ts';
 import type { Suppression } from '../../store/rows.ts';
 import type { Context } from '../context.ts';
-import { csvRow, fieldOf, readCsv, type CsvRow } from './csv.ts';
+import { csvPieces, csvRow, fieldOf, readCsv, type CsvPiece, type CsvRow } from './csv.ts';
 
 /** Rows of one store call, and of one page of an export. */
 const STEP = 1_000;
+/** Read in one go: a few milliseconds of work. */
+const SLICE_BYTES = 16 * 1024;
 /** Bad rows that are named; more are only counted. */
 const MAX_NAMED = 20;
 
@@ -55,14 +57,15 @@ export interface ImportResult {
  * Reads suppressions from CSV in chunks of UTF-8. With a header row, columns may be in any order
  * (`email` is required; `reason`, `source`, `note`, `created_at` in ISO 8601 are optional, others are
  * ignored); without one the first column is the address. A missing reason means `manual`. `progress` is
- * told the result so far after each step. Throws `CsvError` where the file is not CSV; the rows read
- * before are imported.
+ * told the result so far after each step; `firstLine` is the number of the first line. Throws `CsvError` where the file
+ * is not CSV; the rows read before are imported. Gives the event loop back every few thousand characters.
  */
 export async function importSuppressions(
   ctx: Pick<Context, 'clock' | 'ids' | 'store'>,
   accountId: string,
   chunks: AsyncIterable<Uint8Array>,
   progress: (soFar: ImportResult) => void = () => undefined,
+  firstLine = 1,
 ): Promise<ImportResult> {
   const result: ImportResult = { rows: 0, added: 0, known: 0, bad: 0, named: [] };
   const now = ctx.clock.now();
@@ -75,7 +78,7 @@ export async function importSuppressions(
     batch = [];
     progress(result);
   };
-  for await (const row of readCsv(chunks)) {
+  for await (const row of readCsv(slices(chunks), firstLine)) {
     if (layout === null) {
       const header = headerOf(row);
       layout = header ?? ['email', 'reason', 'source', 'note', 'created_at'];
@@ -93,6 +96,45 @@ export async function importSuppressions(
   }
   if (batch.length > 0 || result.rows === 0) await flush();
   return result;
+}
+
+/** The same bytes in small slices, with other work between them: rows that are wrong cost time, too. */
+async function* slices(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
+      await new Promise((resolve) => setImmediate(resolve));
+      yield chunk.subarray(at, at + SLICE_BYTES);
+    }
+  }
+}
+
+/** `text` with its header row at the front of every piece of about `length` characters, each to be read alone. */
+export async function* piecesWithHeader(text: string, length: number): AsyncGenerator<CsvPiece> {
+  const header = await headerText(text);
+  let isFirst = true;
+  for (const piece of csvPieces(text, length)) {
+    if (isFirst || header === null) yield piece;
+    else yield { text: header.text + piece.text, line: piece.line - header.lines };
+    isFirst = false;
+  }
+}
+
+/** The header row as it stands in `text`, null when the first row is data. */
+async function headerText(text: string): Promise<{ text: string; lines: number } | null> {
+  for (const row of csvPieces(text, 1)) {
+    const bytes = (async function* () {
+      yield Buffer.from(row.text);
+    })();
+    const first = await readCsv(bytes)
+      .next()
+      // Whoever reads the pieces says what is wrong.
+      .catch(() => null);
+    if (first === null) return null;
+    if (first.done === true) continue;
+    const lines = row.text.split(/\r\n|\r|\n/).length - 1;
+    return headerOf(first.value) === null ? null : { text: row.text, lines };
+  }
+  return null;
 }
 
 /** All suppressions of an account as CSV with a header row, newest first, in chunks of text. */

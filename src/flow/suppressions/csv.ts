@@ -25,15 +25,52 @@ export class CsvError extends Error {
   }
 }
 
-/** The rows of a CSV file given in chunks of UTF-8. Empty lines are left out. */
-export async function* readCsv(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<CsvRow> {
+/** The rows of a CSV file given in chunks of UTF-8. Empty lines are left out. `firstLine`: the number of the first line. */
+export async function* readCsv(
+  chunks: AsyncIterable<Uint8Array>,
+  firstLine = 1,
+): AsyncGenerator<CsvRow> {
   const decoder = new TextDecoder('utf-8');
-  const reader = new RowReader();
+  const reader = new RowReader(firstLine);
   for await (const chunk of chunks) {
     yield* reader.push(decoder.decode(chunk, { stream: true }));
   }
   yield* reader.push(decoder.decode());
   yield* reader.end();
+}
+
+/** A part of a CSV text that ends with a row, and the number of its first line. */
+export interface CsvPiece {
+  text: string;
+  line: number;
+}
+
+/** `text` in pieces of about `length` characters, cut between rows. Costs time by the length of the text alone. */
+export function* csvPieces(text: string, length: number): Generator<CsvPiece> {
+  if (text === '') yield { text, line: 1 };
+  let line = 1;
+  for (let start = 0; start < text.length;) {
+    const end = rowEndAfter(text, start, start + length);
+    const piece = text.slice(start, end);
+    yield { text: piece, line };
+    line += piece.match(/\r\n|\r|\n/g)?.length ?? 0;
+    start = end;
+  }
+}
+
+/** Where the row ends that reaches beyond `from`; rows are counted from `start`. A line end between quotes ends none. */
+function rowEndAfter(text: string, start: number, from: number): number {
+  let isQuoted = false;
+  for (let at = text.indexOf('"', start); at >= 0 && at < from; at = text.indexOf('"', at + 1)) {
+    isQuoted = !isQuoted;
+  }
+  for (let at = from - 1; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"' && at >= from) isQuoted = !isQuoted;
+    if (isQuoted || (character !== '\n' && character !== '\r')) continue;
+    return character === '\r' && text[at + 1] === '\n' ? at + 2 : at + 1;
+  }
+  return text.length;
 }
 
 /** What a spreadsheet takes for a formula, behind any number of apostrophes; tab and CR are skipped by it first. */
@@ -65,10 +102,15 @@ class RowReader {
   #field = '';
   #fields: string[] = [];
   #length = 0;
-  #line = 1;
-  #beganAt = 1;
+  #line: number;
+  #beganAt: number;
   /** A CR was the last character: a LF now belongs to it. */
   #isAfterCr = false;
+
+  constructor(firstLine: number) {
+    this.#line = firstLine;
+    this.#beganAt = firstLine;
+  }
 
   *push(text: string): Generator<CsvRow> {
     for (const character of text) {

@@ -1,6 +1,15 @@
 /** CSV: RFC 4180 read in chunks of any size, and written so that it reads back the same. */
-import { expect, test } from 'bun:test';
-import { CsvError, csvRow, fieldOf, readCsv } from '../../../src/flow/suppressions/csv.ts';
+import { describe, expect, test } from 'bun:test';
+import { piecesWithHeader } from '../../../src/flow/suppressions/csv-import.ts';
+import {
+  CsvError,
+  csvPieces,
+  csvRow,
+  fieldOf,
+  readCsv,
+} from '../../../src/flow/suppressions/csv.ts';
+
+import type { CsvPiece, CsvRow } from '../../../src/flow/suppressions/csv.ts';
 
 async function* chunked(
   bytes: Uint8Array,
@@ -90,5 +99,54 @@ test('what is written reads back the same, however it is cut', async () => {
   expect({ seed, rows: read.map(([, fields]) => fields.map(fieldOf)) }).toEqual({
     seed,
     rows: table,
+  });
+});
+
+describe('a long text in pieces', () => {
+  const rowsOf = async (text: string, line = 1): Promise<CsvRow[]> => {
+    const rows: CsvRow[] = [];
+    const bytes = (async function* () {
+      yield Buffer.from(text);
+    })();
+    for await (const row of readCsv(bytes, line)) rows.push(row);
+    return rows;
+  };
+  const FIELDS = ['a@x.example', '"b, c"', '"two\r\nlines"', '"say ""no"""', '', '"\n"'];
+  const ENDS = ['\n', '\r\n', '\r', '\n\n'];
+  const texts = Array.from({ length: 40 }, (_, seed) =>
+    Array.from({ length: seed }, (__, at) => {
+      const field = FIELDS[(seed * 7 + at * 5) % FIELDS.length] ?? '';
+      return `${field},${at}${ENDS[(seed + at) % ENDS.length]}`;
+    }).join(''),
+  );
+
+  test.each([1, 2, 7, 40, 1_000])(
+    'of %d characters has the same rows on the same lines',
+    async (length) => {
+      for (const text of texts) {
+        const pieces = Array.from(csvPieces(text, length));
+        expect(pieces.map((piece) => piece.text).join('')).toBe(text);
+        const rows = await Promise.all(pieces.map((piece) => rowsOf(piece.text, piece.line)));
+        expect(rows.flat()).toEqual(await rowsOf(text));
+      }
+    },
+  );
+
+  test('repeats its header, and only a header', async () => {
+    const piecesOf = async (text: string) => {
+      const pieces: CsvPiece[] = [];
+      for await (const piece of piecesWithHeader(text, 10)) pieces.push(piece);
+      return pieces;
+    };
+    expect(await piecesOf('\nnote,email\nx,ann@a.example\ny,bob@a.example\n')).toEqual([
+      { text: '\nnote,email\n', line: 1 },
+      { text: 'note,email\nx,ann@a.example\n', line: 2 },
+      { text: 'note,email\ny,bob@a.example\n', line: 3 },
+    ]);
+    expect(await piecesOf('ann@a.example\nbob@a.example')).toEqual([
+      { text: 'ann@a.example\n', line: 1 },
+      { text: 'bob@a.example', line: 2 },
+    ]);
+    expect(await piecesOf('')).toEqual([{ text: '', line: 1 }]);
   });
 });
