@@ -40,6 +40,7 @@ const FLOORS: Record<string, number> = {
   'flow/accounts': 2,
   'flow/suppressions': 2,
   'flow/content': 2,
+  'flow/people': 2,
   'flow/upkeep': 2,
   health: 3,
   api: 4,

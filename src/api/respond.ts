@@ -6,6 +6,7 @@
  * caller who is allowed to send it. Never returns 204 (client libraries fail on it).
  */
 import { ApiError } from '../base/errors.ts';
+import { audit } from '../flow/people/audit.ts';
 import { tooBusy, type Share } from '../flow/byte-budget.ts';
 import type { Identity } from '../flow/draft.ts';
 import { checkLength, readBody } from './body.ts';
@@ -166,9 +167,10 @@ function payloadOf(body: RouteResult['body']): string | Uint8Array<ArrayBuffer> 
 async function run(
   parts: ResponderParts,
   route: Route,
-  { request, params }: Incoming,
+  incoming: Incoming,
   progress: Progress,
 ): Promise<RouteResult> {
+  const { request, params } = incoming;
   const caller = await identify(parts.ctx, request.headers);
   if (!(caller instanceof ApiError)) progress.identity = caller;
   checkLength(request);
@@ -179,7 +181,30 @@ async function run(
   checkPermission(caller, route.access);
   spendRate(parts.rates, route, caller, progress);
   checkSandbox(caller, route);
-  return route.handle(await callOf(parts, route, request, params, progress, caller));
+  const result = await route.handle(await callOf(parts, route, request, params, progress, caller));
+  if (route.method !== 'GET' && !route.isSend) {
+    await note(parts, route, incoming, progress, caller);
+  }
+  return result;
+}
+
+/** In the audit log: a change that an API key has made. Sending is no change. */
+async function note(
+  { ctx, proxies }: ResponderParts,
+  { text }: Route,
+  incoming: Incoming,
+  { value }: Progress,
+  { key, account }: Identity,
+): Promise<void> {
+  const body = typeof value === 'object' && value !== null ? value : {};
+  await audit(ctx, {
+    via: 'api',
+    who: key.name,
+    action: text.id,
+    accountId: account.id,
+    address: proxies.clientOf(incoming),
+    facts: { ...body, ...incoming.params },
+  });
 }
 
 async function callOf(

@@ -176,11 +176,11 @@ async function watchDisk(ctx: Context, vitals: Vitals, started: Undo[]): Promise
   await disk.runNow();
 }
 
-async function openControl(scope: Omit<Scope, 'sink'>, started: Undo[]): Promise<void> {
+async function openControl(scope: Omit<Scope, 'sink' | 'by'>, started: Undo[]): Promise<void> {
   const { config, log } = scope.ctx;
   const control = new ControlServer(
     config.startup.dataDir,
-    (name, args, sink) => runOperation({ ...scope, sink }, name, args),
+    (name, args, { sink, by }) => runOperation({ ...scope, sink, by }, name, args),
     log,
   );
   await control.start();

@@ -200,6 +200,11 @@ export const CONFIG_FILE = table('', {
         'How long emails are kept and listed, with their recipients, events, delivery attempts and webhook calls; at least "30d". Suppressions and usage stay.',
       default: '365d',
     }),
+    auditMs: key(format.duration(DAYS_30_MS), {
+      about:
+        'How long the audit log is kept, which says who changed what; at least "30d". Of more than 500,000 entries the oldest go earlier.',
+      default: '365d',
+    }),
   }),
   // Rates of Amazon SES ("Reputation metrics", SES developer guide). Gmail asks bulk senders to stay below 0.3 % complaints.
   brake: table(

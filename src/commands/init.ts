@@ -15,7 +15,7 @@ import { defaultConfigText } from '../base/config-text.ts';
 import { OperatorError } from '../base/errors.ts';
 import { createLog } from '../base/log.ts';
 import { createAccount } from '../flow/accounts/accounts.ts';
-import { resetAdminPassword } from '../flow/accounts/admin.ts';
+import { resetAdminPassword } from '../flow/people/operators.ts';
 import { createKey } from '../flow/accounts/keys.ts';
 import { isDiskFull } from '../store/full-disk.ts';
 import type { Call, Command } from './command.ts';

@@ -10,6 +10,7 @@
  * that ends early, at whatever moment, leaves data that the next command or server can open.
  */
 import { account } from './account.ts';
+import { audit } from './audit.ts';
 import { backup, restore } from './backup.ts';
 import { check } from './check.ts';
 import type { CommandTable } from './command.ts';
@@ -23,7 +24,7 @@ import { halt, resume } from './halt.ts';
 import { init } from './init.ts';
 import { key } from './key.ts';
 import { log } from './log.ts';
-import { password } from './password.ts';
+import { operator, password } from './operator.ts';
 import { queue } from './queue.ts';
 import { rekey } from './rekey.ts';
 import { reload } from './reload.ts';
@@ -52,7 +53,9 @@ export const COMMANDS: CommandTable = {
   webhook,
   log,
   erase,
+  operator,
   password,
+  audit,
   halt,
   resume,
   backup,

@@ -4,6 +4,8 @@
  * Promises the same outcome either way, and never two processes on one data directory: without a server the command
  * holds the directory's lock while it works, and what the operation logged waits there for the next server's log.
  */
+import { userInfo } from 'node:os';
+
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { createLog } from '../base/log.ts';
@@ -41,7 +43,11 @@ export async function operate<Name extends OperationName>(
   };
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
-    const response = await askServer(config.startup.dataDir, { operation: name, args }, sink);
+    const response = await askServer(
+      config.startup.dataDir,
+      { operation: name, args, by: runner() },
+      sink,
+    );
     if (response !== null) return OPERATIONS[name].readResult(response.value);
     try {
       return await operateAlone(call, config, name, args, sink);
@@ -53,6 +59,15 @@ export async function operate<Name extends OperationName>(
   }
 }
 
+/** Who runs this command: the user behind sudo, else that of the process. Empty where the machine has no name. */
+function runner(): string {
+  try {
+    return (process.env['SUDO_USER'] ?? userInfo().username).slice(0, 100);
+  } catch {
+    return '';
+  }
+}
+
 async function operateAlone<Name extends OperationName>(
   call: Call,
   config: Config,
@@ -61,7 +76,7 @@ async function operateAlone<Name extends OperationName>(
   sink: Sink,
 ): Promise<ResultOf<Name>> {
   return await alone(call, config, (ctx) =>
-    perform({ ctx, queue: null, dispatcher: null, sink, reload: null }, name, args),
+    perform({ ctx, queue: null, dispatcher: null, sink, reload: null, by: runner() }, name, args),
   );
 }
 

@@ -31,6 +31,8 @@ export interface Scope {
   queue: Queue | null;
   dispatcher: WebhookDispatcher | null;
   sink: Sink;
+  /** Who runs the command, as the machine knows them: for the audit log. */
+  by: string;
   /** Reads config and certificates again. Throws `OperatorError`. Null without a running server. */
   reload: (() => Reloaded) | null;
 }

@@ -11,6 +11,7 @@
  * the command reports that the server ended. Running an operation again after that is safe.
  */
 import { OperatorError } from '../base/errors.ts';
+import { audit } from '../flow/people/audit.ts';
 import { ACCOUNT_OPERATIONS } from './accounts.ts';
 import { BACKUP_OPERATIONS } from './backup.ts';
 import { DOMAIN_OPERATIONS } from './domains.ts';
@@ -19,6 +20,7 @@ import { ERASURE_OPERATIONS } from './erasure.ts';
 import { KEY_OPERATIONS } from './keys.ts';
 import { LOG_OPERATIONS } from './logs.ts';
 import type { Operation, Scope } from './operation.ts';
+import { OPERATOR_OPERATIONS } from './operators.ts';
 import { QUEUE_OPERATIONS } from './queue.ts';
 import { SUPPRESSION_OPERATIONS } from './suppressions.ts';
 import { SERVER_OPERATIONS } from './switches.ts';
@@ -38,6 +40,7 @@ const TABLE = {
   ...BACKUP_OPERATIONS,
   ...SUPPRESSION_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
+  ...OPERATOR_OPERATIONS,
 };
 
 export type OperationName = keyof typeof TABLE;
@@ -50,6 +53,27 @@ export const OPERATIONS: {
   readonly [Name in OperationName]: Operation<ArgumentsOf<Name>, ResultOf<Name>>;
 } = TABLE;
 
+/** Those that change nothing. */
+const LOOKS: ReadonlySet<OperationName> = new Set([
+  'version',
+  'tail',
+  'account.list',
+  'audit.list',
+  'domain.list',
+  'domain.records',
+  'email.list',
+  'email.show',
+  'email.wait',
+  'key.list',
+  'log.list',
+  'operator.list',
+  'queue.list',
+  'queue.show',
+  'suppression.export',
+  'suppression.list',
+  'webhook.list',
+]);
+
 function isOperationName(name: string): name is OperationName {
   return Object.hasOwn(OPERATIONS, name);
 }
@@ -61,7 +85,16 @@ export async function perform<Name extends OperationName>(
   args: unknown,
 ): Promise<ResultOf<Name>> {
   const operation = OPERATIONS[name];
-  return await operation.run(scope, operation.readArguments(args));
+  const read = operation.readArguments(args);
+  const result = await operation.run(scope, read);
+  if (!LOOKS.has(name)) await note(scope, name, read);
+  return result;
+}
+
+/** In the audit log: a change that was made. */
+async function note({ ctx, by }: Scope, name: OperationName, args: object): Promise<void> {
+  const entry = { via: 'command' as const, who: by, action: name, accountId: null, address: null };
+  await audit(ctx, { ...entry, facts: { ...args } });
 }
 
 /** The same for a name that came over the socket. Throws `OperatorError` also for one that is not in the table. */

@@ -18,6 +18,8 @@ const MAX_NAME_CHARACTERS = 100;
 export const Request = Type.Object({
   operation: Type.String({ maxLength: MAX_NAME_CHARACTERS }),
   args: Type.Object({}),
+  /** Who runs the command. Whoever may connect could write any name here. */
+  by: Type.Optional(Type.String({ maxLength: MAX_NAME_CHARACTERS })),
 });
 export type Request = Static<typeof Request>;
 

@@ -13,6 +13,7 @@ import { Value } from '@sinclair/typebox/value';
 
 import { OperatorError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
+import type { Scope } from './operation.ts';
 import { Request, refusalOf, socketPath, toErrorLine } from './protocol.ts';
 import type { ResponseLine, Sink } from './protocol.ts';
 
@@ -35,7 +36,11 @@ const PRODUCTION: ControlLimits = {
 const FIRST_BYTES = 4_096;
 
 /** Carries out an operation. Throws `ApiError`, `OperatorError`, or a fault of ours. */
-export type Operate = (operation: string, args: unknown, sink: Sink) => Promise<unknown>;
+export type Operate = (
+  operation: string,
+  args: unknown,
+  { sink, by }: Pick<Scope, 'sink' | 'by'>,
+) => Promise<unknown>;
 
 export class ControlServer {
   readonly #path: string;
@@ -133,14 +138,16 @@ async function respond(socket: Socket, line: string, operate: Operate, log: Log)
   socket.once('close', () => left.abort());
   try {
     const request = parseRequest(line);
-    const value = await operate(request.operation, request.args, {
+    const sink: Sink = {
       progress: (text) => send({ kind: 'progress', text }),
       async chunk(text) {
         send({ kind: 'chunk', text });
         await drained(socket);
       },
       left: left.signal,
-    });
+    };
+    const by = request.by ?? '';
+    const value = await operate(request.operation, request.args, { sink, by });
     log.info('control', { operation: request.operation });
     send({ kind: 'result', value: value ?? null });
   } catch (error) {

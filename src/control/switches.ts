@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 
 import { OperatorError } from '../base/errors.ts';
 import { VERSION } from '../base/version.ts';
-import { resetAdminPassword, setAdminPassword } from '../flow/accounts/admin.ts';
+import { resetAdminPassword, setAdminPassword } from '../flow/people/operators.ts';
 import { operation } from './operation.ts';
 import { orNull } from './shapes.ts';
 

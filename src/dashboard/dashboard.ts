@@ -16,6 +16,9 @@ import type { Html } from './frame/html.ts';
 import { frame, signInPage, type FrameView } from './frame/layout.ts';
 import { ROOT } from './frame/navigation.ts';
 import { noticeOf } from './frame/notices.ts';
+import { audit } from '../flow/people/audit.ts';
+import type { Operator } from '../store/people.ts';
+import { accessTo, ALL_RIGHTS } from './access.ts';
 import { findPage, formPage } from './pages/routes.ts';
 import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
@@ -78,11 +81,24 @@ export function createDashboard(ctx: Context, parts: OutsideParts): Dashboard {
         hint: 'This is a bug in Postrider. Report it together with this log line and those around it.',
       });
       const words = 'The page could not be shown. The server log has the details.';
-      const nothing = { accounts: [], path: '', notice: null, halt: null };
+      const nothing = { accounts: [], path: '', notice: null, halt: null, operator: null };
       return page({ ...errorPage('Internal error', words), status: 500 }, nothing);
     });
   };
 }
+
+/** One request of someone who may use the dashboard; `operator` is null in an emulator, which asks nobody. */
+interface Asked {
+  method: 'GET' | 'POST';
+  path: string;
+  url: URL;
+  form: URLSearchParams;
+  file: File | null;
+  operator: Operator | null;
+  peer: string;
+}
+
+type Found = NonNullable<ReturnType<typeof findPage>>;
 
 class DashboardApp {
   readonly #ctx: Context;
@@ -126,15 +142,17 @@ class DashboardApp {
       return this.#signIn(form, peer, isHttps);
     }
     const isOpen = this.#ctx.emulation !== null;
-    if (!isOpen && !(await this.#sessions.has(request))) {
+    const operator = isOpen ? null : await this.#sessions.operatorOf(request);
+    if (!isOpen && operator === null) {
       return signIn(path === '' ? 200 : 401, null, pageToReturnTo(path, url.search));
     }
     if (path === '/sign-out' && method === 'POST') {
       return redirect(ROOT, { 'Set-Cookie': await this.#sessions.close(request, isHttps) });
     }
-    if (!hasFile) return this.#open(method, path, url, form, null);
+    const asked: Omit<Asked, 'form' | 'file'> = { method, path, url, operator, peer };
+    if (!hasFile) return this.#open({ ...asked, form, file: null });
     const response = await withUpload(this.#ctx, request, ({ fields, file }) =>
-      this.#open(method, path, url, fields, file),
+      this.#open({ ...asked, form: fields, file }),
     );
     if (typeof response === 'object') return response;
     const [status, words] = UPLOAD_REFUSALS[response];
@@ -146,24 +164,20 @@ class DashboardApp {
     return url.protocol === 'https:' || this.#ctx.config.live.http.publicUrl.startsWith('https:');
   }
 
-  async #open(
-    method: 'GET' | 'POST',
-    path: string,
-    url: URL,
-    form: URLSearchParams,
-    file: File | null,
-  ): Promise<Response> {
-    const { store, halt } = this.#ctx;
-    const view = async (): Promise<FrameView> => ({
-      accounts: await store.accounts(),
-      path,
-      notice: noticeOf(url.searchParams),
-      halt: halt.state,
-    });
+  async #open(asked: Asked): Promise<Response> {
+    const { method, path, url, form, file, operator } = asked;
+    const { accountId } = operator ?? ALL_RIGHTS;
+    if (accountId !== null && path === '') return redirect(`${ROOT}/accounts/${accountId}/emails`);
+    const view = (): Promise<FrameView> => this.#view(asked);
     const found = findPage(method, path);
-    if (found === null) {
+    const access = found && accessTo(operator ?? ALL_RIGHTS, found.page, found.params);
+    if (found === null || access === 'hidden') {
       const words = 'The dashboard has no page at this address.';
       return page({ ...errorPage('Page not found', words), status: 404 }, await view());
+    }
+    if (access === 'forbidden') {
+      const words = 'Your sign-in may look at everything here, and change nothing.';
+      return page({ ...errorPage('Read-only', words), status: 403 }, await view());
     }
     const visit: Visit = {
       ctx: this.#ctx,
@@ -173,6 +187,7 @@ class DashboardApp {
       form,
       file,
       refused: null,
+      operator,
     };
     let result: VisitResponse;
     try {
@@ -182,7 +197,7 @@ class DashboardApp {
       const again = method === 'GET' ? null : await shownAgain(visit, found.page, path, error);
       return page({ ...(again ?? refusalPage(error)), status: error.status }, await view());
     }
-    if (method === 'POST') this.#ctx.log.info('dashboard_action', { path });
+    if (method === 'POST') await this.#note(asked, found);
     switch (result.kind) {
       case 'page':
         return page(result, await view());
@@ -193,24 +208,67 @@ class DashboardApp {
     }
   }
 
+  async #view({ path, url, operator }: Asked): Promise<FrameView> {
+    const { store, halt } = this.#ctx;
+    const accounts = await store.accounts();
+    const mayAll = operator === null || operator.accountId === null;
+    return {
+      accounts: mayAll ? accounts : accounts.filter(({ id }) => id === operator.accountId),
+      path,
+      notice: noticeOf(url.searchParams),
+      halt: mayAll ? halt.state : null,
+      operator,
+    };
+  }
+
+  /** In the log and in the audit log: a change that was made. */
+  async #note(
+    { path, form, operator, peer }: Asked,
+    { page: { path: pattern }, params }: Found,
+  ): Promise<void> {
+    this.#ctx.log.info('dashboard_action', { path, operator: operator?.name });
+    await audit(this.#ctx, {
+      via: 'dashboard',
+      who: operator?.name ?? '',
+      action: actionOf(pattern),
+      accountId: params['account'] ?? null,
+      address: peer,
+      facts: { ...Object.fromEntries(form), ...params },
+    });
+  }
+
   async #signIn(form: URLSearchParams, peer: string, isHttps: boolean): Promise<Response> {
-    const opened = await this.#sessions.open(form.get('password') ?? '', peer, isHttps);
+    const text = (field: string): string => form.get(field) ?? '';
+    const credentials = {
+      name: text('name').trim().toLowerCase(),
+      password: text('password'),
+      code: text('code'),
+    };
+    const opened = await this.#sessions.open(credentials, peer, isHttps);
     const to = URL.parse(form.get('to') ?? '', 'http://dashboard.invalid');
     const path = to?.pathname.startsWith(`${ROOT}/`) === true ? to.pathname.slice(ROOT.length) : '';
     const back = pageToReturnTo(path, to?.search ?? '');
     if (typeof opened === 'object') {
-      this.#ctx.log.info('dashboard_sign_in', { peer });
+      await this.#noteSignIn(opened.operator, peer);
       return redirect(back, { 'Set-Cookie': opened.cookie });
     }
     this.#ctx.log.warn('dashboard_sign_in_refused', { peer, reason: opened });
     switch (opened) {
       case 'wrong':
-        return signIn(401, 'The password is wrong.', back);
+        return signIn(401, 'The name, the password or the code is wrong.', back);
       case 'slow_down':
         return signIn(429, 'Too many wrong passwords. Try again in a minute.', back);
       case 'busy':
         return signIn(503, 'Too many sign-in attempts right now. Try again in a moment.', back);
     }
+  }
+
+  async #noteSignIn({ id, name, accountId }: Operator, peer: string): Promise<void> {
+    const { store, clock, log } = this.#ctx;
+    log.info('dashboard_sign_in', { peer, operator: name });
+    await store.noteSignIn(id, clock.now());
+    const entry = { via: 'dashboard' as const, who: name, action: 'sign_in', address: peer };
+    await audit(this.#ctx, { ...entry, accountId, facts: {} });
   }
 
   /**
@@ -294,4 +352,12 @@ function locationOf({ to, done, count }: { to: string; done?: string; count?: nu
   if (done === undefined) return to;
   const query = new URLSearchParams({ done, ...(count !== undefined && { count: String(count) }) });
   return `${to}${to.includes('?') ? '&' : '?'}${query.toString()}`;
+}
+
+/** `keys.revoke` for `/accounts/:account/keys/:id/revoke`; the path of a list adds to it. */
+function actionOf(pattern: string): string {
+  const own = pattern.replace(/^\/accounts\/:account\//, '/');
+  const words = own.split('/').filter((word) => word !== '' && !word.startsWith(':'));
+  const isList = words.length === 1 && findPage('GET', pattern.replaceAll(':', '')) !== null;
+  return isList ? `${words.join('')}.add` : words.join('.');
 }

@@ -1,5 +1,5 @@
 /**
- * Limits guesses of the operator's password: per peer, and how many are checked at once.
+ * Limits guesses of operators' passwords: per peer, and how many are checked at once.
  *
  * Promises that a peer that has used up its guesses gets no more by guessing in parallel, from other addresses of its
  * IPv6 network, or among many other peers; that checking never uses more memory or processor time than `CHECKS_MAX`
@@ -29,10 +29,10 @@ interface Guesser {
   settle: (isNext: boolean) => void;
 }
 
-/** Checks passwords within the limits above. One per appliance. */
-export class Guesses {
+/** Checks guesses within the limits above. One per appliance. */
+export class Guesses<G = string> {
   readonly #clock: Clock;
-  readonly #isRight: (password: string) => Promise<boolean>;
+  readonly #isRight: (guess: G) => Promise<boolean>;
   /** In the order of their last guess, the oldest first. */
   readonly #failures = new Map<string, { count: number; untilMs: number }>();
   /** Peers that have signed in since the start, the latest last. */
@@ -40,13 +40,13 @@ export class Guesses {
   readonly #waiting: Guesser[] = [];
   #checks = 0;
 
-  constructor(clock: Clock, isRight: (password: string) => Promise<boolean>) {
+  constructor(clock: Clock, isRight: (guess: G) => Promise<boolean>) {
     this.#clock = clock;
     this.#isRight = isRight;
   }
 
   /** Checks one guess from the address `peer`. */
-  async check(password: string, peer: string): Promise<Guess> {
+  async check(guess: G, peer: string): Promise<Guess> {
     const unit = addressUnit(peer);
     const now = this.#clock.steady();
     const failures = this.#failures.get(unit);
@@ -61,7 +61,7 @@ export class Guesses {
       return 'busy';
     }
     try {
-      if (!(await this.#isRight(password))) return 'wrong';
+      if (!(await this.#isRight(guess))) return 'wrong';
     } finally {
       this.#leave();
     }

@@ -16,7 +16,13 @@ export function endpointLabel(endpointId: string): string {
   return `endpoint:${endpointId}`;
 }
 
+/** Of an operator's secret for one-time codes. */
+export function totpLabel(operatorId: string): string {
+  return `totp:${operatorId}`;
+}
+
 /** Of any sealed value that a store holds. */
 export function labelOf({ kind, id }: Pick<SealedSecret, 'kind' | 'id'>): string {
+  if (kind === 'totp') return totpLabel(id);
   return kind === 'dkim' || kind === 'next_dkim' ? dkimLabel(id) : endpointLabel(id);
 }

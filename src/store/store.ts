@@ -17,6 +17,7 @@ import type { ErasureStore } from './erasure.ts';
 import type { JourneyStore } from './journey.ts';
 import type { MessageStore } from './messages.ts';
 import type { OperatorStore } from './operator.ts';
+import type { PeopleStore } from './people.ts';
 import type { RequestLogStore } from './request-logs.ts';
 import type { RetentionStore } from './retention.ts';
 import type { SecretStore } from './secrets.ts';
@@ -41,6 +42,7 @@ export interface Store
     JourneyStore,
     MessageStore,
     OperatorStore,
+    PeopleStore,
     RequestLogStore,
     RetentionStore,
     SecretStore,

@@ -181,7 +181,7 @@ test('a client that does not read its long result delays nobody and fills no mem
   const piece = 'x'.repeat(65_536);
   let made = 0;
   const over = Promise.withResolvers<unknown>();
-  const fixture = await start({}, async (_operation, _args, sink) => {
+  const fixture = await start({}, async (_operation, _args, { sink }) => {
     try {
       for (; made < 10_000; made += 1) await sink.chunk(piece);
       over.resolve(null);

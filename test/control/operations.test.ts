@@ -33,7 +33,7 @@ beforeAll(async () => {
     chunk: async (piece: string) => void shown.push(piece),
     left: new AbortController().signal,
   };
-  scope = { ctx, queue: null, dispatcher: null, sink, reload: null };
+  scope = { ctx, queue: null, dispatcher: null, sink, reload: null, by: 'tester' };
   await run('account.create', { name: 'shop', plan: null });
 });
 

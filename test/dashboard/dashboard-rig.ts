@@ -5,7 +5,7 @@
  * session's cookie; `submit` also what a browser sends with a form of the same page.
  */
 import { addDomain } from '../../src/flow/domains/domains.ts';
-import { resetAdminPassword } from '../../src/flow/accounts/admin.ts';
+import { resetAdminPassword } from '../../src/flow/people/operators.ts';
 import { type RigAppliance, startRigAppliance } from '../rig/appliance.ts';
 
 export interface Seen {

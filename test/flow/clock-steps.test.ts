@@ -10,7 +10,7 @@ import { Sessions } from '../../src/dashboard/session.ts';
 import { openContext } from '../../src/appliance/context.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { Periodic } from '../../src/base/periodic.ts';
-import { resetAdminPassword } from '../../src/flow/accounts/admin.ts';
+import { resetAdminPassword } from '../../src/flow/people/operators.ts';
 import { DomainChecker } from '../../src/flow/domains/checker.ts';
 import { ClockMarks } from '../../src/flow/kept-clock.ts';
 import { Lane } from '../../src/flow/pacing/lane.ts';
@@ -156,10 +156,15 @@ describe.each(STEPS)('a step of %p ms', (stepMs) => {
     ends.push(() => fixture.close());
     const { ctx, clock } = fixture;
     const password = await resetAdminPassword(ctx);
-    const signIn = await new Sessions(ctx).open(password, '192.0.2.1', false);
+    const signIn = await new Sessions(ctx).open(
+      { name: '', password, code: '' },
+      '192.0.2.1',
+      false,
+    );
     const cookie = typeof signIn === 'object' ? (signIn.cookie.split(';')[0] ?? '') : '';
-    const isSignedIn = (): Promise<boolean> =>
-      new Sessions(ctx).has(new Request('http://localhost/', { headers: { cookie } }));
+    const request = new Request('http://localhost/', { headers: { cookie } });
+    const isSignedIn = async (): Promise<boolean> =>
+      (await new Sessions(ctx).operatorOf(request)) !== null;
     const { url } = linkTo(ctx, '01913c7e-89ab-7cde-8f01-23456789abcd', 0);
     const [id = '', query] = [url.split('/').at(-2), new URL(url).searchParams];
     const isGood = (): boolean =>

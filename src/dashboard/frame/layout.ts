@@ -13,12 +13,20 @@
  * (`liveSeconds` of a page), links and filters that swap the page in place (`data-swap`), copy buttons, local times,
  * keys. A notice comes from the fixed list in `notices.ts`, so that a link cannot show its own text.
  */
+import type { Operator } from '../../store/people.ts';
 import type { Account } from '../../store/rows.ts';
 import type { Halt } from '../../flow/halt-switch.ts';
 import { action } from './action.ts';
 import { ENHANCE_PATH, ICON_PATH, MORPH_PATH, STYLE_PATH } from './assets.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
-import { ACCOUNT_MENU, accountPath, ROOT, SERVER_MENU, type MenuEntry } from './navigation.ts';
+import {
+  ACCOUNT_MENU,
+  accountPath,
+  PEOPLE_MENU,
+  ROOT,
+  SERVER_MENU,
+  type MenuEntry,
+} from './navigation.ts';
 import { time } from './values.ts';
 import type { PageResponse } from './visit.ts';
 
@@ -33,6 +41,8 @@ export interface FrameView {
   /** From `noticeOf`. */
   notice: string | null;
   halt: Halt | null;
+  /** Who is signed in; null in an emulator. */
+  operator: Pick<Operator, 'name' | 'role' | 'accountId'> | null;
 }
 
 /** A whole document. */
@@ -65,7 +75,7 @@ export function frame(page: PageResponse, view: FrameView): Html {
       </div>
       ${page.body}
     </main>`;
-  return documentOf(page.title, body, '');
+  return documentOf(page.title, body, view.operator?.role === 'read_only' ? 'read-only' : '');
 }
 
 function documentOf(title: string, body: HtmlValue, bodyClass: string): Html {
@@ -101,8 +111,10 @@ function menu(page: PageResponse, view: FrameView): Html {
   const account = page.account ?? view.accounts[0] ?? null;
   const others = view.accounts.filter(({ id }) => id !== account?.id);
   const base = account === null ? '' : accountPath(account);
+  const mayAll = (view.operator?.accountId ?? null) === null;
   return html`<nav class="menu" aria-label="Dashboard">
-    ${entries(SERVER_MENU, ROOT, view.path)}
+    ${mayAll && entries(SERVER_MENU, ROOT, view.path)}
+    ${mayAll && view.operator !== null && entries(PEOPLE_MENU, ROOT, view.path)}
     ${
       account !== null &&
       html`<p class="menu-head"><span>Account</span>${account.name}</p>
@@ -124,6 +136,7 @@ function menu(page: PageResponse, view: FrameView): Html {
     }
     <ul class="menu-end">
       <li><a href="/docs">API reference</a></li>
+      ${view.operator !== null && html`<li><a href="${ROOT}/profile">${view.operator.name}</a></li>`}
       <li>
         <form method="post" action="${ROOT}/sign-out"><button class="link">Sign out</button></form>
       </li>
@@ -164,6 +177,10 @@ export function signInPage(problem: string | null, to: string): Html {
     <form class="fields" method="post" action="${ROOT}/sign-in">
       <input type="hidden" name="to" value="${to}" />
       <p class="field">
+        <label for="name">Name</label>
+        <input type="text" id="name" name="name" value="admin" autocomplete="username" required />
+      </p>
+      <p class="field">
         <label for="password">Dashboard password</label>
         <input
           type="password"
@@ -173,6 +190,20 @@ export function signInPage(problem: string | null, to: string): Html {
           required
           autofocus
         />
+      </p>
+      <p class="field">
+        <label for="code">Code from your authenticator app</label>
+        <input
+          type="text"
+          id="code"
+          name="code"
+          autocomplete="one-time-code"
+          maxlength="40"
+          aria-describedby="code-hint"
+        />
+        <span class="hint" id="code-hint"
+          >Only if you have set one up; a recovery code does, too.</span
+        >
       </p>
       <button>Sign in</button>
     </form>

@@ -19,6 +19,12 @@ export const SERVER_MENU: readonly MenuEntry[] = [
   ['accounts', 'Accounts'],
 ];
 
+/** Not of an emulator, which asks nobody. */
+export const PEOPLE_MENU: readonly MenuEntry[] = [
+  ['operators', 'Operators'],
+  ['audit', 'Audit log'],
+];
+
 /** Menu of one account: path below the account, and label. */
 export const ACCOUNT_MENU: readonly MenuEntry[] = [
   ['emails', 'Emails'],

@@ -10,6 +10,7 @@ import type { SuppressionImports } from '../../flow/suppressions/imports.ts';
 import type { Queue } from '../../flow/queue/queue.ts';
 import type { Vitals } from '../../health/vitals.ts';
 import type { WebhookDispatcher } from '../../flow/webhooks/dispatcher.ts';
+import type { Operator } from '../../store/people.ts';
 import type { Account } from '../../store/rows.ts';
 import type { Html } from './html.ts';
 
@@ -37,6 +38,8 @@ export interface DashboardParts {
 
 export interface Visit {
   ctx: Context;
+  /** Who is signed in; null in an emulator, which asks nobody. */
+  operator: Operator | null;
   parts: DashboardParts;
   /** Values of the `:name` parts of the page's path. */
   params: Readonly<Record<string, string>>;

@@ -5,13 +5,16 @@
  * changes, and returns a page, a redirect or a document. Promises one page per path and method.
  */
 import { accountPages } from './accounts.ts';
+import { auditPages } from './audit.ts';
 import { domainPages } from './domains.ts';
 import { emailPages } from './email.ts';
 import { emailsPages } from './emails.ts';
 import { inboxPages } from './inbox.ts';
 import { keyPages } from './keys.ts';
 import { logPages } from './logs.ts';
+import { operatorPages } from './operators.ts';
 import { overviewPages } from './overview.ts';
+import { profilePages } from './profile.ts';
 import { queuePages } from './queue.ts';
 import { suppressionPages } from './suppressions.ts';
 import type { Page } from '../frame/visit.ts';
@@ -32,6 +35,9 @@ export const PAGES: readonly Page[] = [
   ...suppressionPages,
   ...keyPages,
   ...logPages,
+  ...operatorPages,
+  ...auditPages,
+  ...profilePages,
 ];
 
 /** The page of `path` (below `/dashboard`, without closing slash) and the values of its `:name` parts. */

@@ -82,7 +82,9 @@ export class SentNotes {
       const first: SentNote[] = [];
       for (const note of notes) if (await isFirstSent(ctx, note.recipient)) first.push(note);
       if (first.length === 0) return;
-      const calls = await ctx.store.noteSent(first.map((note) => sentAttempt(ctx, note)));
+      const attempts = first.map((note) => sentAttempt(ctx, note));
+      const calls = await ctx.store.noteSent(attempts);
+      ctx.followers.tell(attempts.map(({ event }) => event));
       for (const { recipient } of first) recipient.status = 'sent';
       if (calls.length > 0) offerCalls(calls);
     } catch (error) {

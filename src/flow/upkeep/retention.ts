@@ -17,6 +17,8 @@ const EVERY_MS = 3_600_000;
 /** Where content is not to be kept at all, it must not stay on the disk for an hour. */
 const EVERY_MS_KEEPING_NONE = 60_000;
 const DAY_MS = 86_400_000;
+/** Some 200 bytes each: API keys that change things all day must not fill the disk. */
+const AUDIT_ROWS_MAX = 500_000;
 
 type RetentionContext = Pick<Context, 'config' | 'store' | 'clock' | 'log'>;
 
@@ -41,17 +43,19 @@ export class Retention implements Job {
   async run(signal: AbortSignal): Promise<void> {
     const { store, clock, config, log } = this.#ctx;
     const now = clock.now();
-    const { bodiesMs, historyMs } = config.live.retention;
+    const { bodiesMs, historyMs, auditMs } = config.live.retention;
     const removed = {
       bodies: await store.purgeBodies(now - bodiesMs),
       history: 0,
       messages: 0,
       expired: 0,
       logs: 0,
+      audit: 0,
     };
     if (!signal.aborted) removed.expired = await store.purgeExpired(now, clock.steady());
     if (!signal.aborted) removed.history = await store.purgeHistory(now - historyMs);
     if (!signal.aborted) removed.messages = await store.purgeMessages(now - historyMs);
+    if (!signal.aborted) removed.audit = await store.purgeAudit(now - auditMs, AUDIT_ROWS_MAX);
     for (const account of await store.accounts()) {
       if (signal.aborted) break;
       const before = now - planOf(config.live.plans, account).logRetentionDays * DAY_MS;

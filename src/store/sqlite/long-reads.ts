@@ -7,6 +7,7 @@
 import type { Database } from 'bun:sqlite';
 import type { RetryTarget } from '../operator.ts';
 import type { Store } from '../store.ts';
+import { auditLists } from './people.ts';
 import { counterReads } from './read-counters.ts';
 import { emailLists } from './read-emails.ts';
 import { logLists } from './read-logs.ts';
@@ -19,6 +20,7 @@ import { callLists } from './read-webhooks.ts';
 type OfStore = Pick<
   Store,
   | 'attemptDetail'
+  | 'audit'
   | 'callAttempts'
   | 'countsByStatus'
   | 'emails'
@@ -50,6 +52,7 @@ export interface ReadFiles {
 /** The verbs over reading connections; statements are prepared once, here. */
 export function longReads({ mail, logs, search }: ReadFiles): LongReads {
   return {
+    ...auditLists(mail),
     ...callLists(mail),
     ...countReads(mail),
     ...counterReads(mail),
@@ -75,6 +78,7 @@ export function askedReads(ask: AskRead): LongReads {
       ask(name, args);
   return {
     attemptDetail: verb('attemptDetail'),
+    audit: verb('audit'),
     callAttempts: verb('callAttempts'),
     countsByStatus: verb('countsByStatus'),
     emails: verb('emails'),

@@ -3,6 +3,7 @@
  *
  * Promises that other writes run between steps. Fails as any write does; what went is gone.
  */
+import type { PeopleStore } from '../people.ts';
 import type { RetentionStore } from '../retention.ts';
 import type { AgingRows, BodiesStep } from './verbs.ts';
 import type { WriterClient } from './writer-client.ts';
@@ -17,7 +18,7 @@ export const OUTCOMES_KEPT_MS = 92 * 86_400_000;
 export const HARM_KEPT_MS = 9 * 86_400_000;
 
 /** The retention verbs, over the writer. */
-export function purges(writer: WriterClient): RetentionStore {
+export function purges(writer: WriterClient): RetentionStore & Pick<PeopleStore, 'purgeAudit'> {
   const aging = (rows: AgingRows, before: number): Promise<number> =>
     untilFewer(() => writer.write('purgeStep', rows, before, ROWS_PER_STEP));
   return {
@@ -51,6 +52,8 @@ export function purges(writer: WriterClient): RetentionStore {
       total += await aging('harm', now - HARM_KEPT_MS);
       return total + (await aging('suppressions', now - MARKS_KEPT_MS));
     },
+    purgeAudit: (before, max) =>
+      untilFewer(() => writer.write('purgeAuditStep', before, max, ROWS_PER_STEP)),
     async scrub() {
       await writer.write('scrubMail');
       await writer.writeLog('scrubLog');

@@ -14,7 +14,8 @@ export function secretReads(db: Database): Pick<SecretStore, 'sealedSecrets'> {
       " UNION ALL SELECT 'next_dkim', domain_id, sealed_dkim_key FROM dkim_keys WHERE state = 'next'" +
       " UNION ALL SELECT 'webhook', id, sealed_secret FROM endpoints" +
       " UNION ALL SELECT 'previous_webhook', id, sealed_previous_secret FROM endpoints" +
-      ' WHERE sealed_previous_secret IS NOT NULL',
+      ' WHERE sealed_previous_secret IS NOT NULL' +
+      " UNION ALL SELECT 'totp', id, sealed_totp FROM operators WHERE sealed_totp IS NOT NULL",
   );
   return { sealedSecrets: async () => all.all() };
 }
@@ -30,6 +31,7 @@ export function secretWrites(
       "UPDATE dkim_keys SET sealed_dkim_key = ? WHERE domain_id = ? AND state = 'next'",
     ),
     webhook: db.prepare('UPDATE endpoints SET sealed_secret = ? WHERE id = ?'),
+    totp: db.prepare('UPDATE operators SET sealed_totp = ? WHERE id = ?'),
     previous_webhook: db.prepare('UPDATE endpoints SET sealed_previous_secret = ? WHERE id = ?'),
   };
   return {

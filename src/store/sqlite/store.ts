@@ -25,6 +25,7 @@ import { openForReading } from './database.ts';
 import { dkimKeyReads } from './dkim-keys.ts';
 import { erasures } from './erasure.ts';
 import { HARM_KEPT_MS, OUTCOMES_KEPT_MS, purges } from './purges.ts';
+import { peopleReads } from './people.ts';
 import { accountReads } from './read-accounts.ts';
 import { domainReads } from './read-domains.ts';
 import { logReads } from './read-logs.ts';
@@ -127,6 +128,7 @@ function readsOf({ mail, logs }: Files) {
     ...suppressionReads(mail),
     ...settingReads(mail),
     ...secretReads(mail),
+    ...peopleReads(mail),
     ...logReads(logs),
   };
 }

@@ -42,6 +42,14 @@ export type OneStepWrite =
   | 'replayCalls'
   | 'addSuppression'
   | 'removeSuppression'
+  | 'createOperator'
+  | 'removeOperator'
+  | 'setOperatorPassword'
+  | 'setOperatorTotp'
+  | 'noteSignIn'
+  | 'takeTotpStep'
+  | 'takeRecoveryHash'
+  | 'addAudit'
   | 'setSetting'
   | 'replaceSecrets';
 
@@ -85,6 +93,8 @@ export interface WriteSteps {
   purgeCallAttemptsStep(before: number, limit: number): number;
   /** Adds at most `limit` rows made since `oldest` to a counter; returns how many may be left. */
   recountStep(name: Recounted, oldest: number, limit: number): number;
+  /** Removes at most `limit` rows from before `before` or beyond the newest `max`; returns how many. */
+  purgeAuditStep(before: number, max: number, limit: number): number;
   /** Asks for the WAL to be emptied into the file when this commit has been reported. */
   scrubMail(): void;
   /** Removes at most `limit` rows from before `before`; returns how many. */

@@ -16,6 +16,7 @@ import type { GroupSum } from './group-sums.ts';
 import { HarmCounts } from './harm-counts.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from './migrations.ts';
 import { OutcomeCounts } from './outcome-counts.ts';
+import { peopleWrites } from './people.ts';
 import { Positions } from './positions.ts';
 import { OutcomeRecount } from './recounts.ts';
 import { secretWrites } from './secrets.ts';
@@ -83,6 +84,7 @@ class Writer {
       ...retentionWrites(mail, stored),
       ...erasureWrites(mail, stored),
       ...settings,
+      ...peopleWrites(mail),
       recountStep: (name, oldest, limit) => (name === 'harm' ? harm : recount).step(oldest, limit),
       ...secretWrites(mail, settings.setSetting),
     };

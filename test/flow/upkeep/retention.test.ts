@@ -133,6 +133,26 @@ test('history goes after its own time, idempotency records when they have expire
   await fixture.close();
 });
 
+test('the audit log goes after its own time, and by number', async () => {
+  const fixture = await openFixture({ toml: '[retention]\naudit = "40d"\n' });
+  const { store } = fixture.ctx;
+  const entry = { via: 'command' as const, target: '', accountId: null, address: null };
+  const add = (action: string) =>
+    store.addAudit({ ...entry, who: 'root', action, at: fixture.clock.now() });
+  const left = async () =>
+    (await store.audit({ limit: 10, before: null, who: null })).map(({ action }) => action);
+  await add('old');
+  fixture.clock.jump(30 * DAY_MS);
+  await add('young');
+  fixture.clock.jump(11 * DAY_MS);
+  await round(fixture, retentionOf(fixture), async () => (await left()).length === 1);
+  expect(await left()).toEqual(['young']);
+  await add('newest');
+  expect(await store.purgeAudit(0, 1)).toBe(1);
+  expect(await left()).toEqual(['newest']);
+  await fixture.close();
+});
+
 test('a failure is logged, and the next round comes all the same', async () => {
   const fixture = await openFixture();
   let rounds = 0;

@@ -94,6 +94,20 @@ describe('the schema', () => {
     }));
 });
 
+test('the one password that there was is that of the operator admin', () =>
+  withDir(async (dir) => {
+    const before = openForWriting(join(dir, 'mail.db'), 'full');
+    migrate(before, MAIL_MIGRATIONS.slice(0, 11), 0);
+    before.run("INSERT INTO settings VALUES ('admin_password', 'the hash')");
+    before.close();
+    const store = await openTestStore(dir);
+    expect(await store.operators()).toMatchObject([
+      { name: 'admin', role: 'admin', accountId: null, passwordHash: 'the hash', sealedTotp: null },
+    ]);
+    expect(await store.setting('admin_password')).toBeNull();
+    await store.close();
+  }));
+
 describe('settings', () => {
   test('are in force where durability rests on them', () =>
     withDir((dir) => {

@@ -1,0 +1,155 @@
+/**
+ * Operators: who may sign in, with which role, to the whole appliance or to one account.
+ *
+ * The work is in flow/people; `access.ts` keeps these pages from operators of one account. Promises that a password is
+ * shown once, in the response that makes it.
+ */
+import { validationFailed } from '../../base/errors.ts';
+import { accountNamed } from '../../flow/accounts/accounts.ts';
+import {
+  addOperator,
+  operatorNamed,
+  removeOperator,
+  resetPassword,
+} from '../../flow/people/operators.ts';
+import { disableTotp } from '../../flow/people/totp.ts';
+import type { Operator } from '../../store/people.ts';
+import type { Account } from '../../store/rows.ts';
+import { action, confirm } from '../frame/action.ts';
+import { form } from '../frame/form.ts';
+import { html, type Html } from '../frame/html.ts';
+import { ROOT } from '../frame/navigation.ts';
+import { card, table } from '../frame/table.ts';
+import { badge, copyable, time } from '../frame/values.ts';
+import { field, param, type Page, type PageResponse, type Visit } from '../frame/visit.ts';
+
+const PATH = `${ROOT}/operators`;
+
+export const operatorPages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/operators',
+    async open(visit) {
+      const { store } = visit.ctx;
+      const [operators, accounts] = await Promise.all([store.operators(), store.accounts()]);
+      const body = html`${table(
+        ['Name', 'Role', 'Sees', 'Second factor', 'Last sign-in', ''],
+        operators.map((one) => cells(one, accounts)),
+        'There are no operators.',
+      )}
+      ${card('Add an operator', newOperator(visit, accounts))}`;
+      return { kind: 'page', title: 'Operators', account: null, body };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/operators',
+    mainField: 'name',
+    async open(visit) {
+      const role = field(visit, 'role') === 'admin' ? 'admin' : 'read_only';
+      const account = field(visit, 'account');
+      const accountId = account === '' ? null : (await accountNamed(visit.ctx, account)).id;
+      const name = field(visit, 'name').toLowerCase();
+      const { password } = await addOperator(visit.ctx, { name, role, accountId });
+      return passwordPage(`Operator ${name}`, name, password);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/operators/:name/password',
+    async open(visit) {
+      const name = param(visit, 'name');
+      return passwordPage(`New password of ${name}`, name, await resetPassword(visit.ctx, name));
+    },
+  },
+  {
+    method: 'POST',
+    path: '/operators/:name/totp-reset',
+    async open(visit) {
+      await disableTotp(visit.ctx, await operatorNamed(visit.ctx, param(visit, 'name')));
+      return { kind: 'redirect', to: PATH, done: 'saved' };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/operators/:name/remove',
+    async open(visit) {
+      const name = param(visit, 'name');
+      if (name === visit.operator?.name) {
+        const message = 'You cannot remove yourself: let another operator do it.';
+        throw validationFailed([{ path: 'name', message }]);
+      }
+      await removeOperator(visit.ctx, name);
+      return { kind: 'redirect', to: PATH, done: 'removed' };
+    },
+  },
+];
+
+function cells(operator: Operator, accounts: readonly Account[]): (Html | string | null)[] {
+  const { name, role, accountId, sealedTotp, recoveryCodes, signedInAt } = operator;
+  const base = `${PATH}/${encodeURIComponent(name)}`;
+  const account = accounts.find(({ id }) => id === accountId);
+  return [
+    html`<strong>${name}</strong>`,
+    role === 'admin' ? 'May change' : 'Read-only',
+    accountId === null ? 'Everything' : `Only ${account?.name ?? accountId}`,
+    sealedTotp === null
+      ? badge('none', 'neutral')
+      : html`${badge('on', 'good')} ${recoveryCodes} recovery codes left`,
+    time(signedInAt) ?? 'Never',
+    html`${action(`${base}/password`, 'New password')}
+    ${sealedTotp !== null && action(`${base}/totp-reset`, 'Reset second factor')}
+    ${confirm({
+      to: `${base}/remove`,
+      label: 'Remove',
+      words: `${name} can no longer sign in, and every session of ${name} ends.`,
+      sure: `Remove ${name}`,
+    })}`,
+  ];
+}
+
+function newOperator(visit: Visit, accounts: readonly Account[]): Html {
+  return form({
+    to: PATH,
+    submit: 'Add operator',
+    refused: visit.refused,
+    fields: [
+      {
+        kind: 'text',
+        name: 'name',
+        label: 'Name',
+        hint: 'For signing in: lower-case letters and digits, or a mail address.',
+        required: true,
+        maxLength: 60,
+      },
+      {
+        kind: 'select',
+        name: 'role',
+        label: 'Role',
+        options: [
+          ['read_only', 'Read-only: looks at everything below, changes nothing'],
+          ['admin', 'May change what it sees'],
+        ],
+      },
+      {
+        kind: 'select',
+        name: 'account',
+        label: 'Sees',
+        options: [
+          ['', 'The whole appliance'],
+          ...accounts.map(({ id, name }) => [id, `Only the account ${name}`] as const),
+        ],
+      },
+    ],
+  });
+}
+
+function passwordPage(title: string, name: string, password: string): PageResponse {
+  const body = html`<p class="notice" role="status">
+      Hand the password over now. It is shown only once; ${name} can choose another one after
+      signing in.
+    </p>
+    <p>${copyable(password, 'Copy the password')}</p>
+    <p><a href="${PATH}">Back to the operators</a></p>`;
+  return { kind: 'page', title, account: null, body };
+}

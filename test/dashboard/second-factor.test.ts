@@ -1,0 +1,53 @@
+/** The second factor as an operator meets it: set up on the own page, asked for at sign-in, reset by another operator. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { Secret, TOTP } from 'otpauth';
+
+import { TestClock } from '../rig/clock.ts';
+import { type DashboardRig, startDashboardRig } from './dashboard-rig.ts';
+
+const clock = new TestClock(Date.now());
+let rig: DashboardRig;
+beforeAll(async () => {
+  rig = await startDashboardRig({ clock });
+});
+afterAll(() => rig.stop());
+
+const signIn = async (code: string): Promise<number> => {
+  const { status } = await fetch(`${rig.url}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'sec-fetch-site': 'same-origin' },
+    body: new URLSearchParams({ name: 'admin', password: rig.password, code }),
+  });
+  return status;
+};
+
+test('set up, signed in with, and turned off', async () => {
+  const page = await rig.visit('/profile');
+  expect(page.text).toContain('aria-label="QR code of the secret"');
+  const [, secret = ''] = /name="secret" value="([A-Z2-7]{32})"/.exec(page.text) ?? [];
+  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+  const code = (): string => totp.generate({ timestamp: clock.now() });
+  const path = '/profile/second-factor';
+
+  const refused = await rig.submit(path, { secret, code: 'x', password: rig.password });
+  expect([refused.status, refused.text.includes(secret)]).toEqual([422, true]);
+  const wrong = await rig.submit(path, { secret, code: code(), password: 'wrong' });
+  expect(wrong.status).toBe(422);
+  const on = await rig.submit(path, { secret, code: code(), password: rig.password });
+  const [recovery = ''] = on.text.match(/[A-Z2-7]{4}(?:-[A-Z2-7]{4}){3}/) ?? [];
+  expect([on.status, recovery]).toEqual([200, expect.stringContaining('-')]);
+
+  expect(await signIn('')).toBe(401);
+  expect(await signIn(code())).toBe(401);
+  clock.jump(30_000);
+  expect(await signIn(code())).toBe(303);
+  expect(await signIn(recovery)).toBe(303);
+  expect(await signIn(recovery)).toBe(401);
+
+  const audit = await rig.visit('/audit');
+  expect(audit.text).toContain('profile.second-factor');
+  expect(audit.text).not.toContain(secret);
+  expect((await rig.submit('/operators/admin/totp-reset')).status).toBe(303);
+  expect(await signIn('')).toBe(303);
+});

@@ -1,0 +1,102 @@
+/** Second factors: codes and recovery codes are taken once, and wrong ones are limited, whatever address they are from. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { Secret, TOTP } from 'otpauth';
+
+import { addOperator, operatorNamed } from '../../../src/flow/people/operators.ts';
+import {
+  disableTotp,
+  enableTotp,
+  enrolmentOf,
+  newSecret,
+  SecondFactor,
+} from '../../../src/flow/people/totp.ts';
+import type { Operator } from '../../../src/store/people.ts';
+import { openFixture, type Fixture } from '../fixture.ts';
+
+const STEP_MS = 30_000;
+
+let fixture: Fixture;
+let secret: string;
+
+const codeAt = (at: number): string =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: at });
+const now = (): number => fixture.clock.now();
+const anna = (): Promise<Operator> => operatorNamed(fixture.ctx, 'anna');
+
+beforeEach(async () => {
+  fixture = await openFixture();
+  secret = newSecret();
+  await addOperator(fixture.ctx, { name: 'anna', role: 'admin', accountId: null });
+});
+afterEach(() => fixture.close());
+
+async function enabled(): Promise<string[]> {
+  const codes = await enableTotp(fixture.ctx, await anna(), secret, codeAt(now()));
+  if (codes === null) throw new Error('the code was refused');
+  fixture.clock.jump(STEP_MS);
+  return codes;
+}
+
+test('a QR code leads an app to the secret', () => {
+  const { uri, modules } = enrolmentOf(secret, 'anna', 'mail.example.com');
+  expect(uri).toBe(
+    `otpauth://totp/Postrider:anna%40mail.example.com?issuer=Postrider&secret=${secret}&algorithm=SHA1&digits=6&period=30`,
+  );
+  expect(modules.length).toBeGreaterThan(30);
+  expect(modules.every((row) => row.length === modules.length)).toBe(true);
+});
+
+test('is turned on by a code of the secret alone, and stored sealed', async () => {
+  const other = codeAt(now() + 10 * STEP_MS);
+  expect(await enableTotp(fixture.ctx, await anna(), secret, other)).toBeNull();
+  expect(await enableTotp(fixture.ctx, await anna(), 'no secret', '000000')).toBeNull();
+  expect((await anna()).sealedTotp).toBeNull();
+  const codes = await enabled();
+  expect(new Set(codes).size).toBe(10);
+  const { sealedTotp, recoveryCodes } = await anna();
+  expect(recoveryCodes).toBe(10);
+  expect(Buffer.from(sealedTotp ?? []).includes(secret)).toBe(false);
+});
+
+test('a code passes once, one step early or late, and no other', async () => {
+  await enabled();
+  const factor = new SecondFactor(fixture.ctx);
+  const passes = async (code: string) => factor.passes(await anna(), code);
+  expect(await passes('')).toBe(false);
+  expect(await passes(codeAt(now() + 2 * STEP_MS))).toBe(false);
+  const code = codeAt(now());
+  expect(await passes(`${code.slice(0, 3)} ${code.slice(3)}`)).toBe(true);
+  expect(await passes(code)).toBe(false);
+  // Older than the one that was used.
+  expect(await passes(codeAt(now() - STEP_MS))).toBe(false);
+  expect(await passes(codeAt(now() + STEP_MS))).toBe(true);
+});
+
+test('a recovery code passes once, however it is written', async () => {
+  const [first = '', second = ''] = await enabled();
+  const factor = new SecondFactor(fixture.ctx);
+  expect(await factor.passes(await anna(), first)).toBe(true);
+  expect(await factor.passes(await anna(), first)).toBe(false);
+  expect(await factor.passes(await anna(), ` ${second.toLowerCase().replaceAll('-', ' ')}`)).toBe(
+    true,
+  );
+  expect((await anna()).recoveryCodes).toBe(8);
+});
+
+test('ten wrong codes end it for ten minutes, for the right one too', async () => {
+  await enabled();
+  const factor = new SecondFactor(fixture.ctx);
+  for (let at = 0; at < 10; at += 1) {
+    expect(await factor.passes(await anna(), codeAt(now() + (at + 5) * STEP_MS))).toBe(false);
+  }
+  expect(await factor.passes(await anna(), codeAt(now()))).toBe(false);
+  await fixture.clock.advance(10 * 60_000);
+  expect(await factor.passes(await anna(), codeAt(now()))).toBe(true);
+});
+
+test('turned off, nothing is asked and no code is left', async () => {
+  await enabled();
+  await disableTotp(fixture.ctx, await anna());
+  expect(await anna()).toMatchObject({ sealedTotp: null, recoveryCodes: 0 });
+  expect(await new SecondFactor(fixture.ctx).passes(await anna(), '')).toBe(true);
+});
