@@ -132,11 +132,14 @@ function numbers({ over, columns, series, words }: Chart, sums: readonly number[
   return table([over, ...series.map(({ label }) => label)], rows.toReversed(), 'Nothing yet.');
 }
 
-/** The next of 1, 2, 5, 10, 20 … that is not below `value`; 1 for nothing. */
+/** The next round number that is not below `value`; 1 for nothing. */
 function niceAbove(value: number): number {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * 0.999) ?? value;
+  return (
+    [1, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value * 0.999) ??
+    value
+  );
 }
 
 function sum(values: readonly number[]): number {
