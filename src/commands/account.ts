@@ -1,9 +1,9 @@
 /** `account`: the accounts of this appliance, each with a plan, keys, domains and suppressions of its own. */
 import type { ResultOf } from '../control/operations.ts';
 import type { Command, Group } from './command.ts';
-import { fields, table, when } from './layout.ts';
+import { fields, paragraph, table, when } from './layout.ts';
 import { operate } from './operate.ts';
-import { argument, option, sentence } from './parameter.ts';
+import { argument, flag, option, sentence, UsageError } from './parameter.ts';
 
 const NAME = argument('NAME', 'Name of the account, 1 to 60 characters');
 const PLAN = option('plan', 'P', 'Id of a plan in the config file (default: unlimited)');
@@ -40,8 +40,36 @@ function setStatus(
   };
 }
 
+const YES = flag('yes', 'Delete it: without this nothing is done');
+
+const REMAINS =
+  'What remains: backups and before-restore folders from before now; the log that the system keeps of standard error. An email that was being handed over at this moment may still arrive.';
+
+const deletion: Command = {
+  summary: 'Delete an account with everything that it has',
+  details:
+    'Its emails, also those that wait, events, request log, keys, domains, webhooks and suppressions go for good; what was deleted is overwritten. Its suppressions go too: export them first where they are to count elsewhere. Cut off in the middle, run it again.',
+  parameters: [WHICH, YES],
+  async run(call) {
+    if (!call.get(YES)) {
+      throw new UsageError(`This deletes ${call.get(WHICH)} for good. Add --yes to do it.`);
+    }
+    const done = await operate(call, 'account.delete', { account: call.get(WHICH) });
+    const rows: [string, string][] = [
+      ['emails deleted', String(done.messages)],
+      ['rows of the request log', String(done.log_rows)],
+      ['keys', String(done.keys)],
+      ['domains', String(done.domains)],
+      ['webhook endpoints', String(done.webhooks)],
+      ['suppressions', String(done.suppressions)],
+      ['confirmed recipients', String(done.confirmed)],
+    ];
+    call.print(done, `${fields(rows)}\n\n${paragraph(REMAINS)}`);
+  },
+};
+
 export const account: Group = {
-  summary: 'Create, list, pause and resume accounts',
+  summary: 'Create, list, pause, resume and delete accounts',
   actions: {
     create: {
       summary: 'Create an account',
@@ -76,6 +104,7 @@ export const account: Group = {
         call.print(shapes, table(headings, rows, 'There are no accounts.'));
       },
     },
+    delete: deletion,
     pause: setStatus(
       'account.pause',
       'Refuse new sends of an account',

@@ -16,6 +16,7 @@ import { ACCOUNT_OPERATIONS } from './accounts.ts';
 import { BACKUP_OPERATIONS } from './backup.ts';
 import { DOMAIN_OPERATIONS } from './domains.ts';
 import { EMAIL_OPERATIONS } from './emails.ts';
+import { ACCOUNT_DELETION_OPERATIONS } from './account-deletion.ts';
 import { ERASURE_OPERATIONS } from './erasure.ts';
 import { KEY_OPERATIONS } from './keys.ts';
 import { LOG_OPERATIONS } from './logs.ts';
@@ -35,6 +36,7 @@ const TABLE = {
   ...TAIL_OPERATIONS,
   ...LOG_OPERATIONS,
   ...QUEUE_OPERATIONS,
+  ...ACCOUNT_DELETION_OPERATIONS,
   ...ERASURE_OPERATIONS,
   ...SERVER_OPERATIONS,
   ...BACKUP_OPERATIONS,

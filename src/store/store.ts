@@ -13,6 +13,7 @@ import type { AccountStore } from './accounts.ts';
 import type { CounterStore } from './counters.ts';
 import type { DkimKeyStore } from './dkim-keys.ts';
 import type { DomainStore } from './domains.ts';
+import type { AccountDeletionStore } from './account-deletion.ts';
 import type { ErasureStore } from './erasure.ts';
 import type { JourneyStore } from './journey.ts';
 import type { MessageStore } from './messages.ts';
@@ -34,6 +35,7 @@ export class StoreFullError extends Error {
 
 export interface Store
   extends
+    AccountDeletionStore,
     AccountStore,
     CounterStore,
     DkimKeyStore,

@@ -123,7 +123,7 @@ export class Brake implements Job {
       sentThatDay: await store.usedOnDay(account.id, dayOf(at)),
       harmThatHour: await store.harm(account.id, at),
     };
-    await store.setSetting(settingOf(account.id), JSON.stringify(pause));
+    await store.setSetting(brakeSetting(account.id), JSON.stringify(pause));
     await setAccountStatus(this.#ctx, account.id, 'paused', reason);
     log.error('account_braked', {
       account: account.name,
@@ -133,7 +133,7 @@ export class Brake implements Job {
   }
 
   async #lastPause(accountId: string): Promise<LastPause | null> {
-    const text = await this.#ctx.store.setting(settingOf(accountId));
+    const text = await this.#ctx.store.setting(brakeSetting(accountId));
     return text === null ? null : parsePause(text);
   }
 }
@@ -172,6 +172,7 @@ function parsePause(text: string): LastPause | null {
   return { ...value, harmThatHour: value.harmThatHour ?? null };
 }
 
-function settingOf(accountId: string): string {
+/** The name of the setting that remembers an account's last pause. */
+export function brakeSetting(accountId: string): string {
   return `brake:${accountId}`;
 }

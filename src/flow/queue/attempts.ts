@@ -61,6 +61,14 @@ export interface AttemptsOptions {
   ended: (claim: Claim) => void;
 }
 
+/** An attempt that has its outcome. `message`: null where it was not read for it. */
+interface Talked {
+  recipient: Recipient;
+  beganAt: number;
+  outcome: Outcome;
+  message: Message | null;
+}
+
 export class Attempts {
   readonly #options: AttemptsOptions;
 
@@ -73,7 +81,7 @@ export class Attempts {
 
   /** Attempts delivery of `recipient`, in the state after the mark of its beginning. */
   async run(claim: Claim, recipient: Recipient): Promise<void> {
-    const { ctx, tools, concurrency, random, isRunning } = this.#options;
+    const { ctx, tools, concurrency, isRunning } = this.#options;
     let beganAt = ctx.clock.now();
     let isInLane = true;
     let note: SentNote | null = null;
@@ -99,15 +107,7 @@ export class Attempts {
       if (outcome === null) {
         await this.#commit(suppressed ?? unbegun(ctx, recipient));
       } else {
-        const message = signed?.message ?? (await ctx.store.messageById(recipient.messageId));
-        if (message === null) throw new Error('the message of a recipient is gone');
-        const [endedAt, steadyAt] = [ctx.clock.now(), ctx.clock.steady()];
-        const ended = { message, recipient, beganAt, endedAt, steadyAt, outcome };
-        const end = await settle(ctx, ended, random());
-        if (await this.#commit(end)) {
-          countAttempt(ctx.metrics, ended, end);
-          logAttempt(ctx, ended, end);
-        }
+        await this.#conclude({ recipient, beganAt, outcome, message: signed?.message ?? null });
       }
     } catch (error) {
       if (isInLane) this.#leaveLane(claim.lane, null);
@@ -116,6 +116,19 @@ export class Attempts {
     }
     clearTimeout(slowAt);
     this.#options.ended(claim);
+  }
+
+  /** Commits what an attempt came to. A message that went with its account meanwhile has no end. */
+  async #conclude({ recipient, beganAt, outcome, ...known }: Talked): Promise<void> {
+    const { ctx, random } = this.#options;
+    const message = known.message ?? (await ctx.store.messageById(recipient.messageId));
+    if (message === null) return;
+    const [endedAt, steadyAt] = [ctx.clock.now(), ctx.clock.steady()];
+    const ended = { message, recipient, beganAt, endedAt, steadyAt, outcome };
+    const end = await settle(ctx, ended, random());
+    if (!(await this.#commit(end))) return;
+    countAttempt(ctx.metrics, ended, end);
+    logAttempt(ctx, ended, end);
   }
 
   /** Puts back a recipient that was marked as begun and never attempted. */

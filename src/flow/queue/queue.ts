@@ -158,6 +158,11 @@ export class Queue {
     return failed.length;
   }
 
+  /** Recipients may have ended by another hand: none is attempted before the store has been asked again. */
+  forgetMarks(): void {
+    this.#marks.forget();
+  }
+
   /** What is in memory: `queueCounts` of the store counts the rest. */
   counts(): { inLines: number; inFlight: number } {
     return { inLines: this.#waiting.size, inFlight: this.#concurrency.taken };

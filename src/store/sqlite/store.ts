@@ -23,6 +23,7 @@ import type { Store } from '../store.ts';
 import { BackgroundClient } from './background-client.ts';
 import { openForReading } from './database.ts';
 import { dkimKeyReads } from './dkim-keys.ts';
+import { accountDeletions } from './account-deletion.ts';
 import { erasures } from './erasure.ts';
 import { HARM_KEPT_MS, OUTCOMES_KEPT_MS, purges } from './purges.ts';
 import { peopleReads } from './people.ts';
@@ -159,5 +160,6 @@ function writesOf({ writer, background }: Threads) {
     ...retrySteps(writer, (target, now) => background.reads().retryCount(target, now)),
     ...purges(writer),
     ...erasures(writer),
+    ...accountDeletions(writer),
   };
 }

@@ -3,6 +3,8 @@
  *
  * Holds only types: the writes of `Store` without their promises, and the steps that its longer writes are made of.
  */
+import type { DeletedRows } from '../account-deletion.ts';
+import type { RecipientRef } from '../journey.ts';
 import type { Erased } from '../erasure.ts';
 import type { RetryTarget } from '../operator.ts';
 import type { LogRecord, Suppression } from '../rows.ts';
@@ -69,6 +71,9 @@ export interface BodiesStep {
   next: number | null;
 }
 
+/** Where going through the waiting recipients goes on. */
+export type WaitingStep = Pick<RecipientRef, 'dueAt' | 'id'>;
+
 /** Steps of the writes that take several commits. */
 export interface WriteSteps {
   /** Returns how many were new or became stronger. */
@@ -88,6 +93,23 @@ export interface WriteSteps {
     address: string,
     accountId: string | null,
   ): Pick<Erased, 'confirmed' | 'suppressions_kept'>;
+  /** See `AccountDeletionStore`. */
+  closeAccount(accountId: string, reason: string): number;
+  /** Ends the waiting of the account's among the `limit` recipients after `after`. */
+  stopWaitingStep(accountId: string, after: WaitingStep, limit: number): WaitingStep | null;
+  dropAccountMessagesStep(accountId: string, limit: number): number;
+  /** Looks at `limit` calls after the id `after`; returns where to go on. */
+  dropAccountCallsStep(accountId: string, after: string, limit: number): string | null;
+  /** Removes at most `limit` rows of each of its lists. `left`: 0 when none remain. */
+  dropAccountRowsStep(
+    accountId: string,
+    limit: number,
+  ): Pick<DeletedRows, 'suppressions' | 'confirmed'> & { left: number };
+  /** Removes what remains with the account itself, unless it has messages again: then nothing. */
+  dropAccountEnd(
+    accountId: string,
+    settings: string[],
+  ): Pick<DeletedRows, 'domains' | 'webhooks'> & { isGone: boolean };
   /** Removes at most `limit` whole messages; returns how many. */
   purgeMessagesStep(before: number, limit: number): number;
   purgeCallAttemptsStep(before: number, limit: number): number;
@@ -111,6 +133,8 @@ export interface LogWrites {
     after: number,
     limit: number,
   ): BodiesStep;
+  /** Removes at most `limit` of the account's rows, and lets no further ones be written. Returns how many went. */
+  dropAccountLogsStep(accountId: string, limit: number): number;
   /** Of an account's `limit` oldest rows removes those made before `before`; returns how many. */
   purgeLogsStep(accountId: string, before: number, limit: number): number;
 }

@@ -9,6 +9,7 @@ import type { AcceptBatch, AcceptResult, NewIdempotencyRecord, UsageClaim } from
 import type { CallRef } from '../webhooks.ts';
 import type { Positions } from './positions.ts';
 import type { StatusCounts } from './status-counts.ts';
+import { MessageSeqs } from './message-seqs.ts';
 import { headersText } from './json-columns.ts';
 import { contentBytes, type StoredBytes } from './stored-bytes.ts';
 import type { Writes } from './verbs.ts';
@@ -22,10 +23,11 @@ export function acceptWrites(
   counts: StatusCounts,
   positions: Positions,
   stored: StoredBytes,
+  seqs: MessageSeqs = new MessageSeqs(db),
 ): Pick<Writes, 'accept'> {
   const quota = new Quota(db);
   const records = new IdempotencyRecords(db);
-  const messages = new MessageWriter(db, counts, positions, stored);
+  const messages = new MessageWriter(db, { counts, positions, stored, seqs });
   return {
     accept(batch) {
       const earlier = records.answerTo(batch);

@@ -83,7 +83,8 @@ export function attemptWrites(
     finish(result) {
       const states = ends.statesOf(result.messageId);
       const before = states.find((state) => state.id === result.recipientId);
-      if (before === undefined) throw new Error(`no recipient ${result.recipientId}`);
+      // Gone with its account while it was in an attempt.
+      if (before === undefined) return { calls: [], messageStatus: result.status };
       if (result.attempt !== null) ends.addAttempt(result.attempt);
       const isEnded = isFinal(before.status) && before.nextAttemptAt === null;
       if (isEnded && WORSE[before.status]?.has(result.status) !== true) {

@@ -66,11 +66,12 @@ function ending(db: Database, events: EventWriter): Pick<Writes, 'finishCall'> {
   return {
     finishCall({ call, attempt, status, nextAttemptAt, response, disableAfter }) {
       const { endpointId } = call;
+      const health = healthOf.get(endpointId);
+      // Gone with its account while it was in an attempt.
+      if (health === null) return { endpointStatus: 'disabled', isOvertaken: false };
       recordAttempt(attempt);
       keepResponse.run(call.id, attempt.id, response);
       const isOvertaken = finish.run(status, nextAttemptAt, call.id, call.attempts).changes === 0;
-      const health = healthOf.get(endpointId);
-      if (health === null) throw new Error(`no endpoint ${endpointId}`);
       if (attempt.ok) {
         if (health.failureCount !== 0) succeeded.run(endpointId);
         return { endpointStatus: health.status, isOvertaken };

@@ -4,11 +4,13 @@
  * Promises nothing about the last rows before a power cut. A repeated id is ignored.
  */
 import type { Database } from 'bun:sqlite';
+import { logDeletion } from './write-account-deletion.ts';
 import { logErasure } from './write-erasure.ts';
 import type { LogWrites } from './verbs.ts';
 
 /** The verbs over the writer's connection to the log file; statements are prepared once, here. */
 export function logWrites(db: Database): Omit<LogWrites, 'scrubLog'> {
+  const gone = new Set<string>();
   const add = db.prepare(
     'INSERT INTO logs (id, account_id, method, path, status, duration_ms, message_id, key_id, key_name,' +
       ' key_permission, user_agent, ip, created_at, is_sandbox, request_body, response_body)' +
@@ -22,6 +24,7 @@ export function logWrites(db: Database): Omit<LogWrites, 'scrubLog'> {
   return {
     appendLogs(records) {
       for (const record of records) {
+        if (gone.has(record.accountId)) continue;
         add.run(
           record.id,
           record.accountId,
@@ -43,6 +46,7 @@ export function logWrites(db: Database): Omit<LogWrites, 'scrubLog'> {
       }
     },
     ...logErasure(db),
+    ...logDeletion(db, gone),
     purgeLogsStep: (accountId, before, limit) => drop.run(accountId, limit, before).changes,
   };
 }

@@ -8,6 +8,7 @@ import type { NewMessage } from '../journey.ts';
 import type { Body, Message, Recipient } from '../rows.ts';
 import { headersText, listText } from './json-columns.ts';
 import { POSITION } from './positions.ts';
+import type { MessageSeqs } from './message-seqs.ts';
 import type { Positions } from './positions.ts';
 import type { StatusCounts } from './status-counts.ts';
 import { contentBytes, type StoredBytes } from './stored-bytes.ts';
@@ -15,25 +16,35 @@ import { contentBytes, type StoredBytes } from './stored-bytes.ts';
 /** The row number of a message, as SQLite gives it. */
 type Seq = number | bigint;
 
+/** What is counted and numbered with each message. */
+export interface Counters {
+  counts: StatusCounts;
+  positions: Positions;
+  stored: StoredBytes;
+  seqs: MessageSeqs;
+}
+
 export class MessageWriter {
   readonly #counts: StatusCounts;
   readonly #positions: Positions;
   readonly #stored: StoredBytes;
+  readonly #seqs: MessageSeqs;
   readonly #addMessage;
   readonly #addBody;
   readonly #addAttachment;
   readonly #addRecipient;
 
-  constructor(db: Database, counts: StatusCounts, positions: Positions, stored: StoredBytes) {
+  constructor(db: Database, { counts, positions, stored, seqs }: Counters) {
     this.#counts = counts;
     this.#positions = positions;
     this.#stored = stored;
+    this.#seqs = seqs;
     this.#addMessage = db.prepare(
-      'INSERT INTO messages (id, account_id, ' +
+      'INSERT INTO messages (seq, id, account_id, ' +
         POSITION +
         ', status, created_at, updated_at, key_id, log_id, domain_id,' +
         ' is_sandbox, message_id, sender, to_list, cc_list, bcc_list, reply_to_list, subject, tags,' +
-        ' event_headers, failure_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        ' event_headers, failure_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     );
     this.#addBody = db.prepare(
       'INSERT INTO bodies (message_seq, html, text, headers, raw, bytes) VALUES (?, ?, ?, ?, ?, ?)',
@@ -61,6 +72,7 @@ export class MessageWriter {
 
   #insert(message: Message): Seq {
     const { lastInsertRowid } = this.#addMessage.run(
+      this.#seqs.next(),
       message.id,
       message.accountId,
       this.#positions.next(message.accountId),

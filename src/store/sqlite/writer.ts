@@ -25,6 +25,8 @@ import { StatusCounts } from './status-counts.ts';
 import { StoredBytes } from './stored-bytes.ts';
 import { textOf } from './threads.ts';
 import type { Writes } from './verbs.ts';
+import { MessageSeqs } from './message-seqs.ts';
+import { accountDeletionWrites } from './write-account-deletion.ts';
 import { acceptWrites } from './write-accept.ts';
 import { accountWrites } from './write-accounts.ts';
 import { attemptWrites } from './write-attempts.ts';
@@ -68,6 +70,7 @@ class Writer {
     const recount = new OutcomeRecount(mail, outcomes);
     const events = new EventWriter(mail);
     const positions = new Positions(mail);
+    const seqs = new MessageSeqs(mail);
     const harm = new HarmCounts(mail);
     const suppressions = new SuppressionWriter(mail, harm);
     const settings = settingWrites(mail);
@@ -75,7 +78,7 @@ class Writer {
       ...accountWrites(mail),
       ...domainWrites(mail),
       ...dkimKeyWrites(mail),
-      ...acceptWrites(mail, events, counts, positions, stored),
+      ...acceptWrites(mail, events, counts, positions, stored, seqs),
       ...attemptWrites(mail, events, suppressions, counts, recount),
       ...leaseWrites(mail),
       ...endpointWrites(mail, events),
@@ -83,6 +86,7 @@ class Writer {
       ...suppressionWrites(suppressions),
       ...retentionWrites(mail, stored),
       ...erasureWrites(mail, stored),
+      ...accountDeletionWrites({ db: mail, events, stored, seqs }),
       ...settings,
       ...peopleWrites(mail),
       recountStep: (name, oldest, limit) => (name === 'harm' ? harm : recount).step(oldest, limit),
