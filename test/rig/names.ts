@@ -44,6 +44,8 @@ export interface Names {
   set(name: string, type: RecordType, records: RecordValue[], ttlSeconds?: number): void;
   /** Makes every query for `name` fail so; null makes them work again. */
   fail(name: string, how: Failure | null): void;
+  /** Sends what `make` makes of each query for `name`, over TCP: over UDP it says that there is more. */
+  script(name: string, make: (query: Query) => Buffer): void;
   /** Whether answers carry the AD bit, as a validating resolver's would. */
   setAuthenticated(isAuthenticated: boolean): void;
   stop(): Promise<void>;
@@ -54,6 +56,7 @@ const DEFAULT_TTL_SECONDS = 60;
 export async function startNames(host = '127.0.0.1', port = 0): Promise<Names> {
   const zone = new Map<string, Map<RecordType, ResourceRecord[]>>();
   const failures = new Map<string, Failure>();
+  const scripts = new Map<string, (query: Query) => Buffer>();
   const queries: SeenQuery[] = [];
   let isAuthenticated = false;
 
@@ -63,6 +66,13 @@ export async function startNames(host = '127.0.0.1', port = 0): Promise<Names> {
     queries.push({ name: query.name, type: query.type, via });
     const failure = failures.get(query.name);
     if (failure !== undefined) return failed(query, failure, via);
+    const make =
+      scripts.get(query.name) ?? scripts.get(`*${query.name.slice(query.name.indexOf('.'))}`);
+    if (make !== undefined && via === 'tcp') return make(query);
+    if (make !== undefined) {
+      const empty = { records: [], authority: [], isAuthenticated: false, isTruncated: true };
+      return encodeAnswer(query, { ...empty, rcode: 'noerror' });
+    }
     const found = find(zone, query);
     const answer = { ...found, isAuthenticated, isTruncated: false };
     const full = encodeAnswer(query, answer);
@@ -109,6 +119,9 @@ export async function startNames(host = '127.0.0.1', port = 0): Promise<Names> {
     fail(name, how) {
       if (how === null) failures.delete(name.toLowerCase());
       else failures.set(name.toLowerCase(), how);
+    },
+    script(name, make) {
+      scripts.set(name.toLowerCase(), make);
     },
     setAuthenticated(value) {
       isAuthenticated = value;

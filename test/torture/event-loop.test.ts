@@ -3,14 +3,11 @@
  * listener of the binary, GET /ready answers within 250 ms. The inputs are made from the printed seed.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { bestOf } from '../rig/best-of.ts';
 import { testAuthority } from '../rig/certificates.ts';
-import { longestGap } from '../rig/ready-gap.ts';
 import { startWorld, type World } from '../rig/world.ts';
 import { RawClient } from '../smtp/raw-client.ts';
 import { BODIES, REPORTS, SEED, SUBMITTED } from './event-loop-inputs.ts';
-
-const LONGEST_MS = 250;
+import { gapBeside, LONGEST_MS } from './gap-beside.ts';
 
 let world: World;
 let inbound: { host: string; port: number };
@@ -36,12 +33,8 @@ tls_key = "${keyFile}"
 }, 60_000);
 afterAll(() => world.stop());
 
-/** The same input again where the gap was too long: a busy machine only adds to it. */
-async function measured(work: () => Promise<unknown>): Promise<number> {
-  const best = await bestOf(LONGEST_MS, async () => (await longestGap(world.appliance, work))[0]);
-  process.stdout.write(`      ${best} ms (seed ${SEED})\n`);
-  return best;
-}
+const measured = (work: () => Promise<unknown>): Promise<number> =>
+  gapBeside(world.appliance, SEED, work);
 
 /** Accepted mail is signed, delivered, and read back: each email that `response` names. */
 async function followed(response: string): Promise<void> {

@@ -17,6 +17,7 @@ import { parseNetworks } from '../addresses/networks.ts';
 import { DnsCache } from './cache.ts';
 import { MAX_ALIASES, normalizeName } from './message.ts';
 import type { Question, RawAnswer, RecordType } from './message.ts';
+import { Pace } from './pace.ts';
 import { askServers, PATIENCE } from './query.ts';
 import type { Patience } from './query.ts';
 import { readResolvConf } from './resolv-conf.ts';
@@ -62,6 +63,7 @@ class StubResolver {
   readonly #patience: Patience;
   readonly #cache: DnsCache<RawAnswer>;
   readonly #pending = new Map<string, Promise<RawAnswer>>();
+  readonly #pace = new Pace();
   readonly #stop = new AbortController();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
@@ -143,7 +145,13 @@ class StubResolver {
     this.#running += 1;
     try {
       const servers = this.#servers();
-      const asked = await askServers(servers, question, this.#patience, this.#stop.signal);
+      const asked = await askServers(
+        servers,
+        question,
+        this.#patience,
+        this.#stop.signal,
+        this.#pace,
+      );
       if (asked.answer.kind === 'failed') {
         if (!this.#stop.signal.aborted) this.#cache.put(key, asked.answer);
         return asked.answer;

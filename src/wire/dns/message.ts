@@ -23,6 +23,15 @@ export type RawAnswer =
   | { kind: 'alias'; name: string; ttlSeconds: number; isAuthenticData: boolean; bytes: number }
   | { kind: 'failed'; reason: string };
 
+/**
+ * Records of one packet that are read, in all sections: 64 KB hold 4,000, and each may take as long as its longest name.
+ * The most that real names have is some sixty, of TXT.
+ */
+const MAX_RECORDS = 200;
+/** Offsets of the header's numbers of questions, and of records by section (RFC 1035 section 4.1.1). */
+const QUESTIONS_AT = 4;
+const SECTIONS_AT = [6, 8, 10];
+
 /** Longest chain of CNAMEs; real ones have two or three, resolvers stop at about this figure too. */
 export const MAX_ALIASES = 8;
 
@@ -66,9 +75,10 @@ export function encodeQuestion(id: number, question: Question, hasEdns: boolean)
 export function matchAnswer(bytes: Buffer, id: number, question: Question): DecodedPacket | null {
   // The cheap test first: a flood of forged packets must not buy a full decode each.
   if (bytes.length < 12 || bytes.readUInt16BE(0) !== id) return null;
+  if (bytes.readUInt16BE(QUESTIONS_AT) > 1) return null;
   let packet: DecodedPacket;
   try {
-    packet = dnsPacket.decode(bytes);
+    packet = dnsPacket.decode(withFewRecords(bytes));
   } catch {
     return null;
   }
@@ -84,6 +94,19 @@ export function matchAnswer(bytes: Buffer, id: number, question: Question): Deco
     asked.type === question.type &&
     nameOf(asked.name) === question.name;
   return isSame ? packet : null;
+}
+
+/** The packet, or a copy that says it has no more than `MAX_RECORDS`: what stands behind them is not read. */
+function withFewRecords(bytes: Buffer): Buffer {
+  let left = MAX_RECORDS;
+  if (SECTIONS_AT.reduce((sum, at) => sum + bytes.readUInt16BE(at), 0) <= left) return bytes;
+  const few = Buffer.from(bytes);
+  for (const at of SECTIONS_AT) {
+    const count = Math.min(bytes.readUInt16BE(at), left);
+    few.writeUInt16BE(count, at);
+    left -= count;
+  }
+  return few;
 }
 
 /** Reads a matched answer. `bytes`: its size on the wire, which is what it weighs in the cache. */

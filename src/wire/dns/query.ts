@@ -11,6 +11,7 @@ import { connect } from 'node:net';
 import type { Listen } from '../../base/config.ts';
 import { encodeQuestion, matchAnswer, readAnswer } from './message.ts';
 import type { Question, RawAnswer } from './message.ts';
+import type { Pace } from './pace.ts';
 
 /** The answer of one server, and which server it was. */
 export interface Asked {
@@ -49,6 +50,7 @@ export async function askServers(
   question: Question,
   patience: Patience,
   signal: AbortSignal,
+  pace: Pace,
 ): Promise<Asked> {
   let last: Asked = {
     answer: { kind: 'failed', reason: 'no resolver' },
@@ -59,7 +61,7 @@ export async function askServers(
     for (const server of servers) {
       if (broken.has(server)) continue;
       if (signal.aborted) return { answer: { kind: 'failed', reason: 'stopped' }, server };
-      const answer = await askServer(server, question, udpMs, patience.tcp, signal);
+      const answer = await askServer(server, question, udpMs, patience.tcp, signal, pace);
       if (answer.kind !== 'failed') return { answer, server };
       last = { answer, server };
       // Silence may be a lost packet; any other failure would come again.
@@ -78,6 +80,7 @@ async function askServer(
   udpMs: number,
   tcpMs: number,
   signal: AbortSignal,
+  pace: Pace,
 ): Promise<RawAnswer> {
   let result = await askUdp(server, question, true, udpMs, signal);
   if (result.kind === 'failed' && (result.reason === 'FORMERR' || result.reason === 'NOTIMP')) {
@@ -85,7 +88,7 @@ async function askServer(
     result = await askUdp(server, question, false, udpMs, signal);
   }
   if (result.kind !== 'truncated') return result;
-  return askTcp(server, question, tcpMs, signal);
+  return askTcp(server, question, tcpMs, signal, pace);
 }
 
 function askUdp(
@@ -136,11 +139,13 @@ function askTcp(
   question: Question,
   tcpMs: number,
   signal: AbortSignal,
+  pace: Pace,
 ): Promise<RawAnswer> {
   return new Promise((resolve) => {
     const id = randomInt(ID_RANGE);
     const socket = connect({ host: server.host, port: server.port });
     let received = Buffer.alloc(0);
+    let isWhole = false;
     let isOver = false;
     const end = (answer: RawAnswer): void => {
       if (isOver) return;
@@ -154,7 +159,9 @@ function askTcp(
     const timer = setTimeout(() => end({ kind: 'failed', reason: 'timeout' }), tcpMs);
     signal.addEventListener('abort', stop, { once: true });
     socket.on('error', (error) => end({ kind: 'failed', reason: `TCP ${errorCode(error)}` }));
-    socket.on('close', () => end({ kind: 'failed', reason: 'TCP connection closed' }));
+    socket.on('close', () => {
+      if (!isWhole) end({ kind: 'failed', reason: 'TCP connection closed' });
+    });
     socket.on('connect', () => {
       // RFC 7766 section 8: two octets of length first, in one write.
       const query = encodeQuestion(id, question, true);
@@ -163,15 +170,20 @@ function askTcp(
       socket.write(Buffer.concat([length, query]));
     });
     socket.on('data', (chunk: Buffer) => {
+      if (isWhole) return;
       received = Buffer.concat([received, chunk]);
       if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return;
       const bytes = received.subarray(2, 2 + received.readUInt16BE(0));
-      const packet = matchAnswer(bytes, id, question);
-      end(
-        packet === null
-          ? { kind: 'failed', reason: 'malformed answer' }
-          : readAnswer(packet, question, bytes.length),
-      );
+      isWhole = true;
+      // An answer over TCP is large, and the recipients of one message may have as many of them.
+      void pace.run(() => {
+        const packet = isOver ? null : matchAnswer(bytes, id, question);
+        end(
+          packet === null
+            ? { kind: 'failed', reason: 'malformed answer' }
+            : readAnswer(packet, question, bytes.length),
+        );
+      });
     });
   });
 }
