@@ -84,9 +84,11 @@ export async function respond(
     value: undefined,
     share: null,
   };
+  const end = parts.ctx.doing.begin(route.text.id);
   try {
     return await answer(parts, route, incoming, progress);
   } finally {
+    end();
     progress.share?.release();
   }
 }

@@ -4,6 +4,7 @@
  * Promises that the data directory's lock is ours from here on, so that a second process is refused at once, and that
  * a failure halfway leaves nothing open.
  */
+import { Activities } from '../base/activities.ts';
 import type { MachineClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { IdSource } from '../base/ids.ts';
@@ -83,6 +84,7 @@ export async function makeContext(parts: Parts): Promise<Context> {
     senderDomains: new RowCache<Domain>(parts.clock),
     subscribers: await Subscribers.read(parts.store),
     followers: new EventFollowers(),
+    doing: new Activities(),
     signing: new SigningPool(parts),
     large: new LargeMessages(parts),
     emulation: null,

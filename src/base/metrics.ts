@@ -72,6 +72,10 @@ export class Metrics {
     help: 'How late a timer of the main thread runs.',
     buckets: SECONDS_BUCKETS,
   });
+  readonly loopBlocked = this.#counter({
+    name: 'postrider_event_loop_blocked_total',
+    help: 'Ticks of the event loop that kept everything else waiting for more than 50 ms.',
+  });
   readonly queueRecipients = this.#gauge({
     name: 'postrider_queue_recipients',
     help: 'Recipients that wait, by kind of destination.',

@@ -5,6 +5,7 @@
  * meanwhile, and that a run which fails is logged once and followed by the next. `stop` resolves when no run is under
  * way and none will begin. Never throws and never rejects. A run that does not end holds up the next one and `stop`.
  */
+import type { Activities } from './activities.ts';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
@@ -22,15 +23,18 @@ export interface Job {
 export class Periodic {
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #doing: Activities | null;
   readonly #job: Job;
   /** From `start` to `stop`; null otherwise. */
   #life: AbortController | null = null;
   #cancel: (() => void) | null = null;
   #running: Promise<void> | null = null;
 
-  constructor({ clock, log }: { clock: Clock; log: Log }, job: Job) {
+  /** `doing`: where its runs are noted. */
+  constructor({ clock, log, doing }: { clock: Clock; log: Log; doing?: Activities }, job: Job) {
     this.#clock = clock;
     this.#log = log;
+    this.#doing = doing ?? null;
     this.#job = job;
   }
 
@@ -65,11 +69,13 @@ export class Periodic {
 
   async #run(): Promise<void> {
     const { signal } = this.#life ?? new AbortController();
+    const { event, hint } = this.#job.failure;
+    const end = this.#doing?.begin(event.replace(/_(?:failed|unknown)$/, ''));
     try {
       await this.#job.run(signal);
     } catch (error) {
-      const { event, hint } = this.#job.failure;
       this.#log.error(event, { error, hint });
     }
+    end?.();
   }
 }

@@ -88,7 +88,7 @@ export async function perform<Name extends OperationName>(
 ): Promise<ResultOf<Name>> {
   const operation = OPERATIONS[name];
   const read = operation.readArguments(args);
-  const result = await operation.run(scope, read);
+  const result = await scope.ctx.doing.during(name, () => operation.run(scope, read));
   if (!LOOKS.has(name)) await note(scope, name, read);
   return result;
 }

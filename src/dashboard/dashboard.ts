@@ -191,7 +191,8 @@ class DashboardApp {
     };
     let result: VisitResponse;
     try {
-      result = await found.page.open(visit);
+      const { page: opened } = found;
+      result = await this.#ctx.doing.during(`page ${opened.path}`, () => opened.open(visit));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const again = method === 'GET' ? null : await shownAgain(visit, found.page, path, error);

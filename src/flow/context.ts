@@ -11,6 +11,7 @@
  * `appliance/context`, and handed down. A step names the parts it uses (`Pick<Context, 'store' | 'clock'>`), so that a
  * reader sees what it can touch.
  */
+import type { Activities } from '../base/activities.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import type { IdSource } from '../base/ids.ts';
@@ -60,6 +61,8 @@ export interface Memory {
   readonly subscribers: Subscribers;
   /** Told of every event after its commit. */
   readonly followers: EventFollowers;
+  /** What the main thread is at, for the log. */
+  readonly doing: Activities;
 }
 
 export interface Context extends Parts, Memory {

@@ -4,8 +4,8 @@
  * The story of this folder. `doctor.ts` asks every question about the host once, a file for each group of questions
  * (machine, config, resolver, identity, network, smarthost), and gives one `Finding` for each: what was seen and what
  * to do. `postrider doctor` prints them; `host-check.ts` repeats them every hour in the service, for `/health`, the
- * dashboard and the log. This file measures the delay of the main thread all the time and reads the other numbers
- * when `/metrics` is asked. Nothing here is kept on disk and nothing is changed on the host, so a crash loses only
+ * dashboard and the log. `loop-watch.ts` measures the delay of the main thread all the time; this file reads the other
+ * numbers when `/metrics` is asked. Nothing here is kept on disk and nothing is changed on the host, so a crash loses only
  * the last findings.
  *
  * Promises that reading the numbers never waits for the network.
@@ -17,35 +17,29 @@ import type { Context } from '../flow/context.ts';
 import { destinationKind } from '../base/destination-kind.ts';
 import type { Finding } from './finding.ts';
 import { HostCheck } from './host-check.ts';
-
-const LAG_SAMPLE_MS = 500;
+import { LoopWatch } from './loop-watch.ts';
 
 export class Vitals {
   readonly #ctx: Context;
   readonly #hostCheck: HostCheck;
-  #lagTimer: ReturnType<typeof setInterval> | null = null;
+  readonly #loopWatch: LoopWatch;
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
     this.#hostCheck = new HostCheck(ctx);
+    this.#loopWatch = new LoopWatch(ctx);
     ctx.metrics.build.set({ ...VERSION }, 1);
     ctx.metrics.startedAt.set(Math.floor(Date.now() / 1000 - process.uptime()));
   }
 
   start(): void {
     this.#hostCheck.start();
-    let dueAt = performance.now() + LAG_SAMPLE_MS;
-    this.#lagTimer = setInterval(() => {
-      const now = performance.now();
-      this.#ctx.metrics.loopLagSeconds.observe(Math.max(0, now - dueAt) / 1000);
-      dueAt = now + LAG_SAMPLE_MS;
-    }, LAG_SAMPLE_MS);
-    this.#lagTimer.unref();
+    this.#loopWatch.start();
   }
 
   stop(): void {
     this.#hostCheck.stop();
-    if (this.#lagTimer !== null) clearInterval(this.#lagTimer);
+    this.#loopWatch.stop();
   }
 
   /** What the last host check found, and when; null before the first one. */

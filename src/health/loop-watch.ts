@@ -1,0 +1,76 @@
+/**
+ * Measures the ticks of the main thread's event loop: how late a timer of a few milliseconds runs.
+ *
+ * Promises that a tick of more than 75 ms is counted and logged with what was under way, one of more than 50 ms most
+ * often; a line for the first of them, then at most one in ten seconds, with the number of the others. `cpu_ms` is what the
+ * thread used of the processor meanwhile: far less than `ms` means that the machine was busy, or the disk slow.
+ * Its timer measures and is no time of business.
+ */
+import type { Context } from '../flow/context.ts';
+
+const EVERY_MS = 25;
+const BLOCKED_MS = 50;
+const LINE_EVERY_MS = 10_000;
+/** Where nothing that has a name was under way. */
+const NAMELESS = 'mail under way, or the collection of garbage';
+
+export class LoopWatch {
+  readonly #ctx: Pick<Context, 'clock' | 'doing' | 'log' | 'metrics'>;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #lastAt = 0;
+  #lastCpuMs = 0;
+  #silentUntil = -Infinity;
+  #unsaid = 0;
+
+  constructor(ctx: Pick<Context, 'clock' | 'doing' | 'log' | 'metrics'>) {
+    this.#ctx = ctx;
+  }
+
+  start(): void {
+    this.#lastAt = performance.now();
+    this.#lastCpuMs = cpuMs();
+    this.#timer = setInterval(() => this.#look(), EVERY_MS);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const { metrics, doing } = this.#ctx;
+    const [at, cpu] = [performance.now(), cpuMs()];
+    const lateMs = Math.max(0, at - this.#lastAt - EVERY_MS);
+    metrics.loopLagSeconds.observe(lateMs / 1000);
+    if (lateMs > BLOCKED_MS) this.#blocked(lateMs, cpu - this.#lastCpuMs);
+    else doing.forget();
+    this.#lastAt = at;
+    this.#lastCpuMs = cpu;
+  }
+
+  #blocked(ms: number, usedMs: number): void {
+    const { metrics, doing, log, clock } = this.#ctx;
+    metrics.loopBlocked.inc();
+    const what = doing.take();
+    const now = clock.steady();
+    if (now < this.#silentUntil) {
+      this.#unsaid += 1;
+      return;
+    }
+    this.#silentUntil = now + LINE_EVERY_MS;
+    log.warn('loop_blocked', {
+      ms: Math.round(ms),
+      cpu_ms: Math.round(usedMs),
+      what: what === '' ? NAMELESS : what,
+      unsaid: this.#unsaid,
+      hint: 'Nothing was answered for so long. Where cpu_ms is far less than ms, the machine or its disk was busy.',
+    });
+    this.#unsaid = 0;
+  }
+}
+
+/** Processor time of this thread, user and system, in milliseconds. */
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
