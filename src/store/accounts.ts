@@ -12,6 +12,11 @@ export interface AccountStore {
   createAccount(account: Account): Promise<'created' | 'exists'>;
   /** `reason`: one sentence, null for an active account. False when there is no such account. */
   setAccountStatus(id: string, status: AccountStatus, reason: string | null): Promise<boolean>;
+  /** `exists`: another account has this name; `absent`: there is no such account. */
+  changeAccount(
+    id: string,
+    change: { name: string; plan: string },
+  ): Promise<'changed' | 'exists' | 'absent'>;
   /** All accounts, oldest first. */
   accounts(): Promise<Account[]>;
   account(idOrName: string): Promise<Account | null>;
@@ -49,6 +54,8 @@ export interface AccountStore {
   storedBytes(accountId: string): Promise<number>;
   /** Sends on the UTC day `YYYY-MM-DD`. */
   usedOnDay(accountId: string, day: string): Promise<number>;
+  /** Sends on each UTC day from `since` (`YYYY-MM-DD`) on, oldest first; days without any are left out. */
+  usedByDay(accountId: string, since: string): Promise<{ day: string; count: number }[]>;
   /** Messages accepted since the UTC day of `since` (epoch milliseconds), by their present status. */
   countsByStatus(accountId: string, since: number): Promise<Record<MessageStatus, number>>;
   /** The same of what sandbox keys sent, which the counts above include. */

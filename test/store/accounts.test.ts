@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 
 import { newId } from '../rig/ids.ts';
 import type { Domain, Key } from '../../src/store/rows.ts';
-import { newAccount, newLogRecord } from './samples.ts';
+import { batchOf, newAccount, newLogRecord, newMessage } from './samples.ts';
 import { withStore } from './test-store.ts';
 
 function newKey(accountId: string): Key {
@@ -54,6 +54,43 @@ describe('accounts', () => {
       expect(await store.setAccountStatus('nobody', 'paused', null)).toBe(false);
       const [only] = await store.accounts();
       expect(only).toMatchObject({ status: 'paused', statusReason: 'unpaid' });
+    }));
+
+  test('change name and plan, but take no name of another', () =>
+    withStore(async (store, account) => {
+      await store.createAccount(newAccount('other'));
+      const change = { name: 'renamed', plan: 'small' };
+      expect(await store.changeAccount(account.id, { ...change, name: 'other' })).toBe('exists');
+      expect(await store.changeAccount('nobody', change)).toBe('absent');
+      expect(await store.account(account.id)).toEqual(account);
+      expect(await store.changeAccount(account.id, change)).toBe('changed');
+      expect(await store.changeAccount(account.id, { ...change, plan: 'large' })).toBe('changed');
+      expect(await store.account('renamed')).toEqual({
+        ...account,
+        name: 'renamed',
+        plan: 'large',
+      });
+    }));
+
+  test('list what they used by day', () =>
+    withStore(async (store, account) => {
+      const other = newAccount('other');
+      await store.createAccount(other);
+      for (const [id, day, count] of [
+        [account.id, '2026-01-01', 1],
+        [account.id, '2026-01-03', 2],
+        [account.id, '2026-01-03', 3],
+        [other.id, '2026-01-02', 9],
+      ] as const) {
+        const usage = { count, day, dailyLimit: null, monthlyLimit: null };
+        const batch = { ...batchOf(id, newMessage(id)), usage };
+        expect((await store.accept(batch)).kind).toBe('accepted');
+      }
+      expect(await store.usedByDay(account.id, '2026-01-01')).toEqual([
+        { day: '2026-01-01', count: 1 },
+        { day: '2026-01-03', count: 5 },
+      ]);
+      expect(await store.usedByDay(account.id, '2026-01-02')).toHaveLength(1);
     }));
 });
 

@@ -33,6 +33,7 @@ export const ACCOUNT_MENU: readonly MenuEntry[] = [
   ['suppressions', 'Suppressions'],
   ['keys', 'API keys'],
   ['logs', 'Logs'],
+  ['usage', 'Usage'],
 ];
 
 /** Path of the pages of an account. */

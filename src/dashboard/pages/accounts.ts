@@ -1,17 +1,25 @@
 /**
- * Accounts: create, pause, resume; and the account that other pages belong to.
+ * Accounts and plans: create, edit, pause, resume; what each has used; and the account that other pages belong to.
  *
- * The work is in flow/accounts. Fails with the refusals of that folder, such as a name in use.
+ * The work is in flow/accounts. Plans stand in the config file and are only shown here.
  */
+import type { Plan } from '../../base/config.ts';
 import type { AccountStatus } from '../../base/status.ts';
-import { accountNamed, createAccount, setAccountStatus } from '../../flow/accounts/accounts.ts';
+import {
+  accountNamed,
+  changeAccount,
+  createAccount,
+  setAccountStatus,
+} from '../../flow/accounts/accounts.ts';
 import { usageOf } from '../../flow/accounts/usage.ts';
+import type { Context } from '../../flow/context.ts';
 import type { Account } from '../../store/rows.ts';
-import { html, type Html } from '../frame/html.ts';
-import { action } from '../frame/action.ts';
+import { action, confirm } from '../frame/action.ts';
+import { type FieldSpec, form } from '../frame/form.ts';
+import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { ROOT, accountPath } from '../frame/navigation.ts';
-import { table } from '../frame/table.ts';
-import { badge, time } from '../frame/values.ts';
+import { card, table } from '../frame/table.ts';
+import { badge, bytes, copyable, time } from '../frame/values.ts';
 import { field, type Page, param, type Visit } from '../frame/visit.ts';
 
 const PATH = `${ROOT}/accounts`;
@@ -22,54 +30,27 @@ export function accountOf(visit: Visit): Promise<Account> {
 }
 
 export const accountPages: readonly Page[] = [
-  {
-    method: 'GET',
-    path: '/accounts',
-    async open({ ctx }) {
-      const accounts = await ctx.store.accounts();
-      const rows = await Promise.all(
-        accounts.map(async (account) => {
-          const { usage, storage } = await usageOf(ctx, account);
-          return [
-            html`<a href="${accountPath(account)}/emails">${account.name}</a>`,
-            html`${badge(account.status)} ${account.statusReason}`,
-            account.plan,
-            html`${usage.usedThisMonth}
-            ${usage.includedEmails !== null && `of ${usage.includedEmails}`}`,
-            html`${storage.usedBytes}`,
-            time(account.createdAt),
-            statusForm(account),
-          ];
-        }),
-      );
-      const plans = [...ctx.config.live.plans.keys()];
-      const body = html`${table(
-          ['Account', 'Status', 'Plan', 'Sent this month', 'Bytes kept', 'Created', ''],
-          rows,
-          'No accounts yet.',
-        )}
-        <h2>New account</h2>
-        <form method="post" action="${PATH}">
-          <label>Name <input name="name" required maxlength="60" /></label>
-          <label
-            >Plan
-            <select name="plan">
-              ${plans.map((plan) => html`<option>${plan}</option>`)}
-            </select></label
-          >
-          <button>Create account</button>
-        </form>`;
-      return { kind: 'page', title: 'Accounts', account: null, body };
-    },
-  },
+  { method: 'GET', path: '/accounts', open: list },
   {
     method: 'POST',
     path: '/accounts',
     mainField: 'name',
     async open(visit) {
       const input = { name: field(visit, 'name'), plan: field(visit, 'plan') || 'unlimited' };
-      await createAccount(visit.ctx, input);
-      return { kind: 'redirect', to: PATH, done: 'added' };
+      const account = await createAccount(visit.ctx, input);
+      return { kind: 'redirect', to: `${accountPath(account)}/domains`, done: 'account_added' };
+    },
+  },
+  { method: 'GET', path: '/accounts/:account/edit', open: editPage },
+  {
+    method: 'POST',
+    path: '/accounts/:account/edit',
+    mainField: 'name',
+    async open(visit) {
+      const { id } = await accountOf(visit);
+      const input = { name: field(visit, 'name'), plan: field(visit, 'plan') };
+      await changeAccount(visit.ctx, id, input);
+      return { kind: 'redirect', to: PATH, done: 'saved' };
     },
   },
   statusPage('pause', 'paused'),
@@ -89,16 +70,126 @@ function statusPage(verb: string, status: AccountStatus): Page {
   };
 }
 
+async function list({ ctx, refused }: Visit): ReturnType<Page['open']> {
+  const accounts = await ctx.store.accounts();
+  const rows = await Promise.all(accounts.map((account) => accountCells(ctx, account)));
+  const plans = [...ctx.config.live.plans.values()];
+  const body = html`${table(
+    ['Account', 'Status', 'Plan', 'Sent this month', 'Kept', 'Created', ''],
+    rows,
+    'No accounts yet.',
+  )}
+  ${card(
+    'Create an account',
+    form({
+      to: PATH,
+      fields: [nameField(''), planField(plans, 'unlimited')],
+      submit: 'Create account',
+      refused,
+    }),
+  )}
+  ${card(
+    'Plans',
+    html`<p class="soft">
+        Plans stand in the config file, under <code>[[plans]]</code>; a reload takes changes over.
+      </p>
+      ${planTable(plans)}`,
+  )}`;
+  return { kind: 'page', title: 'Accounts', account: null, body };
+}
+
+async function accountCells(ctx: Context, account: Account): Promise<HtmlValue[]> {
+  const { usage, storage } = await usageOf(ctx, account);
+  const path = accountPath(account);
+  const included = usage.includedEmails;
+  return [
+    html`<a href="${path}/emails">${account.name}</a>`,
+    html`<span>${badge(account.status)} ${account.statusReason}</span>`,
+    account.plan,
+    html`<a href="${path}/usage"
+      >${number(usage.usedThisMonth)}${included !== null && ` of ${number(included)}`}</a
+    >`,
+    bytes(storage.usedBytes),
+    time(account.createdAt),
+    html`<div class="actions">
+      <a class="button plain" href="${path}/edit">Edit</a> ${statusForm(account)}
+    </div>`,
+  ];
+}
+
 function statusForm(account: Account): Html {
   const base = accountPath(account);
   if (account.status !== 'active') return action(`${base}/resume`, 'Resume');
-  return html`<form class="inline" method="post" action="${base}/pause">
-    <input
-      name="reason"
-      placeholder="Reason (shown to senders)"
-      aria-label="Reason"
-      maxlength="200"
-    />
-    <button class="danger">Pause</button>
-  </form>`;
+  return confirm({
+    to: `${base}/pause`,
+    label: 'Pause',
+    words: `New emails of ${account.name} are refused with the reason. What was accepted is still delivered.`,
+    sure: `Pause ${account.name}`,
+    inputs: html`<p class="field">
+      <label>Reason (shown to senders) <input name="reason" maxlength="200" /></label>
+    </p>`,
+  });
+}
+
+function nameField(value: string): FieldSpec {
+  return { kind: 'text', name: 'name', label: 'Name', value, required: true, maxLength: 60 };
+}
+
+function planField(plans: readonly Plan[], value: string, hint?: string): FieldSpec {
+  const options = plans.map(({ id }) => [id, id] as const);
+  return {
+    kind: 'select',
+    name: 'plan',
+    label: 'Plan',
+    value,
+    options,
+    ...(hint !== undefined && { hint }),
+  };
+}
+
+function planTable(plans: readonly Plan[]): Html {
+  return table(
+    ['Plan', 'Emails a month', 'Emails a day', 'Domains', 'Content kept', 'Logs', 'Requests'],
+    plans.map((plan) => [
+      plan.id,
+      limit(plan.includedEmails),
+      limit(plan.dailyLimit),
+      limit(plan.maxDomains >= 1_000_000 ? null : plan.maxDomains),
+      plan.storageBytes === null ? NO_LIMIT : bytes(plan.storageBytes),
+      `${plan.logRetentionDays} days`,
+      `${number(plan.ratePerSecond)} a second`,
+    ]),
+    '',
+  );
+}
+
+const NO_LIMIT = html`<span class="soft">no limit</span>`;
+
+function limit(value: number | null): HtmlValue {
+  return value === null ? NO_LIMIT : number(value);
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+async function editPage(visit: Visit): ReturnType<Page['open']> {
+  const account = await accountOf(visit);
+  const plans = [...visit.ctx.config.live.plans.values()];
+  const body = html`${form({
+      to: `${accountPath(account)}/edit`,
+      fields: [
+        nameField(account.name),
+        planField(
+          plans,
+          account.plan,
+          'Holds for the next request. What was used this month counts against the new plan.',
+        ),
+      ],
+      submit: 'Save',
+      refused: visit.refused,
+    })}
+    <p>Id ${copyable(account.id, 'Copy the id')}</p>`;
+  const up = { label: 'Accounts', href: PATH };
+  return { kind: 'page', title: `Edit ${account.name}`, account, body, up };
 }

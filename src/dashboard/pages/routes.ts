@@ -19,6 +19,7 @@ import { queuePages } from './queue.ts';
 import { suppressionPages } from './suppressions.ts';
 import type { Page } from '../frame/visit.ts';
 import { testEmailPages } from './test-email.ts';
+import { usagePages } from './usage.ts';
 import { webhookPages } from './webhooks.ts';
 
 /** Every page there is. */
@@ -38,6 +39,7 @@ export const PAGES: readonly Page[] = [
   ...operatorPages,
   ...auditPages,
   ...profilePages,
+  ...usagePages,
 ];
 
 /** The page of `path` (below `/dashboard`, without closing slash) and the values of its `:name` parts. */

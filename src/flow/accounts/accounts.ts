@@ -23,17 +23,9 @@ export async function createAccount(
   ctx: Pick<Context, 'config' | 'clock' | 'ids' | 'store'>,
   input: { name: string; plan?: string },
 ): Promise<Account> {
-  const name = input.name.trim();
   const plan = input.plan ?? UNLIMITED.id;
-  if (!/^[^\p{Cc}]{1,60}$/u.test(name) || /^[0-9a-f-]{36}$/.test(name)) {
-    throw validationFailed([{ path: 'name', message: 'name must have 1 to 60 characters.' }]);
-  }
-  if (!ctx.config.live.plans.has(plan)) {
-    const known = [...ctx.config.live.plans.keys()].join(', ');
-    throw validationFailed([
-      { path: 'plan', message: `There is no plan "${plan}"; the config has: ${known}.` },
-    ]);
-  }
+  const name = checkedName(input.name);
+  refuseUnknownPlan(ctx, plan);
   const now = ctx.clock.now();
   const account: Account = {
     id: ctx.ids.next(now),
@@ -43,10 +35,45 @@ export async function createAccount(
     statusReason: null,
     createdAt: now,
   };
-  if ((await ctx.store.createAccount(account)) === 'exists') {
-    throw new ApiError('conflict', `There is an account named "${name}" already.`);
-  }
+  if ((await ctx.store.createAccount(account)) === 'exists') throw nameTaken(name);
   return account;
+}
+
+/**
+ * Changes name and plan of an account; its next request goes by the new plan.
+ * Throws ApiError `validation_failed` (name or plan), `conflict` (name taken) or `not_found`.
+ */
+export async function changeAccount(
+  ctx: Pick<Context, 'config' | 'store' | 'log' | 'identities'>,
+  id: string,
+  input: { name: string; plan: string },
+): Promise<void> {
+  const { plan } = input;
+  const name = checkedName(input.name);
+  refuseUnknownPlan(ctx, plan);
+  const result = await ctx.store.changeAccount(id, { name, plan });
+  if (result === 'exists') throw nameTaken(name);
+  if (result === 'absent') throw new ApiError('not_found', `There is no account "${id}".`);
+  ctx.identities.forget();
+  ctx.log.info('account_changed', { account: name, plan });
+}
+
+function checkedName(text: string): string {
+  const name = text.trim();
+  if (/^[^\p{Cc}]{1,60}$/u.test(name) && !/^[0-9a-f-]{36}$/.test(name)) return name;
+  throw validationFailed([{ path: 'name', message: 'name must have 1 to 60 characters.' }]);
+}
+
+function refuseUnknownPlan({ config }: Pick<Context, 'config'>, plan: string): void {
+  if (config.live.plans.has(plan)) return;
+  const known = [...config.live.plans.keys()].join(', ');
+  throw validationFailed([
+    { path: 'plan', message: `There is no plan "${plan}"; the config has: ${known}.` },
+  ]);
+}
+
+function nameTaken(name: string): ApiError {
+  return new ApiError('conflict', `There is an account named "${name}" already.`);
 }
 
 /**

@@ -14,7 +14,7 @@ import { dayOf, MS_PER_DAY } from './status-counts.ts';
 type KeyReads = Pick<AccountStore, 'accounts' | 'account' | 'keys' | 'keyByHash'>;
 type UsageReads = Pick<
   AccountStore,
-  'confirmedRecipients' | 'confirmed' | 'usedInMonth' | 'usedOnDay' | 'storedBytes'
+  'confirmedRecipients' | 'confirmed' | 'usedInMonth' | 'usedOnDay' | 'usedByDay' | 'storedBytes'
 >;
 
 /** The verbs over a reading connection; statements are prepared once, here. */
@@ -54,6 +54,9 @@ function usageReads(db: Database): UsageReads {
   const onDay = db.prepare<{ used: number }, [string, string]>(
     'SELECT count AS used FROM usage_days WHERE account_id = ? AND day = ?',
   );
+  const byDay = db.prepare<{ day: string; count: number }, [string, string]>(
+    'SELECT day, count FROM usage_days WHERE account_id = ? AND day >= ? ORDER BY day',
+  );
   const stored = db.prepare<{ bytes: number }, [string]>(
     'SELECT bytes FROM stored_bytes WHERE account_id = ?',
   );
@@ -64,6 +67,7 @@ function usageReads(db: Database): UsageReads {
     usedInMonth: async (accountId, month) =>
       inMonth.get(accountId, `${month}-01`, `${month}-31`)?.used ?? 0,
     usedOnDay: async (accountId, day) => onDay.get(accountId, day)?.used ?? 0,
+    usedByDay: async (accountId, since) => byDay.all(accountId, since),
     storedBytes: async (accountId) => stored.get(accountId)?.bytes ?? 0,
   };
 }

@@ -18,6 +18,7 @@ type Sync<F> = F extends (...args: infer A) => Promise<infer R> ? (...args: A) =
 export type OneStepWrite =
   | 'createAccount'
   | 'setAccountStatus'
+  | 'changeAccount'
   | 'createKey'
   | 'revokeKey'
   | 'renameKey'

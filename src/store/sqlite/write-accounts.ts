@@ -7,7 +7,7 @@
 import type { Database } from 'bun:sqlite';
 import type { Writes } from './verbs.ts';
 
-type AccountWrites = Pick<Writes, 'createAccount' | 'setAccountStatus'>;
+type AccountWrites = Pick<Writes, 'createAccount' | 'setAccountStatus' | 'changeAccount'>;
 type KeyWrites = Pick<Writes, 'createKey' | 'revokeKey' | 'renameKey' | 'touchKeys'>;
 type ConfirmationWrites = Pick<Writes, 'addConfirmedRecipient' | 'removeConfirmedRecipient'>;
 
@@ -18,7 +18,14 @@ export function accountWrites(db: Database): AccountWrites & KeyWrites & Confirm
       ' VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
   );
   const setStatus = db.prepare('UPDATE accounts SET status = ?, status_reason = ? WHERE id = ?');
+  const named = db.prepare<{ id: string }, [string]>('SELECT id FROM accounts WHERE name = ?');
+  const change = db.prepare('UPDATE accounts SET name = ?, plan = ? WHERE id = ?');
   return {
+    changeAccount(id, { name, plan }) {
+      const other = named.get(name);
+      if (other !== null && other.id !== id) return 'exists';
+      return change.run(name, plan, id).changes === 1 ? 'changed' : 'absent';
+    },
     createAccount({ id, name, plan, status, statusReason, createdAt }) {
       const { changes } = add.run(id, name, plan, status, statusReason, createdAt);
       return changes === 1 ? 'created' : 'exists';

@@ -20,6 +20,7 @@ export function oneStepWrites(writer: WriterClient): Pick<Store, OneStepWrite> {
   return {
     createAccount: verb('createAccount'),
     setAccountStatus: verb('setAccountStatus'),
+    changeAccount: verb('changeAccount'),
     createKey: verb('createKey'),
     revokeKey: verb('revokeKey'),
     renameKey: verb('renameKey'),

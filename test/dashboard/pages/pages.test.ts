@@ -222,6 +222,14 @@ test('accounts are created, paused with a reason and resumed', async () => {
   const { store } = rig.rig.appliance.ctx;
   const second = await store.account('Second & Co');
   const path = `/accounts/${second?.id}`;
+  const taken = await rig.submit(`${path}/edit`, { name: 'default', plan: 'unlimited' });
+  expect(taken.status).toBe(409);
+  expect(taken.text).toContain('value="default"');
+  const unknown = await rig.submit(`${path}/edit`, { name: 'Second', plan: 'none' });
+  expect(unknown.text).toContain('There is no plan &quot;none&quot;');
+  await done(rig.submit(`${path}/edit`, { name: 'Second & more', plan: 'unlimited' }));
+  expect((await rig.visit('/accounts')).text).toContain('Second &amp; more');
+  await done(rig.submit(`${path}/edit`, { name: 'Second & Co', plan: 'unlimited' }));
   await done(rig.submit(`${path}/pause`, { reason: 'unpaid' }));
   expect(await store.account('Second & Co')).toMatchObject({
     status: 'paused',
@@ -229,6 +237,15 @@ test('accounts are created, paused with a reason and resumed', async () => {
   });
   await done(rig.submit(`${path}/resume`));
   expect(await store.account('Second & Co')).toMatchObject({ status: 'active' });
+});
+
+test('usage is shown by day, against the plan', async () => {
+  const { text } = await rig.visit(`${rig.account}/usage`);
+  const today = new Date().toISOString().slice(0, 10);
+  const used = await rig.rig.appliance.ctx.store.usedInMonth(rig.rig.account, today.slice(0, 7));
+  expect(used).toBeGreaterThan(0);
+  expect(text).toContain(`${today}: Emails `);
+  expect(text).toMatch(new RegExp(`This month</span\\s*>\\s*<b>${used}</b>`));
 });
 
 test("one account's ids do not open in another", async () => {
