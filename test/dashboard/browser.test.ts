@@ -48,7 +48,7 @@ describeWith(['chromium'], 'the dashboard in a browser', () => {
     await page.goto(rig.url);
     await page.getByLabel('Dashboard password').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    expect(await page.getByRole('alert').textContent()).toContain('password is wrong');
+    expect(await page.getByRole('alert').textContent()).toContain('password or the code is wrong');
     await page.getByLabel('Dashboard password').fill(rig.password);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
