@@ -76,11 +76,11 @@ export const inboxPages: readonly Page[] = [
         ${
           parts.text !== null &&
           html`<h2>Text</h2>
-            <pre>${parts.text}</pre>`
+            <pre tabindex="0">${parts.text}</pre>`
         }
         <h2>Source</h2>
         <p><a href="${path}/source">Show the whole message as received</a></p>
-        <pre>${headOf(message.raw)}</pre>`;
+        <pre tabindex="0">${headOf(message.raw)}</pre>`;
       return { kind: 'page', title: parts.subject || '(no subject)', account: null, body };
     },
   },

@@ -1,0 +1,133 @@
+/**
+ * Every page of the dashboard as axe-core sees it, in light and dark, on a desktop and on a phone: no critical and no
+ * serious finding. And no page is wider than its window, at any of the three widths.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import axe, { type AxeResults } from 'axe-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+import { type Appliance, startAppliance } from '../../src/appliance/appliance.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { loadConfig } from '../../src/base/config-file.ts';
+import { createLog } from '../../src/base/log.ts';
+import { resetAdminPassword } from '../../src/flow/people/operators.ts';
+import { pagesOf, signedIn, type NamedPage } from '../rig/dashboard-pages.ts';
+import { fillMonth } from '../rig/month.ts';
+import { describeWith, PROGRAMS } from '../rig/programs.ts';
+
+const HEIGHT = 900;
+/** A scheme and a width each: every colour and every layout is checked. */
+const LOOKS = [
+  { colorScheme: 'light', width: 1440 },
+  { colorScheme: 'dark', width: 390 },
+  { colorScheme: 'light', width: 390 },
+  { colorScheme: 'dark', width: 1440 },
+] as const;
+const WIDTHS = [390, 768, 1440];
+
+describeWith(['chromium'], 'every page of the dashboard', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-accessible-'));
+  let appliance: Appliance;
+  let browser: Browser;
+  let page: Page;
+  let pages: NamedPage[];
+  let url: string;
+
+  beforeAll(async () => {
+    const config = join(folder, 'postrider.toml');
+    writeFileSync(
+      config,
+      `hostname = "mail.rig.test"\ndata_dir = "${join(folder, 'data')}"\n[http]\nlisten = "127.0.0.1:0"\n[delivery]\nmode = "capture"\n`,
+    );
+    await fillMonth({ config, now: Date.now(), messages: 150, seed: 7 });
+    const log = createLog(
+      () => undefined,
+      () => Date.now(),
+    );
+    appliance = await startAppliance(loadConfig(config), { clock: systemClock, log });
+    url = appliance.addresses.http;
+    const session = await signedIn(url, await resetAdminPassword(appliance.ctx));
+    pages = (await pagesOf(session)).filter(({ path }) => path.startsWith('/dashboard'));
+    browser = await chromium.launch({
+      executablePath: PROGRAMS.chromium.file,
+      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    });
+    const context = await browser.newContext();
+    await context.addCookies([session.cookie]);
+    page = await context.newPage();
+  }, 120_000);
+  afterAll(async () => {
+    await browser.close();
+    await appliance.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Serious and critical findings of the open page, each with the first element it is about. */
+  async function findings(): Promise<string[]> {
+    await page.evaluate(`window.axe ?? (() => { ${axe.source} })()`);
+    const { violations } = await page.evaluate<AxeResults>(
+      `axe.run(document, { iframes: false, resultTypes: ['violations'] })`,
+    );
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, impact, nodes }) => `${id} (${impact}): ${nodes[0]?.html.slice(0, 200)}`);
+  }
+
+  test('has names: the walk found them', () => {
+    const names = pages.map(({ name }) => name);
+    for (const name of [
+      'overview',
+      'emails',
+      'emails-one',
+      'domains-one',
+      'webhooks-one',
+      'logs-one',
+      'test-email',
+      'halt',
+    ]) {
+      expect(names).toContain(name);
+    }
+  });
+
+  test('has no serious finding, in light and dark, wide and narrow', async () => {
+    const found: string[] = [];
+    for (const { name, path } of pages) {
+      await page.goto(url + path);
+      for (const { colorScheme, width } of LOOKS) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: HEIGHT });
+        const all = await findings();
+        found.push(...all.map((finding) => `${name} ${colorScheme} ${width}: ${finding}`));
+      }
+    }
+    expect(found).toEqual([]);
+  }, 600_000);
+
+  test('signing in has none either', async () => {
+    const context = await browser.newContext({ colorScheme: 'dark' });
+    const signedOut = page;
+    page = await context.newPage();
+    await page.goto(`${url}/dashboard`);
+    expect(await findings()).toEqual([]);
+    await context.close();
+    page = signedOut;
+  }, 60_000);
+
+  test('is no wider than its window', async () => {
+    const wide: string[] = [];
+    for (const { name, path } of pages) {
+      await page.goto(url + path);
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: HEIGHT });
+        const over = await page.evaluate<number>(
+          'document.documentElement.scrollWidth - innerWidth',
+        );
+        if (over > 0) wide.push(`${name} ${width}: ${over} px`);
+      }
+    }
+    expect(wide).toEqual([]);
+  }, 300_000);
+});
