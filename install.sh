@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs or upgrades Postrider on a systemd machine, from a release folder or a checkout.
 #
-#   sudo ./install.sh --hostname mail.example.com    first time
+#   sudo ./install.sh --hostname mail.example.com    first time; with --acme EMAIL at https://mail.example.com at once,
+#                                                    and you accept the terms of service of Let's Encrypt
 #   sudo ./install.sh                                again: upgrades; backs up first, rolls back on failure
 #   ./install.sh --root DIR --hostname H             stages everything below DIR, without systemd and without a user
 #   sudo ./install.sh --uninstall                    removes the program and its unit, keeps config and data
@@ -14,6 +15,7 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root=''
 hostname=''
+acme=''
 action=install
 user=postrider
 wait_seconds=60
@@ -24,12 +26,13 @@ fail() {
   [ $# -lt 2 ] || printf '            %s\n' "$2" >&2
   exit 1
 }
-usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; }
 
 while [ $# -gt 0 ]; do
   case $1 in
     --root) root=${2:?--root needs a folder}; shift 2 ;;
     --hostname) hostname=${2:?--hostname needs a name}; shift 2 ;;
+    --acme) acme=${2:?--acme needs a mail address}; shift 2 ;;
     --uninstall) action=uninstall; shift ;;
     --help | -h) usage; exit 0 ;;
     *) usage >&2; exit 64 ;;
@@ -198,7 +201,7 @@ install_files() {
     if [ -f "$file" ]; then install -D -m 0644 "$file" "$docs/docs/$(basename "$file")"; fi
   done
   if [ -d "$here/packaging" ]; then
-    for file in "$here"/packaging/*.json "$here"/packaging/*.yml; do
+    for file in "$here"/packaging/*.json "$here"/packaging/*.yml "$here/packaging/Caddyfile" "$here/packaging/nginx.conf"; do
       if [ -f "$file" ]; then install -m 0644 "$file" "$docs/$(basename "$file")"; fi
     done
   fi
@@ -285,7 +288,9 @@ else
     rmdir "$data" 2>/dev/null || fail "$data holds data and $config is missing" 'Bring the config back, or move the directory away.'
   fi
   # Prints the dashboard password and the first key, once.
-  "$binary" init --hostname "$hostname" --config "$config" --data-dir "$data"
+  set -- --hostname "$hostname" --config "$config" --data-dir "$data"
+  [ -z "$acme" ] || set -- "$@" --acme "$acme"
+  "$binary" init "$@"
 fi
 if ! is_staged; then
   chown -h root:"$user" "$(dirname "$config")" "$config"
@@ -298,9 +303,22 @@ if ! is_staged; then
 fi
 
 name=${hostname:-$(sed -n 's/^hostname *= *"\(.*\)".*/\1/p' "$config")}
+url=$(sed -n 's/^public_url *= *"\(.*\)".*/\1/p' "$config" | head -n 1)
 say "
 Postrider $new_version is installed${root:+ below $root}. Next:
   1. DNS of this machine: an A record (and AAAA) for $name, reverse DNS of that address back to
      $name, and a TXT record at $name: \"v=spf1 ip4:<address> -all\"
   2. postrider doctor                          checks these records, port 25 and the rest of the machine
   3. postrider domain add <your domain> --account default     shows the records to publish for your first domain"
+case $url in
+  https://*)
+    say "
+Dashboard: $url/dashboard    (name: admin, password: above)
+  Its certificate comes by itself within a minute or two once $name leads here and the ports 80 and 443 are open." ;;
+  *)
+    say "
+Dashboard: http://127.0.0.1:8025/dashboard    (name: admin, password: above), on this machine only.
+  From yours:  ssh -N -L 8025:127.0.0.1:8025 root@$name    then open the same address there.
+  For everybody at https://$name: put Caddy or nginx in front, as $docs/Caddyfile
+  and $docs/nginx.conf show; or set [acme] in $config, listen on 0.0.0.0:443 and restart." ;;
+esac

@@ -9,6 +9,7 @@ import { TrustedProxies } from '../api/client-address.ts';
 import { createHealth } from '../api/health.ts';
 import { createUnsubscribe } from '../api/unsubscribe.ts';
 import { createDashboard } from '../dashboard/dashboard.ts';
+import { frontResponse } from '../dashboard/front.ts';
 import type { Context } from '../flow/context.ts';
 import type { Queue } from '../flow/queue/queue.ts';
 import type { Capture } from '../flow/upkeep/capture.ts';
@@ -47,6 +48,7 @@ export async function openHttp(ctx: Context, behind: Behind): Promise<Http> {
       (ctx.emulation === null ? null : foreignName(request)) ??
       health(request, peer) ??
       unsubscribe(request) ??
+      frontResponse(request) ??
       dashboard(request, () => proxies.clientOf({ peer, request })),
   );
   await listener.start();

@@ -10,6 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import { closeContext, openContext } from '../appliance/context.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
+import type { Written } from '../base/config-node.ts';
 import { parseConfig } from '../base/config-file.ts';
 import { defaultConfigText } from '../base/config-text.ts';
 import { OperatorError } from '../base/errors.ts';
@@ -38,12 +39,17 @@ const KEY_PREFIX = option(
   'P',
   'What every API key begins with: 2 to 10 lower-case letters and digits (default: pr)',
 );
+const ACME = option(
+  'acme',
+  'EMAIL',
+  "Serve https with certificates of Let's Encrypt, who may write to this address",
+);
 
 export const init: Command = {
   summary: 'Create the config file, the data directory and a first account',
   details:
-    'Never overwrites. Shows the dashboard password and a full-access API key of the account "default" once.',
-  parameters: [HOSTNAME, DATA_DIR, KEY_PREFIX],
+    'Never overwrites. With --acme you accept the terms of service of Let\'s Encrypt; the server then listens on the ports 80 and 443 of every address. Shows the dashboard password and a full-access API key of the account "default" once.',
+  parameters: [HOSTNAME, DATA_DIR, KEY_PREFIX, ACME],
   run: runInit,
 };
 
@@ -51,12 +57,7 @@ async function runInit(call: Call): Promise<void> {
   const hostname = call.get(HOSTNAME).toLowerCase();
   const file = resolve(call.configFile());
   const dataDir = resolve(call.get(DATA_DIR) ?? DEFAULT_DATA_DIR);
-  const prefix = call.get(KEY_PREFIX);
-  const text = defaultConfigText(
-    hostname,
-    dataDir,
-    prefix === null ? {} : { 'api.key_prefix': prefix },
-  );
+  const text = defaultConfigText(hostname, dataDir, chosenValues(call, hostname));
   const config = parseOrRefuse(text, file);
   refuseExisting(file, join(dataDir, 'mail.db'));
   const undoConfig = rememberDirectory(dirname(file));
@@ -80,6 +81,24 @@ async function runInit(call: Call): Promise<void> {
       'Free some space and run init again; sending needs 300 MiB. Nothing was left behind.',
     );
   }
+}
+
+/** Values of the config that options ask for, by the paths of their keys. Throws `UsageError`. */
+function chosenValues(call: Call, hostname: string): Record<string, Written> {
+  const [prefix, email] = [call.get(KEY_PREFIX), call.get(ACME)];
+  if (email !== null && !/^[^\s@]+@[^\s@]+$/.test(email)) {
+    throw new UsageError(`--acme needs a mail address, not "${email}".`);
+  }
+  return {
+    ...(prefix !== null && { 'api.key_prefix': prefix }),
+    ...(email !== null && {
+      'http.listen': '0.0.0.0:443',
+      'http.public_url': `https://${hostname}`,
+      'acme.listen': '0.0.0.0:80',
+      'acme.email': email,
+      'acme.accept_terms': true,
+    }),
+  };
 }
 
 /** Account, password and first key, in a data directory of their own. */

@@ -13,6 +13,7 @@ import { mayMakeDisks } from './small-disk.ts';
 /** Each with the file that shows it is there. */
 export const PROGRAMS = {
   bind9: { file: '/usr/sbin/named', package: 'bind9' },
+  caddy: { file: '/usr/bin/caddy', package: 'caddy' },
   chromium: { file: '/usr/bin/chromium', package: 'chromium' },
   curl: { file: '/usr/bin/curl', package: 'curl' },
   groff: { file: '/usr/bin/groff', package: 'groff-base' },
@@ -34,6 +35,7 @@ export const PROGRAMS = {
     file: '/usr/share/php/Symfony/Component/Mailer/autoload.php',
     package: 'php-symfony-mailer',
   },
+  nginx: { file: '/usr/sbin/nginx', package: 'nginx-light' },
   pebble: { file: '/usr/bin/pebble', package: 'pebble' },
   postfix: { file: '/usr/sbin/postfix', package: 'postfix' },
   python3: { file: '/usr/bin/python3', package: 'python3' },

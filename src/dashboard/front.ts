@@ -1,0 +1,24 @@
+/**
+ * What a browser finds before it knows an address: `/` leads a person to the dashboard, `/favicon.ico` is its icon.
+ *
+ * Promises that a client of the API is answered by the API: only who asks for a page is led on. Needs no session.
+ */
+import { faviconResponse } from './frame/assets.ts';
+import { ROOT } from './frame/navigation.ts';
+
+/** The response at these two paths; null for every other request. */
+export function frontResponse(request: Request): Response | null {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return null;
+  const { pathname } = new URL(request.url);
+  if (pathname === '/favicon.ico') return faviconResponse();
+  if (pathname !== '/' || !asksForPage(request)) return null;
+  return new Response(null, {
+    status: 302,
+    headers: { Location: ROOT, Vary: 'Accept', 'Cache-Control': 'no-store' },
+  });
+}
+
+/** Browsers name the type; libraries and curl accept anything. */
+function asksForPage(request: Request): boolean {
+  return /\btext\/html\b/i.test(request.headers.get('accept') ?? '');
+}
