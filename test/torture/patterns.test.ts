@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
+import { buildingLines, type Built } from './built-patterns.ts';
 import { hardInputs, literalsIn } from './pattern-inputs.ts';
 
 const SRC = join(import.meta.dir, '../../src');
@@ -76,19 +77,42 @@ function growthOnce(expression: RegExp, make: (length: number) => string): strin
   return null;
 }
 
+/** The expression with the first input for which it takes more than linear time; null for none. */
+function slownessOf(line: string, source: string, flags: string): string | null {
+  const expression = new RegExp(source, flags);
+  for (const make of hardInputs(source, flags)) {
+    const found = growth(expression, make);
+    if (found !== null)
+      return `${line}: /${source}/${flags} on ${JSON.stringify(make(60))}: ${found}`;
+  }
+  return null;
+}
+
 test('every regular expression takes linear time', async () => {
   const all = await literals();
   expect(all.length).toBeGreaterThan(200);
   const slow: string[] = [];
   for (const { file, source, flags } of all) {
-    const expression = new RegExp(source, flags);
-    for (const make of hardInputs(source, flags)) {
-      const found = growth(expression, make);
-      if (found === null) continue;
-      slow.push(`${file}: /${source}/${flags} on ${JSON.stringify(make(60))}: ${found}`);
-      break;
-    }
+    const found = slownessOf(file, source, flags);
+    if (found !== null) slow.push(found);
   }
+  expect(slow).toEqual([]);
+}, 480_000);
+
+test('every regular expression that is built, and every pattern of a schema, takes linear time', async () => {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'built-patterns.ts')], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  const built = (await new Response(child.stdout).json()) as Built[];
+  // A line that is not reached there has to be called there.
+  expect(await buildingLines()).toEqual(
+    [...new Set(built.map(({ line }) => line))].filter((line) => line !== 'schema').sort(),
+  );
+  expect(built.filter(({ line }) => line === 'schema').length).toBeGreaterThan(4);
+  const slow = built
+    .map(({ line, source, flags }) => slownessOf(line, source, flags.replace(/[gy]/g, '')))
+    .filter((found) => found !== null);
   expect(slow).toEqual([]);
 }, 480_000);
 

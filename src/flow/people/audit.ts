@@ -64,6 +64,7 @@ function targetOf(facts: Readonly<Record<string, unknown>>): string {
 /** A mail address without its person, a URL without its path: either may be what nobody else shall know. */
 function shown(name: string, value: string): string {
   if (name === 'url') return URL.parse(value)?.origin ?? '?';
-  const text = value.replaceAll(/[^@\s<>"]+@(?=[^@\s]+)/g, '…@');
+  // Begins only where a run of such characters does: otherwise it would be searched from each of them.
+  const text = value.replaceAll(/(?<![^@\s<>"])[^@\s<>"]+@(?=[^@\s])/g, '…@');
   return text.slice(0, FACT_MAX);
 }

@@ -139,7 +139,7 @@ function isFromMailSystem(message: InboundMessage): boolean {
 /** Addresses that stand at the beginning of a line, with the text up to the next one. */
 function blocksOf(text: string): Map<string, string> {
   const line = new RegExp(
-    `^[ \\t>*'"]*(?:To:|RCPT TO:|Recipient(?: address)?:|(?:Failed )?Address:|Failed to deliver to|(?:The following|Your) message to)?[ \\t]*[<'"]?(${ADDRESS})[>'"]?(?=$|[\\s:;,.(<])`,
+    `^[ \\t>*'"]*(?:(?:To:|RCPT TO:|Recipient(?: address)?:|(?:Failed )?Address:|Failed to deliver to|(?:The following|Your) message to)[ \\t]*)?[<'"]?(${ADDRESS})[>'"]?(?=$|[\\s:;,.(<])`,
     'i',
   );
   const blocks = new Map<string, string>();
