@@ -39,11 +39,14 @@ export async function bulkKey({ appliance, names }: World): Promise<string> {
   return token;
 }
 
-/** Sends `count` emails to the domain as fast as they are accepted. Returns the id of the last message. */
+/**
+ * Sends `count` emails to the domain, or to that of each number, as fast as they are accepted. Returns the id of the
+ * last message.
+ */
 export async function acceptAll(
   { appliance }: World,
   key: string,
-  { count, domain }: { count: number; domain: string },
+  { count, domain }: { count: number; domain: string | ((number: number) => string) },
 ): Promise<string> {
   const headers = { authorization: `Bearer ${key}` };
   let last: { number: number; id: string } = { number: -1, id: '' };
@@ -53,7 +56,7 @@ export async function acceptAll(
       next += BATCH;
       const drafts = Array.from({ length: BATCH }, (_, index) => ({
         from: 'hello@bulk.test',
-        to: `r${from + index}@${domain}`,
+        to: `r${from + index}@${typeof domain === 'string' ? domain : domain(from + index)}`,
         subject: `s${from + index}`,
         text: 't',
       }));

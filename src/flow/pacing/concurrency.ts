@@ -2,10 +2,12 @@
  * How many attempts may be under way: in total, and to unproven sites (those that have not answered lately).
  *
  * Promises that sites which accept connections and stay silent, however many, leave a share of the capacity to sites
- * that answer; that an attempt which takes long lets another begin beside it, within bounds; and that while very many
+ * that answer; that an attempt which takes long lets another begin beside it, within bounds; that one account, however
+ * many destinations it has mail for, leaves capacity to the others; and that while very many
  * unproven sites are being tried, none of them is waited for as long as a single one would be. Only counts: it never
  * opens a connection and cannot fail.
  */
+import { FairShare } from './fair-share.ts';
 
 export interface ConcurrencyLimits {
   /** Attempts under way: sessions, and messages signed ahead of them. */
@@ -36,6 +38,7 @@ const PRODUCTION: ConcurrencyLimits = {
 
 /** What one attempt takes of the capacity. */
 export interface Slot {
+  accountId: string;
   isUnproven: boolean;
   isSlow: boolean;
 }
@@ -45,6 +48,8 @@ export class Concurrency {
   #taken = 0;
   #slow = 0;
   #unproven = 0;
+  readonly #shares = new FairShare();
+  readonly #slowShares = new FairShare();
 
   constructor(limits: ConcurrencyLimits = PRODUCTION) {
     this.limits = limits;
@@ -70,23 +75,38 @@ export class Concurrency {
     return this.#unproven >= this.limits.crowd;
   }
 
+  /** Whether an attempt of this account may begin: it leaves enough of what is free to the others. */
+  mayTake(accountId: string, isUnproven: boolean): boolean {
+    const limit = this.limits.attempts - (isUnproven ? this.limits.reserved : 0);
+    // Of the slow attempts that are left out of the count, each account has its part.
+    const isLeftOut = this.#slow === 0 ? 0 : Math.min(1, this.limits.slowMax / this.#slow);
+    const counted =
+      this.#shares.of(accountId) - Math.floor(this.#slowShares.of(accountId) * isLeftOut);
+    return this.#shares.leavesEnough(counted, limit - this.#counted);
+  }
+
   /** Takes a slot; `leave` must follow. */
-  take(isUnproven: boolean): Slot {
+  take(accountId: string, isUnproven: boolean): Slot {
     this.#taken += 1;
+    this.#shares.take(accountId);
     if (isUnproven) this.#unproven += 1;
-    return { isUnproven, isSlow: false };
+    return { accountId, isUnproven, isSlow: false };
   }
 
   /** The attempt takes long. Call at most once for a slot. */
   slow(slot: Slot): void {
     slot.isSlow = true;
     this.#slow += 1;
+    this.#slowShares.take(slot.accountId);
   }
 
   leave(slot: Slot): void {
     this.#taken -= 1;
+    this.#shares.giveBack(slot.accountId);
     if (slot.isUnproven) this.#unproven -= 1;
-    if (slot.isSlow) this.#slow -= 1;
+    if (!slot.isSlow) return;
+    this.#slow -= 1;
+    this.#slowShares.giveBack(slot.accountId);
   }
 
   get #counted(): number {

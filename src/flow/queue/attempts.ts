@@ -55,7 +55,7 @@ export interface AttemptsOptions {
   /** The lane has capacity again, and its site may have answered. */
   laneFreed: (lane: Lane) => void;
   /** The attempt takes long: another may begin beside it. */
-  slowed: () => void;
+  slowed: (slot: Slot) => void;
   diskFull: (error: StoreFullError) => void;
   /** The claim has ended. */
   ended: (claim: Claim) => void;
@@ -164,7 +164,7 @@ export class Attempts {
 
   #slow({ slot }: Claim): void {
     this.#options.concurrency.slow(slot);
-    this.#options.slowed();
+    this.#options.slowed(slot);
   }
 
   /** A throttled lane gets its claim back late: deferring a long line must not crowd out other lanes. */

@@ -31,6 +31,7 @@ import type { Claim } from './attempts.ts';
 import { QueueFeed, READ_HINT } from './feed.ts';
 import { failByOperator } from './operator.ts';
 import { Scheduler } from './scheduler.ts';
+import type { MayTake } from './scheduler.ts';
 import { Waiting } from './waiting.ts';
 
 /** Where the queue hands the webhook calls that a commit has made. */
@@ -207,7 +208,10 @@ export class Queue {
         this.#scheduler.noteAnswer(lane);
         this.#due.wake();
       },
-      slowed: () => this.#due.wake(),
+      slowed: ({ accountId }) => {
+        this.#scheduler.noteFreed(accountId);
+        this.#due.wake();
+      },
       diskFull: (error) => this.#due.pauseForFullDisk(error),
       ended: (claim) => {
         this.#free(claim);
@@ -219,12 +223,18 @@ export class Queue {
   /** Picks while there are free slots. What acceptance marked as begun is run at once, without a further write. */
   #pick(now: number): Claim[] {
     const claims: Claim[] = [];
+    const mayTake: MayTake = (...of) => this.#concurrency.mayTake(...of);
     while (!this.#isResting && this.#concurrency.isFree) {
-      const picked = this.#scheduler.next(now, this.#concurrency.isFreeForUnproven);
+      const picked = this.#scheduler.next(now, this.#concurrency.isFreeForUnproven, mayTake);
       if (picked === null) break;
       const { ref, lane, found } = picked;
       lane.claim();
-      const claim = { ref, lane, found, slot: this.#concurrency.take(picked.isUnproven) };
+      const claim = {
+        ref,
+        lane,
+        found,
+        slot: this.#concurrency.take(ref.accountId, picked.isUnproven),
+      };
       const begun = this.#marks.take(ref.id, now);
       if (begun === null) claims.push(claim);
       else this.#due.runBegun(claim, begun);
@@ -242,6 +252,7 @@ export class Queue {
   #free({ ref, slot }: Claim): void {
     this.#waiting.release(ref.id);
     this.#concurrency.leave(slot);
+    this.#scheduler.noteFreed(slot.accountId);
   }
 
   #lookAnew(): void {

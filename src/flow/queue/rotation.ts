@@ -1,5 +1,6 @@
 /**
- * Whose mail of a lane comes next: round robin over the accounts that have any, and over each account's destinations.
+ * Whose destination comes next, in a lane or among those whose site is to be found: round robin over the accounts that
+ * have any, and over each account's destinations.
  *
  * Promises that an account with very much mail delays each other account of its lane by one recipient at a time. Keeps
  * no account without a destination. Cannot fail.
@@ -21,15 +22,21 @@ export class Rotation {
     else known.push(destination);
   }
 
-  /** Takes out the next one; null when there is none. */
-  shift(): Destination | null {
-    const [first] = this.#accounts;
-    if (first === undefined) return null;
-    const [accountId, destinations] = first;
-    const next = destinations.shift() ?? null;
-    // A map keeps the order of insertion: the account is appended again, unless this was its last destination.
-    this.#accounts.delete(accountId);
-    if (destinations.length > 0) this.#accounts.set(accountId, destinations);
-    return next;
+  /** Takes out the next one of an account that may be served; null when there is none. */
+  shift(mayServe: (accountId: string) => boolean): Destination | null {
+    for (const [accountId, destinations] of this.#accounts) {
+      if (!mayServe(accountId)) continue;
+      const next = destinations.shift() ?? null;
+      // A map keeps the order of insertion: the account is appended again, unless this was its last destination.
+      this.#accounts.delete(accountId);
+      if (destinations.length > 0) this.#accounts.set(accountId, destinations);
+      return next;
+    }
+    return null;
+  }
+
+  /** The accounts that have a destination here, the next one first. */
+  accounts(): IterableIterator<string> {
+    return this.#accounts.keys();
   }
 }

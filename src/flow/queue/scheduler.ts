@@ -1,28 +1,26 @@
 /**
  * Which recipient is attempted next: round robin over the accounts and destinations of a lane, and over the lanes.
  *
- * Promises that a lane without capacity is not looked at again until it has some; that unproven sites and those that
+ * Promises that a lane without capacity is not looked at again until it has some, nor one whose accounts have all they
+ * may until one of them has less; that unproven sites and those that
  * have answered alternate, so that neither crowds out the other; and that a destination is attempted only when its site
- * is known (looked up again once a minute, a bounded number at once). Never claims anything itself. A look-up that fails
- * becomes an outcome of the attempt.
+ * is known (looked up again once a minute by `site-lookups.ts`). Never claims anything itself.
  */
 import type { Provider } from '../../base/config.ts';
 import type { RecipientRef } from '../../store/journey.ts';
 import type { Context } from '../context.ts';
 import type { SiteResult, Sites } from '../deliver/site.ts';
-import { outcomeWithoutSession } from '../outcome/kinds.ts';
 import { Lane } from '../pacing/lane.ts';
 import type { Throttle } from '../pacing/lane.ts';
 import { OTHERS } from '../pacing/provider-limits.ts';
 import { Rotation } from './rotation.ts';
+import { SiteLookups } from './site-lookups.ts';
 import type { Destination, Waiting } from './waiting.ts';
 
 /** How long a site is used once found; the resolver below observes the records' own TTLs. */
 const SITE_MS = 60_000;
 /** The same for a domain without a site. */
 const NO_SITE_MS = 5_000;
-/** Look-ups at once. */
-const LOOKUPS_MAX = 100;
 /** Lanes without work that are kept for their next message. */
 const LANES_MAX = 10_000;
 
@@ -45,6 +43,9 @@ interface Track {
   rotation: Rotation;
 }
 
+/** Whether an account may have one more attempt, to an unproven site or to another. */
+export type MayTake = (accountId: string, isUnproven: boolean) => boolean;
+
 /** The recipient to attempt next, already taken from its line. */
 export interface Picked {
   ref: RecipientRef;
@@ -61,12 +62,15 @@ export class Scheduler {
   readonly #readyProven = new Set<Track>();
   /** Those of unproven sites; no track is in both. */
   readonly #readyUnproven = new Set<Track>();
+  /** Tracks with capacity whose accounts have all they may: by such an account, which may be served later. */
+  readonly #parked = new Map<string, Set<Track>>();
   #isUnprovenNext = false;
-  readonly #toFind: Destination[] = [];
-  #finding = 0;
+  readonly #lookups: SiteLookups;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
+    const { sites } = options;
+    this.#lookups = new SiteLookups({ sites, found: (...found) => this.#noteSite(...found) });
   }
 
   /** There is a recipient in the destination's line. */
@@ -75,8 +79,7 @@ export class Scheduler {
     const { lookup } = destination;
     if (lookup === null || lookup.until <= this.#options.ctx.clock.steady()) {
       destination.isFinding = true;
-      this.#toFind.push(destination);
-      this.#findNext();
+      this.#lookups.add(destination);
       return;
     }
     const track = this.#trackOf(lookup.lane);
@@ -86,15 +89,18 @@ export class Scheduler {
     this.#options.wake();
   }
 
-  /** The next recipient that may be claimed now; null when there is none, or only ones that `mayBeUnproven` excludes. */
-  next(now: number, mayBeUnproven: boolean): Picked | null {
+  /**
+   * The next recipient that may be claimed now; null when there is none, or only ones that `mayBeUnproven` or `mayTake`
+   * (whether an account may have one more attempt) excludes.
+   */
+  next(now: number, mayBeUnproven: boolean, mayTake: MayTake): Picked | null {
     const unproven = mayBeUnproven ? this.#readyUnproven : null;
     // Alternating, so that neither crowds out the other.
     const order = this.#isUnprovenNext
       ? [unproven, this.#readyProven]
       : [this.#readyProven, unproven];
     for (const tracks of order) {
-      const pick = tracks === null ? null : this.#nextIn(tracks, now);
+      const pick = tracks === null ? null : this.#nextIn(tracks, now, mayTake);
       if (pick === null) continue;
       this.#isUnprovenNext = tracks === this.#readyProven;
       return pick;
@@ -109,7 +115,38 @@ export class Scheduler {
     if (this.#readyUnproven.delete(track)) this.#readyProven.add(track);
   }
 
-  #nextIn(tracks: Set<Track>, now: number): Picked | null {
+  /** An attempt of this account has ended, or takes long: it may have one more, and so may others. */
+  noteFreed(accountId: string): void {
+    if (this.#parked.size === 0) return;
+    this.#unpark(accountId);
+    // Round robin: what one account gives back lets the others have more too.
+    for (const [other] of this.#parked) {
+      this.#unpark(other);
+      break;
+    }
+  }
+
+  #park(track: Track): void {
+    for (const accountId of track.rotation.accounts()) {
+      const known = this.#parked.get(accountId);
+      if (known === undefined) this.#parked.set(accountId, new Set([track]));
+      else known.add(track);
+    }
+  }
+
+  /** One track of the account is looked at again; the account's others wait for the next. */
+  #unpark(accountId: string): void {
+    const tracks = this.#parked.get(accountId);
+    if (tracks === undefined) return;
+    const [first] = tracks;
+    this.#parked.delete(accountId);
+    if (first === undefined) return;
+    tracks.delete(first);
+    if (tracks.size > 0) this.#parked.set(accountId, tracks);
+    if (!first.rotation.isEmpty) this.#offer(first);
+  }
+
+  #nextIn(tracks: Set<Track>, now: number, mayTake: MayTake): Picked | null {
     for (const track of tracks) {
       // Either it is appended again below, last in the order, or it leaves until it is ready again.
       tracks.delete(track);
@@ -120,7 +157,7 @@ export class Scheduler {
         });
         continue;
       }
-      const pick = this.#nextOf(track, now);
+      const pick = this.#nextOf(track, now, mayTake);
       if (pick === null) continue;
       this.#offer(track);
       return pick;
@@ -134,10 +171,14 @@ export class Scheduler {
     (isNew ? this.#readyUnproven : this.#readyProven).add(track);
   }
 
-  #nextOf(track: Track, now: number): Picked | null {
+  #nextOf(track: Track, now: number, mayTake: MayTake): Picked | null {
+    const isNew = isUnproven(track.lane);
     for (;;) {
-      const destination = track.rotation.shift();
-      if (destination === null) return null;
+      const destination = track.rotation.shift((accountId) => mayTake(accountId, isNew));
+      if (destination === null) {
+        this.#park(track);
+        return null;
+      }
       destination.isInLane = false;
       const { lookup } = destination;
       if (lookup === null || lookup.until <= now) {
@@ -156,34 +197,15 @@ export class Scheduler {
     }
   }
 
-  #findNext(): void {
-    while (this.#finding < LOOKUPS_MAX) {
-      const destination = this.#toFind.shift();
-      if (destination === undefined) return;
-      this.#finding += 1;
-      void this.#find(destination);
-    }
-  }
-
-  async #find(destination: Destination): Promise<void> {
-    const { sites, ctx } = this.#options;
-    let found: SiteResult;
-    try {
-      found = await sites.find(destination.domain);
-    } catch (error) {
-      const cause = error instanceof Error ? error.message : String(error);
-      found = { kind: 'none', outcome: outcomeWithoutSession('unreached', 'dns', cause) };
-    }
+  #noteSite(destination: Destination, found: SiteResult): void {
     const { key, limits } = found.kind === 'site' ? found.site : NOWHERE;
     destination.lookup = {
       lane: this.#laneFor(key, limits),
       found,
-      until: ctx.clock.steady() + (found.kind === 'site' ? SITE_MS : NO_SITE_MS),
+      until: this.#options.ctx.clock.now() + (found.kind === 'site' ? SITE_MS : NO_SITE_MS),
     };
     destination.isFinding = false;
-    this.#finding -= 1;
     this.ready(destination);
-    this.#findNext();
   }
 
   /** Ends every pause at once: the operator asked for another try. */

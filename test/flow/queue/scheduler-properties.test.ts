@@ -55,6 +55,8 @@ function start(siteOf: (domain: string) => string | null, random: Random, faults
   return { clock, scheduler, add, end };
 }
 
+const always = (): boolean => true;
+
 /** Lets every look-up end. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -74,7 +76,7 @@ test(`no recipient is lost or picked twice, whatever happens to lanes and sites 
     const claimed = new Map<string, number>();
     const pump = (): void => {
       for (;;) {
-        const picked = scheduler.next(clock.now(), random.chance(0.7));
+        const picked = scheduler.next(clock.now(), random.chance(0.7), always);
         if (picked === null) return;
         expect(waits.delete(picked.ref.id)).toBe(true);
         picked.lane.claim();
@@ -110,12 +112,12 @@ test(`no recipient is lost or picked twice, whatever happens to lanes and sites 
       while (underWay.length > 0) endOne();
       await settle();
       // Unproven sites may always be picked now.
-      for (let picked = scheduler.next(clock.now(), true); picked !== null;) {
+      for (let picked = scheduler.next(clock.now(), true, always); picked !== null;) {
         expect(waits.delete(picked.ref.id)).toBe(true);
         picked.lane.claim();
         claimed.set(picked.lane.key, (claimed.get(picked.lane.key) ?? 0) + 1);
         underWay.push(picked);
-        picked = scheduler.next(clock.now(), true);
+        picked = scheduler.next(clock.now(), true, always);
       }
     }
     expect(waits.size).toBe(0);
@@ -138,7 +140,7 @@ test(`round robin: each destination of a lane once before one comes again (POSTR
     /** Destinations that have waited since, and how often others were picked in that time. */
     const passedOver = new Map<string, Set<string>>();
     for (let picks = 0; left.size > 0; picks += 1) {
-      const picked = scheduler.next(clock.now(), true);
+      const picked = scheduler.next(clock.now(), true, always);
       if (picked === null) throw new Error(`nothing to pick after ${picks}`);
       picked.lane.claim();
       end(picked);
@@ -154,7 +156,7 @@ test(`round robin: each destination of a lane once before one comes again (POSTR
       if (rest > 0) left.set(domain, rest);
       else left.delete(domain);
     }
-    expect(scheduler.next(clock.now(), true)).toBeNull();
+    expect(scheduler.next(clock.now(), true, always)).toBeNull();
   }
 });
 
@@ -174,7 +176,7 @@ test(`round robin: each account of a lane once before one comes again, whatever 
     await settle();
     const since = new Map<string, Set<string>>();
     for (let picks = 0; left.size > 0; picks += 1) {
-      const picked = scheduler.next(clock.now(), true);
+      const picked = scheduler.next(clock.now(), true, always);
       if (picked === null) throw new Error(`nothing to pick after ${picks}`);
       picked.lane.claim();
       end(picked);
@@ -190,7 +192,7 @@ test(`round robin: each account of a lane once before one comes again, whatever 
       if (rest > 0) left.set(accountId, rest);
       else left.delete(accountId);
     }
-    expect(scheduler.next(clock.now(), true)).toBeNull();
+    expect(scheduler.next(clock.now(), true, always)).toBeNull();
   }
 });
 
@@ -202,11 +204,11 @@ test(`unproven and proven sites alternate while both have mail (POSTRIDER_SEED=$
     for (let number = 0; number < proven; number += 1) add(`p${number}`);
     await settle();
     await settle();
-    for (let picked = scheduler.next(clock.now(), true); picked !== null;) {
+    for (let picked = scheduler.next(clock.now(), true, always); picked !== null;) {
       picked.lane.claim();
       picked.lane.noteAnswer();
       end(picked);
-      picked = scheduler.next(clock.now(), true);
+      picked = scheduler.next(clock.now(), true, always);
     }
     const each = 10;
     for (let more = 0; more < each; more += 1) {
@@ -217,7 +219,7 @@ test(`unproven and proven sites alternate while both have mail (POSTRIDER_SEED=$
     await settle();
     const kinds: boolean[] = [];
     for (let count = 0; count < 2 * each * Math.min(proven, unproven); count += 1) {
-      const picked = scheduler.next(clock.now(), true);
+      const picked = scheduler.next(clock.now(), true, always);
       if (picked === null) throw new Error('nothing to pick');
       picked.lane.claim();
       end(picked);
@@ -227,11 +229,11 @@ test(`unproven and proven sites alternate while both have mail (POSTRIDER_SEED=$
       if (at > 0) expect(isUnproven).toBe(!(kinds[at - 1] ?? false));
     }
     // Reserved for proven sites, no unproven one is picked.
-    for (let picked = scheduler.next(clock.now(), false); picked !== null;) {
+    for (let picked = scheduler.next(clock.now(), false, always); picked !== null;) {
       expect(picked.isUnproven).toBe(false);
       picked.lane.claim();
       end(picked);
-      picked = scheduler.next(clock.now(), false);
+      picked = scheduler.next(clock.now(), false, always);
     }
   }
 });
