@@ -19,7 +19,7 @@ const DOMAINS = MESSAGES / 2;
 const LATER_MS = 2_000;
 const SAMPLES = 5;
 /** Just below the second after which an attempt is slow and lets another begin beside it. */
-const HELD_MS = 900;
+const SILENT_MS = 900;
 const SLOW_HOST = '127.0.0.2';
 
 interface TimedEvent {
@@ -41,7 +41,7 @@ describeWith(['openssl'], `${MESSAGES} messages of one account for ${DOMAINS} de
       open.add(socket);
       socket.on('error', () => socket.destroy());
       socket.on('close', () => open.delete(socket));
-      setTimeout(() => socket.write('220 slow.test\r\n'), HELD_MS);
+      setTimeout(() => socket.write('220 slow.test\r\n'), SILENT_MS);
       socket.on('data', (data) => {
         const line = data.toString('latin1');
         if (line.includes('\r\n.\r\n')) taken += 1;

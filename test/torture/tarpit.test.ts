@@ -42,7 +42,7 @@ describeWith(['openssl'], 'beside a healthy domain', () => {
 
   beforeAll(async () => {
     world = await startWorld();
-    await listen(world);
+    await listen(world, ['email.delivered', 'email.delivery_delayed']);
   });
   afterAll(async () => {
     await world.stop();
@@ -129,7 +129,8 @@ describeWith(['openssl'], 'beside a healthy domain', () => {
       `beside ${tarpit.openSessions()} silent sessions: p95 ${Math.round(p95)} ms, longest ${Math.round(last)} ms\n`,
     );
     expect(p95).toBeLessThanOrEqual(P95_MS);
-    expect(tarpit.openSessions()).toBe(TARPIT_DOMAINS);
+    // They come by and by: an account leaves a part of the attempts free, and a slow one lets another begin beside it.
+    while (tarpit.openSessions() < TARPIT_DOMAINS) await Bun.sleep(50);
   }, 60_000);
 
   // [provider, its MX, what it says, the link for the operator]

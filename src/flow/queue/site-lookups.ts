@@ -29,7 +29,7 @@ export class SiteLookups {
     this.#options = options;
   }
 
-  /** Finds the destination's site when its turn comes. Not before `found` was called for it again. */
+  /** Finds the destination's site, after those before it. Not before `found` was called for it again. */
   add(destination: Destination): void {
     this.#toFind.push(destination);
     this.#next();

@@ -16,7 +16,7 @@ const LIMITS: ConcurrencyLimits = {
 function fill(concurrency: Concurrency, isUnproven: boolean) {
   const slots: ReturnType<Concurrency['take']>[] = [];
   const isFree = (): boolean => (isUnproven ? concurrency.isFreeForUnproven : concurrency.isFree);
-  while (isFree()) slots.push(concurrency.take(isUnproven));
+  while (isFree()) slots.push(concurrency.take('a', isUnproven));
   return slots;
 }
 
@@ -30,14 +30,14 @@ test('unproven sites leave the reserved part to those that have answered', () =>
 
 test('a crowd begins with its last member and ends without it', () => {
   const concurrency = new Concurrency(LIMITS);
-  const [first] = [concurrency.take(true), concurrency.take(true)];
+  const [first] = [concurrency.take('a', true), concurrency.take('a', true)];
   expect(concurrency.isCrowded).toBe(false);
-  concurrency.take(true);
+  concurrency.take('a', true);
   expect(concurrency.isCrowded).toBe(true);
   concurrency.leave(first);
   expect(concurrency.isCrowded).toBe(false);
   // Sites that have answered are no part of it.
-  concurrency.take(false);
+  concurrency.take('a', false);
   expect(concurrency.isCrowded).toBe(false);
 });
 
@@ -52,4 +52,24 @@ test('a slow attempt lets another begin beside it, only so many of them, and onl
     for (const slot of [...slots, ...beside]) concurrency.leave(slot);
     expect(concurrency.taken).toBe(0);
   }
+});
+
+test('an account has four times what is free at most, and what is slow does not count', () => {
+  const concurrency = new Concurrency({ ...LIMITS, attempts: 100, reserved: 50, slowMax: 60 });
+  const fillFor = (accountId: string, isUnproven: boolean) => {
+    const slots: ReturnType<Concurrency['take']>[] = [];
+    while (concurrency.mayTake(accountId, isUnproven)) {
+      slots.push(concurrency.take(accountId, isUnproven));
+    }
+    return slots;
+  };
+  expect(fillFor('a', true)).toHaveLength(40);
+  const proven = fillFor('a', false);
+  expect(proven).toHaveLength(40);
+  expect(fillFor('b', true)).toHaveLength(0);
+  expect(fillFor('b', false)).toHaveLength(16);
+  for (const slot of proven) concurrency.slow(slot);
+  expect(concurrency.mayTake('a', true)).toBe(false);
+  expect(fillFor('a', false).length).toBeGreaterThan(10);
+  expect(fillFor('c', false).length).toBeGreaterThan(0);
 });
