@@ -32,6 +32,7 @@ import { Capture } from '../flow/upkeep/capture.ts';
 import { CertificateKeeper } from '../flow/upkeep/certificates.ts';
 import type { Context } from '../flow/context.ts';
 import { ClockMarks } from '../flow/kept-clock.ts';
+import { DescriptorWatch } from '../flow/upkeep/descriptors.ts';
 import { DiskWatch } from '../flow/upkeep/disk.ts';
 import { DomainChecker } from '../flow/domains/checker.ts';
 import { Queue } from '../flow/queue/queue.ts';
@@ -131,6 +132,10 @@ async function startParts(
   // Mail is refused before anything that takes it stops.
   started.push(() => mailListeners.stop());
   const listeners = { http: http.listener, mailListeners };
+  const restable = [http.listener, ...mailListeners.restable];
+  const descriptors = new Periodic(ctx, new DescriptorWatch(log, restable));
+  descriptors.start();
+  started.push(() => descriptors.stop());
   const keeper = new CertificateKeeper(ctx, () => renewCertificates(ctx, listeners));
   keeper.start();
   started.push(() => keeper.stop());

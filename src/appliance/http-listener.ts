@@ -39,6 +39,10 @@ export class HttpListener {
   /** Every server on the port, in the kernel's order. */
   #servers: Server[] = [];
   readonly #leaving = new Map<Server, ReturnType<typeof setTimeout>>();
+  /** Of servers that rest and still have connections. */
+  readonly #ending = new Set<Promise<void>>();
+  /** Where it listens again after a rest. */
+  #port = 0;
 
   /** `before` answers what is not the API's. `leaveMs`: how long an old server keeps its connections. */
   constructor(
@@ -91,6 +95,31 @@ export class HttpListener {
     this.#leaving.set(old, wait);
   }
 
+  /** Accepts no connection until `listenAgain`; on those that are open the next response is the last. */
+  rest(): void {
+    // A server that has stopped does not say it any more.
+    this.#port = this.#server?.port ?? this.#port;
+    for (const wait of this.#leaving.values()) clearTimeout(wait);
+    for (const server of this.#servers.splice(0)) {
+      this.#leaving.set(
+        server,
+        setTimeout(() => undefined, 0),
+      );
+      const ended = server.stop().then(() => {
+        this.#leaving.delete(server);
+        this.#ending.delete(ended);
+      });
+      this.#ending.add(ended);
+    }
+  }
+
+  /** Accepts connections again. Rejects when the address cannot be had. */
+  async listenAgain(): Promise<void> {
+    if (this.#server === null || this.#servers.length > 0) return;
+    const { host } = this.#config.startup.http.listen;
+    this.#server = this.#serve({ host, port: this.#port }, this.#pair);
+  }
+
   /** The base URL as seen from this machine; throws before `start`. */
   url(): string {
     if (this.#server === null) throw new Error('not listening yet');
@@ -102,7 +131,7 @@ export class HttpListener {
   /** No new request; resolves when those under way are answered. */
   async stop(): Promise<void> {
     for (const wait of this.#leaving.values()) clearTimeout(wait);
-    await Promise.all(this.#servers.splice(0).map((server) => server.stop()));
+    await Promise.all([...this.#servers.splice(0).map((server) => server.stop()), ...this.#ending]);
   }
 
   #serve(listen: Listen, tls: TlsPair | null): Server {

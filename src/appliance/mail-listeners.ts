@@ -7,6 +7,7 @@
 import type { Config, Listen } from '../base/config.ts';
 import type { AcceptedSink } from '../flow/accept/accept.ts';
 import type { Context } from '../flow/context.ts';
+import type { Restable } from '../flow/upkeep/descriptors.ts';
 import { Reports } from '../flow/reports/reports.ts';
 import { InboundServer } from '../smtp/inbound.ts';
 import { SubmissionServer } from '../smtp/submission.ts';
@@ -20,6 +21,8 @@ export interface MailListeners {
    * says whether the certificate is another. Throws `OperatorError`, with nothing changed.
    */
   prepare(config: Config): () => boolean;
+  /** May rest while descriptors are short. */
+  restable: readonly Restable[];
   stop(): Promise<void>;
 }
 
@@ -38,6 +41,7 @@ export async function openMailListeners(
         submission: submissionAt.submission.map(written),
         submissions: submissionAt.submissions.map(written),
       },
+      restable: [...submission.listeners, ...inbound.listeners],
       prepare(config) {
         const takeOvers = [submission.prepare(config), inbound.prepare(config)];
         return () => takeOvers.map((takeOver) => takeOver()).includes(true);

@@ -66,6 +66,11 @@ export class InboundServer {
     return at;
   }
 
+  /** The one that is open, if any. */
+  get listeners(): readonly Listener[] {
+    return this.#listener === null ? [] : [this.#listener];
+  }
+
   /** Reads the certificate again; see `MailListeners`. Throws `OperatorError`, with nothing changed. */
   prepare(config: Config): () => boolean {
     if (this.#listener === null) return () => false;

@@ -109,6 +109,8 @@ export class Listener {
   /** When each open socket connected, in steady time: one that has not finished its TLS handshake has no session to ask. */
   readonly #connectedAt = new Map<Socket, number>();
   #tls: TlsPair;
+  /** Where it listens; null before `start`. */
+  #at: Listen | null = null;
   #cancelSweep: () => void = () => undefined;
 
   constructor(options: ListenerOptions) {
@@ -164,17 +166,36 @@ export class Listener {
    */
   async start(listen: Listen, key: string): Promise<Listen> {
     const { server } = this.#server;
+    try {
+      await this.#listen(listen);
+    } catch (error) {
+      throw listenFailure(key, listen, error);
+    }
+    this.#sweep();
+    const { address, port } = server.address() as AddressInfo;
+    this.#at = { host: address, port };
+    return this.#at;
+  }
+
+  /** Accepts no session until `listenAgain`; open ones go on. */
+  rest(): void {
+    this.#server.server.close();
+  }
+
+  /** Accepts sessions again. Rejects when the address cannot be had. */
+  async listenAgain(): Promise<void> {
+    if (this.#at !== null) await this.#listen(this.#at);
+  }
+
+  async #listen({ host, port }: Listen): Promise<void> {
+    const { server } = this.#server;
     await new Promise<void>((resolve, reject) => {
-      const fail = (error: Error): void => reject(listenFailure(key, listen, error));
-      server.once('error', fail);
-      server.listen(listen.port, listen.host, () => {
-        server.off('error', fail);
+      server.once('error', reject);
+      server.listen(port, host, () => {
+        server.off('error', reject);
         resolve();
       });
     });
-    this.#sweep();
-    const { address, port } = server.address() as AddressInfo;
-    return { host: address, port };
   }
 
   /**

@@ -95,6 +95,11 @@ export class SubmissionServer {
     await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop()));
   }
 
+  /** Those that are open. */
+  get listeners(): readonly Listener[] {
+    return this.#listeners;
+  }
+
   async #open(listen: Listen, isImplicitTls: boolean): Promise<Listen> {
     const { config, clock, log } = this.#ctx;
     const listener = new Listener({

@@ -1,0 +1,66 @@
+/** When listeners rest for want of descriptors, and when they listen again. */
+import { expect, test } from 'bun:test';
+
+import { DescriptorWatch } from '../../../src/flow/upkeep/descriptors.ts';
+import type { Restable } from '../../../src/flow/upkeep/descriptors.ts';
+
+function watched(limit: number) {
+  const seen: string[] = [];
+  const fault = { isOn: false };
+  let lowest: number | null = 10;
+  const listener = (name: string): Restable => ({
+    rest: () => void seen.push(`${name} rests`),
+    async listenAgain() {
+      if (fault.isOn && name === 'b') throw new Error('the address is in use');
+      seen.push(`${name} listens`);
+    },
+  });
+  const log = {
+    info: (event: string) => void seen.push(event),
+    warn: () => undefined,
+    error: (event: string) => void seen.push(event),
+  };
+  const watch = new DescriptorWatch(log, [listener('a'), listener('b')], limit, () => lowest);
+  return {
+    watch,
+    fault,
+    /** Runs once with this lowest free descriptor; returns what happened. */
+    at: async (descriptor: number | null): Promise<string[]> => {
+      lowest = descriptor;
+      await watch.run();
+      return seen.splice(0);
+    },
+  };
+}
+
+test.each([
+  // limit, the last one at which nothing happens, the last one at which they rest
+  [256, 223, 192],
+  [64, 47, 32],
+  [65_536, 65_023, 64_512],
+])('with %p descriptors they rest above %p and listen again below %p', async (limit, calm, low) => {
+  const { watch, at } = watched(limit);
+  expect(await at(calm)).toEqual([]);
+  expect(watch.everyMs()).toBe(1_000);
+  expect(await at(calm + 1)).toEqual(['descriptors_low', 'a rests', 'b rests']);
+  expect(watch.everyMs()).toBe(5_000);
+  expect(await at(null)).toEqual([]);
+  expect(await at(low)).toEqual([]);
+  expect(await at(low - 1)).toEqual(['a listens', 'b listens', 'descriptors_enough']);
+  expect(await at(low - 1)).toEqual([]);
+  expect(await at(null)).toEqual(['descriptors_low', 'a rests', 'b rests']);
+});
+
+test('where the system has no limit they never rest', async () => {
+  expect(await watched(Infinity).at(1_000_000)).toEqual([]);
+});
+
+test('one that cannot listen again is tried again, and the others listen', async () => {
+  const { watch, at, fault } = watched(256);
+  await at(null);
+  fault.isOn = true;
+  expect(await at(10).catch((error: unknown) => String(error))).toContain('in use');
+  fault.isOn = false;
+  expect(await at(10)).toEqual(['a listens', 'b listens', 'descriptors_enough']);
+  expect(watch.everyMs()).toBe(1_000);
+});
