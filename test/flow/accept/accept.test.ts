@@ -240,6 +240,7 @@ describe('batches', () => {
     const error = await refusal(accept([draft(), foreign, draft()]));
     expect(error.code).toBe('from_domain_not_allowed');
     expect(error.detail).toEqual({ index: 1 });
+    expect((await refusal(accept([foreign, draft()]))).detail).toEqual({ index: 0 });
     expect((await refusal(accept(foreign))).detail).toBeUndefined();
   });
 

@@ -2,7 +2,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createAccount, setAccountStatus } from '../../../src/flow/accounts/accounts.ts';
+import {
+  changeAccount,
+  createAccount,
+  setAccountStatus,
+} from '../../../src/flow/accounts/accounts.ts';
 import { authenticate, createKey, renameKey, revokeKey } from '../../../src/flow/accounts/keys.ts';
 import type { Account } from '../../../src/store/rows.ts';
 import { openFixture, refusal, type Fixture } from '../fixture.ts';
@@ -118,6 +122,19 @@ test('a paused account shows in the next authentication', async () => {
   expect((await authenticate(fixture.ctx, token))?.account).toMatchObject({
     status: 'active',
     statusReason: null,
+  });
+});
+
+test('a changed name or plan shows in the next authentication', async () => {
+  await fixture.close();
+  fixture = await openFixture({ toml: '[[plans]]\nid = "gold"\n' });
+  account = await createAccount(fixture.ctx, { name: 'acme' });
+  const { token } = await make();
+  expect(await authenticate(fixture.ctx, token)).toMatchObject({ plan: { id: 'unlimited' } });
+  await changeAccount(fixture.ctx, account.id, { name: 'acme & co', plan: 'gold' });
+  expect(await authenticate(fixture.ctx, token)).toMatchObject({
+    plan: { id: 'gold' },
+    account: { name: 'acme & co', plan: 'gold' },
   });
 });
 
