@@ -110,6 +110,8 @@ test.each([
   ['a name that is not text', '{"operation":{"toString":1},"args":{}}'],
   ['a name without end', `{"operation":"${'x'.repeat(500_000)}","args":{}}`],
   ['JSON without bottom', '['.repeat(900_000)],
+  ['more lists than a request has', `{"operation":"echo","args":{"a":[${'[],'.repeat(5_000)}[]]}}`],
+  ['more texts than a request has', `{"operation":"echo","args":{"a":[${'"",'.repeat(1_100)}""]}}`],
 ])('%s is refused in a short line', async (_what, line) => {
   const fixture = await start();
   const said = await say(fixture.path, Buffer.from(`${line}\n`), false);
@@ -117,6 +119,17 @@ test.each([
   expect(said.length).toBeLessThan(400);
   expect(fixture.log.join('').length).toBeLessThan(1_000);
   expect(await fixture.isHonestServed()).toBe(true);
+});
+
+test('a long text is no large request, whatever is in it', async () => {
+  const fixture = await start();
+  const text = '[],{"a":1}\\"\n'.repeat(20_000);
+  const said = await say(
+    fixture.path,
+    Buffer.from(`${JSON.stringify({ operation: 'echo', args: { text } })}\n`),
+    false,
+  );
+  expect(JSON.parse(said)).toEqual({ kind: 'result', value: { text } });
 });
 
 test('a line that does not end is cut at the limit', async () => {

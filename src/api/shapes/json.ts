@@ -176,8 +176,8 @@ function keyOf(literal: string): string {
   }
 }
 
-/** Index of the closing quotation mark, or the end of the text. */
-function endOfString(text: string, open: number): number {
+/** Index of the quotation mark that closes the one at `open`, or the end of the text. Linear time. */
+export function endOfString(text: string, open: number): number {
   let end = text.indexOf('"', open + 1);
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     if (end === -1) return text.length;
