@@ -21,10 +21,13 @@ test('a row keeps its reason, but a stronger one replaces manual', () =>
 test('a removed address is no longer found, and can be added again', () =>
   withStore(async (store, account) => {
     const email = 'ann@example.org';
-    await store.addSuppression(newSuppression(account.id, email, { reason: 'complaint' }));
+    const first = newSuppression(account.id, email, { reason: 'complaint' });
+    await store.addSuppression(first);
+    expect(await store.suppressionById(account.id, first.id)).toEqual(first);
     expect(await store.removeSuppression(account.id, email, Date.now())).toBe(true);
     expect(await store.removeSuppression(account.id, email, Date.now())).toBe(false);
     expect(await store.suppression(account.id, email)).toBeNull();
+    expect(await store.suppressionById(account.id, first.id)).toBeNull();
     expect((await store.suppressed(account.id, [email])).size).toBe(0);
     const back = newSuppression(account.id, email);
     expect(await store.addSuppression(back)).toEqual(back);
