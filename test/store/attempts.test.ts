@@ -358,7 +358,16 @@ describe('the queue', () => {
   test('what is being attempted is not made due', () =>
     withStore(async (store, account) => {
       const recipient = recipientOf(await accepted(store, newMessage(account.id)));
-      await begin(store, recipient, 'me');
-      expect(await store.retryNow({ id: null, domain: null }, Date.now())).toBe(0);
+      const [begun] = await begin(store, recipient, 'me');
+      const { id, domain } = recipient;
+      for (const target of [
+        { id: null, domain: null },
+        { id, domain: null },
+        { id: null, domain },
+      ]) {
+        expect(await store.retryNow(target, Date.now())).toBe(0);
+        const { nextAttemptAt } = (await store.recipientById(id)) ?? recipient;
+        expect(nextAttemptAt).toBe(begun?.nextAttemptAt ?? 0);
+      }
     }));
 });

@@ -140,6 +140,19 @@ test('only a local part beyond ASCII needs SMTPUTF8', () => {
   expect(needs('Zoë <zoe@example.com>')).toBe(false);
 });
 
+test('a group may follow an address, and another address a group', () => {
+  const list = parseAddressList(
+    'a@x.example, team: b@x.example, "C: d" <c@x.example>;, d@x.example',
+  );
+  expect(list.mailboxes.map(({ name, local }) => [name, local])).toEqual([
+    ['', 'a'],
+    ['', 'b'],
+    ['C: d', 'c'],
+    ['', 'd'],
+  ]);
+  expect([list.refused, list.isPlain]).toEqual([0, false]);
+});
+
 test('no text takes long', async () => {
   for (const text of [
     'a'.repeat(1e6),
