@@ -11,7 +11,7 @@ import { auditLists } from './people.ts';
 import { counterReads } from './read-counters.ts';
 import { emailLists } from './read-emails.ts';
 import { logLists } from './read-logs.ts';
-import { queueReads } from './read-queue.ts';
+import { dueReads, queueReads } from './read-queue.ts';
 import { retryCounter } from './read-retry.ts';
 import { countReads } from './read-accounts.ts';
 import { suppressionLists } from './read-suppressions.ts';
@@ -32,6 +32,7 @@ type OfStore = Pick<
   | 'outcomes'
   | 'queue'
   | 'queueCounts'
+  | 'recipientsDue'
   | 'sandboxCountsByStatus'
   | 'suppressions'
 >;
@@ -59,6 +60,7 @@ export function longReads({ mail, logs, search }: ReadFiles): LongReads {
     ...emailLists(mail, search),
     ...logLists(logs, search),
     ...queueReads(mail),
+    recipientsDue: dueReads(mail).recipientsDue,
     ...suppressionLists(mail, search),
     ...retryCounter(mail),
   };
@@ -90,6 +92,7 @@ export function askedReads(ask: AskRead): LongReads {
     outcomes: verb('outcomes'),
     queue: verb('queue'),
     queueCounts: verb('queueCounts'),
+    recipientsDue: verb('recipientsDue'),
     retryCount: verb('retryCount'),
     sandboxCountsByStatus: verb('sandboxCountsByStatus'),
     suppressions: verb('suppressions'),

@@ -11,7 +11,10 @@ import type { OperatorStore } from '../operator.ts';
 import { SELECT_RECIPIENT } from './columns.ts';
 import type { RecipientRow } from './columns.ts';
 
-/** The queue's verbs over a reading connection; statements are prepared once, here. */
+/**
+ * The queue's verbs over a reading connection; statements are prepared once, here. `recipientsDue` for one destination is
+ * slow where much is due for others.
+ */
 export function dueReads(db: Database): Pick<JourneyStore, 'recipientsDue' | 'nextRecipientDue'> {
   const due = db.prepare<RecipientRef, [number, string, number, number, number]>(
     'SELECT id, account_id AS accountId, domain, next_attempt_at AS dueAt FROM recipients' +

@@ -80,10 +80,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     harm: options.now - HARM_KEPT_MS,
   };
   const recounting = startRecounting(files.mail, threads.writer, options.log, oldest);
+  const reads = readsOf(files);
+  const longReads = threads.background.reads();
   return {
-    ...readsOf(files),
-    ...threads.background.reads(),
+    ...reads,
+    ...longReads,
     ...writesOf(threads),
+    recipientsDue(now, until, limit, after, of) {
+      if (of === undefined) return reads.recipientsDue(now, until, limit, after);
+      // It passes over all that is due for others. What crosses is what is asked for, whatever else the caller's object is.
+      const { domain, accountId } = of;
+      return longReads.recipientsDue(now, until, limit, after, { domain, accountId });
+    },
     backUpTo: (file) => threads.background.backUp(dataDir, file),
     async close() {
       await recounting.stop();
