@@ -22,7 +22,7 @@ const PATH = `${ROOT}/queue`;
 const PAGE_SIZE = 50;
 const LIVE_SECONDS = 5;
 /** Destinations that the page lists; the filter finds the others. */
-const MOST_DESTINATIONS = 200;
+const MOST_DESTINATIONS = 80;
 /** Recipients that are looked at for their reasons, and how many are read at once. */
 const MOST_GROUPED = 2_000;
 const STEP = 500;

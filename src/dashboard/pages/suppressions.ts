@@ -21,7 +21,7 @@ import { badge, bytes, time, type Tone } from '../frame/values.ts';
 import { field, type Page, queryText, type Visit } from '../frame/visit.ts';
 import { accountOf } from './accounts.ts';
 
-const PAGE_SIZE = 100;
+const PAGE_SIZE = 50;
 const LIVE_SECONDS = 1;
 const ROUTE = '/accounts/:account/suppressions';
 
