@@ -76,7 +76,8 @@ const ARROWS: Record<string, string[]> = {
   'flow/upkeep': ['flow/accounts'],
   api: ['api/routes', 'api/reference', 'api/shapes', 'api/log'],
   'api/routes': ['api/shapes', 'api/log'],
-  'api/reference': ['api/routes', 'api/shapes'],
+  // Markup is escaped in one file.
+  'api/reference': ['api/routes', 'api/shapes', 'dashboard/frame'],
   dashboard: ['dashboard/pages', 'dashboard/frame'],
   'dashboard/pages': ['dashboard/frame'],
   'flow/webhooks': ['flow/due'],

@@ -1,102 +1,72 @@
 /**
- * The reference: `/openapi.json`, and the page at `/docs` that shows it.
+ * The reference: `/openapi.json`, and the pages at `/docs` that show it.
  *
- * `operation.ts` makes an OpenAPI operation of each route, `document.ts` the document; the Elysia plugin serves both.
- * Promises that the document comes from the shapes that validate, and that the page loads nothing from another host: its
- * script is in the executable, and its Content-Security-Policy forbids the rest. Neither needs a key. The script is
- * Scalar's API reference 1.72.1 as published (MIT, see `LICENSE` beside this file), compressed here because its package
- * has 268 dependencies.
+ * `operation.ts` makes an OpenAPI operation of each route, `document.ts` the document, which the Elysia plugin serves;
+ * `page.ts` makes the pages from it. Promises that the document comes from the shapes that validate, and that the pages
+ * load nothing but their own style sheet: their Content-Security-Policy forbids the rest, scripts too. Neither needs a
+ * key.
  */
-import { gunzipSync } from 'node:zlib';
 import { swagger } from '@elysiajs/swagger';
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
+import { ApiError } from '../../base/errors.ts';
+import style from './docs.css' with { type: 'text' };
 import { documentOf } from './document.ts';
-import scriptFile from './scalar-1.72.1.js.gz' with { type: 'file' };
+import { docsPage, STYLE_PATH, type Document } from './page.ts';
 import { defineRoute, NO_TEXT, type RouteResult, type Call, type Route } from '../routes/route.ts';
+import { LANGUAGES } from './snippets.ts';
 
 const DOCUMENT_PATH = '/openapi.json';
-const SCRIPT_PATH = '/docs/reference.js';
-/** The page adds its own styles while it runs; scripts, connections and everything else come from this host only. */
 const PAGE_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-  "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/** Turns off everything that would connect to the authors of the script. */
-const PAGE_OPTIONS = {
-  spec: { url: DOCUMENT_PATH },
-  customCss: '',
-  withDefaultFonts: false,
-  hideClientButton: true,
-  showDeveloperTools: 'never',
-  telemetry: false,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-} as const;
-const SCRIPT_MAX_AGE = 'public, max-age=86400';
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const STYLE_MAX_AGE = 'public, max-age=3600';
 
-/** The routes that serve the reference of `routes`. Document and page are made when they are first requested. */
+/** The routes that serve the reference of `routes`. Document and pages are made when they are first requested. */
 export function referenceRoutes(routes: readonly Route[]): Route[] {
-  const made: { app?: ReturnType<typeof pluginApp> } = {};
-  const texts = new Map<string, Promise<string>>();
-  const text = (path: string): Promise<string> => {
-    made.app ??= pluginApp(routes);
-    const kept = texts.get(path) ?? textAt(made.app, path);
-    texts.set(path, kept);
-    return kept;
+  const made: { text?: Promise<string>; document?: Document } = {};
+  const text = (): Promise<string> => (made.text ??= documentText(routes));
+  const pages = new Map<string, string>();
+  const show = async (call: Call, slug: string, language: string): Promise<RouteResult> => {
+    const base = call.api.ctx.config.live.http.publicUrl;
+    const label = `${slug} ${language} ${base}`;
+    made.document ??= JSON.parse(await text()) as Document;
+    const page = pages.get(label) ?? docsPage(made.document, slug, language, base);
+    if (page === null) throw new ApiError('not_found', 'There is no such page of the reference.');
+    // Of the pages that there are, in the languages that there are; addresses change with a reload alone.
+    if (pages.size > PAGES_MAX) pages.clear();
+    pages.set(label, page);
+    return { status: 200, body: page, headers: PAGE_HEADERS };
   };
+  const part = ({ params }: Call): string => params['part'] ?? '';
+  const first = LANGUAGES[0][0];
   return [
-    openRoute(DOCUMENT_PATH, async () => ({ status: 200, body: await text(DOCUMENT_PATH) })),
-    openRoute('/docs', async () => ({
+    openRoute(DOCUMENT_PATH, async () => ({ status: 200, body: await text() })),
+    openRoute('/docs', (call) => show(call, '', first)),
+    openRoute(STYLE_PATH, async () => ({
       status: 200,
-      body: tidy(await text('/docs')),
-      headers: {
-        'Content-Type': 'text/html; charset=utf-8',
-        'Content-Security-Policy': PAGE_POLICY,
-      },
+      body: style,
+      headers: { 'Content-Type': 'text/css; charset=utf-8', 'Cache-Control': STYLE_MAX_AGE },
     })),
-    openRoute(SCRIPT_PATH, ({ headers }) => script(headers)),
+    openRoute('/docs/:part', (call) => show(call, part(call), first)),
+    openRoute('/docs/:part/:language', (call) => {
+      const slug = part(call) === 'overview' ? '' : part(call);
+      return show(call, slug, call.params['language'] ?? '');
+    }),
   ];
 }
 
-/** An app that is never served: the plugin makes the page, and hands out the document that it is given. */
-function pluginApp(routes: readonly Route[]) {
-  return new Elysia().use(
-    swagger({
-      path: '/docs',
-      specPath: DOCUMENT_PATH,
-      scalarCDN: SCRIPT_PATH,
-      scalarConfig: PAGE_OPTIONS,
-      documentation: documentOf(routes),
-    }),
-  );
-}
+const PAGES_MAX = 300;
+const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': PAGE_POLICY,
+};
 
-async function textAt(app: ReturnType<typeof pluginApp>, path: string): Promise<string> {
-  const response = await app.handle(new Request(`http://localhost${path}`));
+/** Of an app that is never served: the plugin hands out the document that it is given. */
+async function documentText(routes: readonly Route[]): Promise<string> {
+  const documentation = documentOf(routes);
+  const app = new Elysia().use(swagger({ specPath: DOCUMENT_PATH, documentation }));
+  const response = await app.handle(new Request(`http://localhost${DOCUMENT_PATH}`));
   return await response.text();
-}
-
-/** The plugin's page without what its policy forbids or its script no longer reads. */
-function tidy(page: string): string {
-  const end = page.indexOf('</script>');
-  return `${page.slice(0, end).trimEnd()}${page.slice(end)}`
-    .replace(`"spec":${JSON.stringify(PAGE_OPTIONS.spec)},`, '')
-    .replace('<meta charset', '<link rel="icon" href="data:," />\n    <meta charset');
-}
-
-async function script(headers: Headers): Promise<RouteResult> {
-  const packed = new Uint8Array(await Bun.file(scriptFile).arrayBuffer());
-  const isPacked = /\bgzip\b/.test(headers.get('accept-encoding') ?? '');
-  return {
-    status: 200,
-    body: isPacked ? packed : gunzipSync(packed),
-    headers: {
-      'Content-Type': 'text/javascript; charset=utf-8',
-      'Cache-Control': SCRIPT_MAX_AGE,
-      Vary: 'Accept-Encoding',
-      ...(isPacked && { 'Content-Encoding': 'gzip' }),
-    },
-  };
 }
 
 function openRoute(path: string, handle: (call: Call) => Promise<RouteResult>): Route {
