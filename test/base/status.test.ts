@@ -1,0 +1,24 @@
+/** The status of a message with several recipients: the newest while one is open, then the worst (docs/decisions.md D32). */
+import { expect, test } from 'bun:test';
+
+import { messageStatus } from '../../src/base/status.ts';
+
+const WORST_FIRST = ['complained', 'bounced', 'failed', 'delivered', 'sent', 'suppressed'] as const;
+
+test('of two that have ended the worse one shows, in whichever order', () => {
+  for (const [at, worse] of WORST_FIRST.entries()) {
+    for (const better of WORST_FIRST.slice(at)) {
+      expect([worse, better, messageStatus([worse, better], false, better)]).toEqual([
+        worse,
+        better,
+        worse,
+      ]);
+      expect(messageStatus([better, worse, better], false, better)).toBe(worse);
+    }
+  }
+});
+
+test('while one is open the newest shows, whatever the others ended with', () => {
+  expect(messageStatus(['bounced', 'queued'], true, 'delivery_delayed')).toBe('delivery_delayed');
+  expect(messageStatus([], false, 'queued')).toBe('queued');
+});
