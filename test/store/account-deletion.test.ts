@@ -70,6 +70,23 @@ async function furnish(store: Store, { id: accountId }: Account): Promise<NewMes
     createdAt: now,
   } as const;
   await store.createKey(key, Buffer.from(newId(now)), 10);
+  const operator = {
+    id: newId(now),
+    name: `of ${accountId}`,
+    role: 'read_only',
+    accountId,
+  } as const;
+  await store.createOperator(
+    {
+      ...operator,
+      passwordHash: 'h',
+      createdAt: now,
+      sealedTotp: null,
+      recoveryCodes: 0,
+      signedInAt: null,
+    },
+    10,
+  );
   await store.addSuppression(newSuppression(accountId, 'gone@x.example'));
   await store.addConfirmedRecipient(accountId, 'yes@x.example', now);
   await store.setSetting(`brake:${accountId}`, '{}');
@@ -139,6 +156,7 @@ async function everythingOf(store: Store, { id }: Account): Promise<unknown> {
     endpoints: (await store.endpoints(id)).map((row) => row.id),
     domains: (await store.domains(id)).map((row) => row.id),
     keys: (await store.keys(id)).map((row) => row.id),
+    operators: (await store.operators()).filter((row) => row.accountId === id).map((row) => row.id),
     bytes: await store.storedBytes(id),
     logs: (await store.logs(id, { ...PAGE, q: null, method: null, status: null })).rows.length,
   };
@@ -155,6 +173,7 @@ test('everything of it goes, out of the raw files too, and nothing of another', 
 
     expect(await store.closeAccount(account.id, 'It is being deleted.')).toBe(1);
     expect(await store.account(account.id)).toMatchObject({ status: 'paused' });
+    expect((await store.operators()).map((row) => row.accountId)).toEqual([other.id]);
     const settings = [`brake:${account.id}`];
     expect(await store.removeAccount(account.id, settings, nothing)).toEqual({
       messages: 2,

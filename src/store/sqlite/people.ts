@@ -20,9 +20,9 @@ const AUDIT =
 export function peopleReads(
   db: Database,
 ): Pick<PeopleStore, 'operators' | 'operator' | 'operatorNamed'> {
-  const all = db.prepare<Operator, []>(`${OPERATOR} ORDER BY name`);
-  const byId = db.prepare<Operator, [string]>(`${OPERATOR} WHERE id = ?`);
-  const byName = db.prepare<Operator, [string]>(`${OPERATOR} WHERE name = ?`);
+  const all = db.prepare<Operator, []>(OPERATOR + ' ORDER BY name');
+  const byId = db.prepare<Operator, [string]>(OPERATOR + ' WHERE id = ?');
+  const byName = db.prepare<Operator, [string]>(OPERATOR + ' WHERE name = ?');
   return {
     operators: async () => all.all(),
     operator: async (id) => byId.get(id),

@@ -47,9 +47,11 @@ function closing({ db, events }: Parts): DeletionWrites['closeAccount'] {
   const pause = db.prepare("UPDATE accounts SET status = 'paused', status_reason = ? WHERE id = ?");
   const disable = db.prepare("UPDATE endpoints SET status = 'disabled' WHERE account_id = ?");
   const dropKeys = db.prepare('DELETE FROM api_keys WHERE account_id = ?');
+  const dropOperators = db.prepare('DELETE FROM operators WHERE account_id = ?');
   return (accountId, reason) => {
     pause.run(reason, accountId);
     disable.run(accountId);
+    dropOperators.run(accountId);
     events.forget();
     return dropKeys.run(accountId).changes;
   };
@@ -151,6 +153,7 @@ function ending({ db, events }: Parts): DeletionWrites['dropAccountEnd'] {
     'DELETE FROM status_days WHERE account_id = ?',
     'DELETE FROM stored_bytes WHERE account_id = ?',
     'DELETE FROM api_keys WHERE account_id = ?',
+    'DELETE FROM operators WHERE account_id = ?',
     'DELETE FROM dkim_keys WHERE domain_id IN (SELECT id FROM domains WHERE account_id = ?)',
   ].map((sql) => db.prepare(sql));
   const dropDomains = db.prepare('DELETE FROM domains WHERE account_id = ?');
