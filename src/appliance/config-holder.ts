@@ -6,14 +6,18 @@
  */
 import type { Config, Live, Startup } from '../base/config.ts';
 import { freezeDeep } from '../base/config-parts.ts';
+import { listenerUrlOf } from '../base/config-rules.ts';
 
 export class ConfigHolder implements Config {
   readonly startup: Startup;
+  /** Base URL of the listener that runs, where the config gives no public one. */
+  readonly listenerUrl: string;
   #live: Live;
 
   constructor({ startup, live }: Config) {
     this.startup = freezeDeep(startup);
     this.#live = freezeDeep(live);
+    this.listenerUrl = listenerUrlOf({ ...startup.http, tlsCert: live.http.tlsCert });
   }
 
   get live(): Live {

@@ -10,6 +10,7 @@ import type { HttpListener } from './http-listener.ts';
 import type { MailListeners } from './mail-listeners.ts';
 import type { Config, Live } from '../base/config.ts';
 import { differencesAtStartup } from '../base/config-parts.ts';
+import { listenerUrlOf } from '../base/config-rules.ts';
 import { CONFIG_FILE } from '../base/config-schema.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { Reloaded } from '../control/operation.ts';
@@ -34,7 +35,7 @@ export function reload(ctx: Context, { listeners, holder, load }: ReloadParts): 
   try {
     const next = load();
     const waiting = differencesAtStartup(CONFIG_FILE, holder.startup, next.startup);
-    const { live, isWaiting } = withOldRelay(holder, next.live);
+    const { live, isWaiting } = withOldRelay(holder, withRunningUrl(holder, next));
     if (isWaiting) waiting.push('delivery.smarthost');
     const certificates = prepareCertificates({ startup: holder.startup, live }, listeners);
     if (certificates.isWaiting) waiting.push('http.tls_cert');
@@ -87,6 +88,13 @@ function refusalOf(error: unknown): OperatorError {
   if (error instanceof OperatorError) return error;
   const message = error instanceof Error ? error.message : String(error);
   return new OperatorError(message, 'Nothing has changed; the old config stays in force.');
+}
+
+/** Without a public URL links lead to the listener, and that one stays what it is until a restart. */
+function withRunningUrl({ listenerUrl }: ConfigHolder, { startup, live }: Config): Live {
+  const { http } = live;
+  if (http.publicUrl !== listenerUrlOf({ ...startup.http, tlsCert: http.tlsCert })) return live;
+  return { ...live, http: { ...http, publicUrl: listenerUrl } };
 }
 
 /**

@@ -6,6 +6,7 @@
  */
 import { UNLIMITED } from './config.ts';
 import type { ConfigFile, Plan, Route } from './config.ts';
+import type { Frozen } from './config-node.ts';
 import type { Problems } from './config-table.ts';
 
 /** Adds to `problems` what contradicts. */
@@ -73,9 +74,16 @@ function checkPlans(plans: readonly Plan[], problems: Problems): void {
   }
 }
 
-/** Where clients reach the API when the config does not say. */
-export function publicUrlOf({ publicUrl, listen, tlsCert }: ConfigFile['http']): string {
-  if (publicUrl !== '') return publicUrl;
+/** Where clients reach the API. */
+export function publicUrlOf(http: ConfigFile['http']): string {
+  return http.publicUrl === '' ? listenerUrlOf(http) : http.publicUrl;
+}
+
+/** The same when the config does not say. */
+export function listenerUrlOf({
+  listen,
+  tlsCert,
+}: Frozen<Pick<ConfigFile['http'], 'listen' | 'tlsCert'>>): string {
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   return `${tlsCert === '' ? 'http' : 'https'}://${host}:${listen.port}`;
 }

@@ -32,8 +32,10 @@ export interface Draft {
   raw: Uint8Array | null;
   /** The Message-ID that the sender chose, with angle brackets; absent: accept makes one. */
   messageId?: string;
-  /** Who sent it for `from`, written as the Sender field; a `raw` message has its own. */
+  /** Who sent it for `from`, written as the Sender field; that of a `raw` message stands in it already. */
   sender?: Mailbox;
+  /** Of all attachments of `raw` together; absent: those of `attachments`. */
+  attachmentBytes?: number;
   /** The sender of `raw` asked for a one-click unsubscribe link. */
   wantsUnsubscribe?: boolean;
 }

@@ -56,7 +56,7 @@ export class HostCheck {
     }
     for (const { check, level, summary, advice } of findings) {
       if (level !== 'error' || known.has(`${check} ${level}`)) continue;
-      log.error('doctor', { check, summary, hint: advice ?? '' });
+      log.error('host_problem_found', { check, summary, hint: advice ?? '' });
     }
   }
 }

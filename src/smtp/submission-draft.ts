@@ -18,7 +18,7 @@ const MAX_KEY_LENGTH = 256;
 
 /** The draft. `id`: of the message to be. `envelope`: the recipients of RCPT TO. Throws `validation_failed`. */
 export function draftOf(id: string, submission: Submission, envelope: readonly Mailbox[]): Draft {
-  const { from, replyTo, subject, messageId, tags, wantsUnsubscribe, bytes } = submission;
+  const { from, replyTo, subject, messageId, tags, sender, wantsUnsubscribe, bytes } = submission;
   checkTags(tags);
   const named = new Map<string, 'to' | 'cc'>();
   const written = new Map<string, Mailbox>();
@@ -48,6 +48,8 @@ export function draftOf(id: string, submission: Submission, envelope: readonly M
     tags,
     raw: bytes,
     messageId,
+    ...(sender !== null && { sender }),
+    attachmentBytes: submission.attachmentBytes,
     wantsUnsubscribe,
   };
 }
@@ -80,9 +82,9 @@ function checkTags(tags: Submission['tags']): void {
     issues.push({ path: 'tags', message: `At most ${MAX_TAGS} X-Tag- header fields are allowed.` });
   }
   for (const { name, value } of tags) {
-    if (TAG.test(name) && TAG.test(value)) continue;
+    if (TAG.test(name) && TAG.test(value) && name !== '__proto__') continue;
     const path = `X-Tag-${name}`;
-    const message = `${path}: the name and the value of a tag must have 1 to 256 letters, digits, "_" or "-".`;
+    const message = `${path}: the name and the value of a tag must have 1 to 256 letters, digits, "_" or "-", and the name may not be __proto__.`;
     issues.push({ path, message });
   }
   if (issues.length > 0) throw validationFailed(issues);

@@ -64,7 +64,7 @@ test('the host is checked a minute after the start, and again every hour', async
   await clock.advance(1);
   expect(checksOf(await healthAt(clock.now()))).toContain('hostname');
   const line = await rig.log.first(({ check }) => check === 'hostname');
-  expect(line).toMatchObject({ event: 'doctor', level: 'error' });
+  expect(line).toMatchObject({ event: 'host_problem_found', level: 'error' });
 
   // Found again it is not reported again; fixed, it is gone.
   await clock.advance(HOUR_MS);

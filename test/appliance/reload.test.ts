@@ -26,11 +26,12 @@ afterEach(async () => {
 /** Starts with `first`, TOML behind `[http]` with `listen`; `reload` takes over another. */
 async function start(
   first: string,
-): Promise<{ appliance: Appliance; reload: (toml: string) => Reloaded }> {
+): Promise<{ appliance: Appliance; reload: (toml: string, listen?: string) => Reloaded }> {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-reload-'));
   cleanUps.push(() => rmSync(folder, { recursive: true, force: true }));
-  const head = `hostname = "mail.rig.test"\ndata_dir = "${folder}"\n[http]\nlisten = "127.0.0.1:0"\n`;
-  let file = head + first;
+  const head = (listen = 'listen = "127.0.0.1:0"'): string =>
+    `hostname = "mail.rig.test"\ndata_dir = "${folder}"\n[http]\n${listen}\n`;
+  let file = head() + first;
   const load = () => parseConfig(file, 'rig');
   const log = createLog(
     () => undefined,
@@ -40,8 +41,8 @@ async function start(
   cleanUps.push(() => appliance.stop());
   return {
     appliance,
-    reload(toml) {
-      file = head + toml;
+    reload(toml, listen) {
+      file = head(listen) + toml;
       return appliance.reload();
     },
   };
@@ -107,4 +108,17 @@ test('HTTP from plain to TLS waits for a restart, and serves on as before', asyn
   expect(reload(pair)).toEqual({ needs_restart: ['http.tls_cert'], new_certificate: false });
   expect(appliance.addresses.http).toStartWith('http://');
   expect((await fetch(`${appliance.addresses.http}/health`)).status).toBe(200);
+});
+
+test('without a public URL links lead to the listener that runs, whatever the file says now', async () => {
+  const { appliance, reload } = await start('[limits]\nrecipients = 3\n');
+  const { config } = appliance.ctx;
+  const own = config.live.http.publicUrl;
+  const done = reload('', 'listen = "127.0.0.2:8099"');
+  expect(done.needs_restart).toEqual(['http.listen']);
+  expect(config.live.http.publicUrl).toBe(own);
+  reload('public_url = "https://mail.shop.example"\n', 'listen = "127.0.0.2:8099"');
+  expect(config.live.http.publicUrl).toBe('https://mail.shop.example');
+  reload('', 'listen = "127.0.0.2:8099"');
+  expect(config.live.http.publicUrl).toBe(own);
 });

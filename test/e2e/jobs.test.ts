@@ -99,7 +99,7 @@ describe('in the first minute', () => {
       const { appliance } = world;
       // mail.rig.test has no address in the rig's DNS.
       const logged = await appliance.log.first(
-        (line) => line.event === 'doctor' && line['check'] === 'hostname',
+        (line) => line.event === 'host_problem_found' && line['check'] === 'hostname',
         PATIENCE_MS,
       );
       const summary = String(logged['summary']);

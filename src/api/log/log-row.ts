@@ -19,6 +19,8 @@ import { logBody, logRest } from './redaction.ts';
 const MAX_TEXT_LENGTH = 2_048;
 /** A body that was refused before it was read as JSON is looked through for the log up to this size. */
 const MAX_UNREAD_BYTES = 256 * 1024;
+/** Routes that take no email. */
+const OTHER_RESOURCES = /\/(?:api-keys|domains|suppressions|webhooks)(?:\/|$)/;
 const DAY_MS = 86_400_000;
 
 /** The body of a request: its bytes, and once it was read as JSON its text and value. */
@@ -77,7 +79,9 @@ export function logRow(
     messageId: result.messageId ?? null,
     userAgent: request.headers.get('user-agent')?.slice(0, MAX_TEXT_LENGTH) ?? null,
     ip: known.ip,
-    requestBody: shortBody(known, result, isContentHidden) ?? wholeBody(known, isContentHidden),
+    requestBody:
+      shortBody(known, result, isContentHidden) ??
+      wholeBody(known, { isContentHidden, isEmail: !OTHER_RESOURCES.test(path) }),
     responseBody:
       isPlainRead || typeof payload !== 'string' ? null : logBody(payload, { isJson: true }),
     createdAt: known.startedAt,
@@ -96,11 +100,14 @@ function shortBody(
 }
 
 /** The body as it was sent. Empty for a read, whose body is never read. */
-function wholeBody({ json, rawBody, value }: RequestBody, isContentHidden: boolean): string | null {
+function wholeBody(
+  { json, rawBody, value }: RequestBody,
+  what: { isContentHidden: boolean; isEmail: boolean },
+): string | null {
   if (json === null && rawBody.length > MAX_UNREAD_BYTES) {
     return `[${rawBody.length} bytes that were not read]`;
   }
   const { buffer, byteOffset, byteLength } = rawBody;
   const text = json ?? Buffer.from(buffer, byteOffset, byteLength).toString();
-  return logBody(text, { isJson: json !== null, isContentHidden, value });
+  return logBody(text, { isJson: json !== null, ...what, value });
 }

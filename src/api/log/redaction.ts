@@ -36,26 +36,41 @@ const CONTENT_FIELDS: ReadonlySet<string> = new Set([
   'text',
   'textbody',
 ]);
+/** What an email may say at its top beside content. Everything else may be content under a misspelled name. */
+const EMAIL_FIELDS: ReadonlySet<string> = new Set([
+  'attachments',
+  'bcc',
+  'cc',
+  'from',
+  'replyto',
+  'scheduledat',
+  'subject',
+  'tags',
+  'to',
+]);
 /** A body without any of these words has nothing to hide: most bodies need not be parsed. */
 const SUSPECT = /"(?:token|key|signing_?secret|secret|attachments?|content|download_url)"|\\u/i;
 
 /**
  * A body for the log: JSON text, at most 16 KiB in UTF-8, or null for none. `isJson`: the text is known to be JSON, a
- * response or a body that was parsed; `value` is what it says, where that is at hand. `isContentHidden`: the row is kept longer than the content of emails.
+ * response or a body that was parsed; `value` is what it says, where that is at hand. `isContentHidden`: the row is kept longer than the content of emails;
+ * `isEmail`: the request sends some, so that what has another name than the fields of an email is hidden too.
  */
 export function logBody(
   text: string | null,
   {
     isJson = false,
     isContentHidden = false,
+    isEmail = false,
     value,
-  }: { isJson?: boolean; isContentHidden?: boolean; value?: unknown } = {},
+  }: { isJson?: boolean; isContentHidden?: boolean; isEmail?: boolean; value?: unknown } = {},
 ): string | null {
   if (text === null || text === '') return null;
   const isSuspect = isContentHidden || SUSPECT.test(text);
   if (isJson && !isSuspect) return hideKeys(cutForLog(text));
   try {
-    const known: unknown = value ?? JSON.parse(text);
+    const all: unknown = value ?? JSON.parse(text);
+    const known = isEmail && isContentHidden ? withoutOthers(all) : all;
     const shown = isSuspect ? JSON.stringify(known, isContentHidden ? hideContent : hide) : text;
     return hideKeys(cutForLog(shown));
   } catch {
@@ -86,6 +101,19 @@ function hideContentLeft(key: string, value: unknown): unknown {
 
 function hideContent(key: string, value: unknown): unknown {
   return value !== null && CONTENT_FIELDS.has(plain(key)) ? sizeOf(value) : hide(key, value);
+}
+
+/** One email or a list of them, with the values of fields hidden that no email has. */
+function withoutOthers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutOthers);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, field]) => {
+      const name = plain(key);
+      const isKnown = EMAIL_FIELDS.has(name) || CONTENT_FIELDS.has(name) || field === null;
+      return [key, isKnown ? field : sizeOf(field)];
+    }),
+  );
 }
 
 /** Only attachments have a field `content` in this API. */

@@ -109,7 +109,9 @@ function refuseRecipients(draft: Draft, limit: number): ApiError | null {
 }
 
 function refuseAttachments(draft: Draft, maxBytes: number): ApiError | null {
-  const bytes = draft.attachments.reduce((sum, { content }) => sum + content.length, 0);
+  const bytes =
+    draft.attachmentBytes ??
+    draft.attachments.reduce((sum, { content }) => sum + content.length, 0);
   if (bytes <= maxBytes) return null;
   return new ApiError(
     'content_rejected',

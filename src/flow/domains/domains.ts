@@ -10,18 +10,19 @@ import { parse } from 'tldts';
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import { makeAddress } from '../../mail/header/address.ts';
 import { generateDkimKey } from '../../mail/dkim/dkim.ts';
+import { RETURN_PATH_OCTETS } from '../../mail/reports/return-path.ts';
 import type { Account, Domain } from '../../store/rows.ts';
 import type { Context } from '../context.ts';
 import { dkimLabel } from '../seal-labels.ts';
 import { checkDns } from './check.ts';
-import { allRecords, dkimName, type DnsRecord } from './records.ts';
+import { allRecords, returnPathHost, type DnsRecord } from './records.ts';
 import { afterCheck } from './state.ts';
 import { planOf } from '../accounts/plans.ts';
 
 /** When a new domain is first checked without being asked for. */
 const FIRST_CHECK_MS = 60_000;
-/** Longest name in DNS as text, without its last dot (RFC 1035 section 2.3.4: 255 on the wire). */
-const MAX_NAME_OCTETS = 253;
+/** RFC 5321 section 4.5.3.1.3, with angle brackets. */
+const MAX_PATH_OCTETS = 256;
 
 /**
  * Adds a domain to an account and makes its key. `name` any spelling; a public suffix, an IP address
@@ -55,7 +56,7 @@ export async function newDomain(
   name: string,
 ): Promise<Domain> {
   const selector = `pr${randomBytes(4).toString('hex')}`;
-  refuseTooLong(name, selector);
+  refuseTooLong(name);
   const key = await generateDkimKey();
   const now = ctx.clock.now();
   const id = ctx.ids.next(now);
@@ -172,11 +173,12 @@ function domainName(text: string, hostname: string): string {
 }
 
 /** The name under which the key is published must be one that DNS can carry. */
-function refuseTooLong(name: string, selector: string): void {
-  const excess = dkimName({ name, selector }).length - MAX_NAME_OCTETS;
+/** Its return paths are the longest names made of it: longer than that of its DKIM record. */
+function refuseTooLong(name: string): void {
+  const excess = RETURN_PATH_OCTETS + `<@${returnPathHost(name)}>`.length - MAX_PATH_OCTETS;
   if (excess <= 0) return;
   throw refusal(
-    `name is too long by ${excess} octets: its DKIM record would have a name of more than ${MAX_NAME_OCTETS}.`,
+    `name is too long by ${excess} octets: its return paths would have more than ${MAX_PATH_OCTETS}.`,
   );
 }
 

@@ -14,10 +14,11 @@
 import { ApiError } from '../../base/errors.ts';
 import { idTime } from '../../base/ids.ts';
 import type { Call, CallAttempt } from '../../store/rows.ts';
-import type { CallRef } from '../../store/webhooks.ts';
+import { StoreFullError } from '../../store/store.ts';
+import type { CallRef, FinishCall, WebhookStore } from '../../store/webhooks.ts';
 import type { PostResult } from '../../wire/https/post.ts';
 import type { Context } from '../context.ts';
-import { DueWork } from '../due/due-work.ts';
+import { DueWork, FULL_PAUSE_MS } from '../due/due-work.ts';
 import type { DueFault, Lease } from '../due/due-work.ts';
 import { logCall } from '../journey-log.ts';
 import type { EndpointWatcher } from './endpoints.ts';
@@ -212,7 +213,7 @@ export class WebhookDispatcher implements EndpointWatcher {
 
   /** Whether the call was opened anew in the meantime. */
   async #finish(call: Call, result: PostResult): Promise<boolean> {
-    const { clock, store, log, metrics } = this.#ctx;
+    const { clock, log, metrics } = this.#ctx;
     const now = clock.steady();
     metrics.callSeconds.observe({ result: wordFor(result) }, result.durationMs / 1000);
     const { status, nextAttemptAt } = nextStep(result, call.attempts, now, this.#random());
@@ -226,7 +227,7 @@ export class WebhookDispatcher implements EndpointWatcher {
     };
     const response = result.kind === 'responded' ? result.excerpt : null;
     const end = { call, attempt, status, nextAttemptAt, response, disableAfter: DISABLE_AFTER };
-    const { endpointStatus, isOvertaken } = await store.finishCall(end);
+    const { endpointStatus, isOvertaken } = await this.#record(end);
     logCall(this.#ctx, call, attempt, nextAttemptAt);
     if (endpointStatus === 'disabled') {
       this.#queues.drop(call.endpointId);
@@ -235,6 +236,20 @@ export class WebhookDispatcher implements EndpointWatcher {
       this.#due.lookBy(nextAttemptAt);
     }
     return isOvertaken;
+  }
+
+  /** What an endpoint has got must be known: a full disk is waited for, until the process ends. */
+  async #record(end: FinishCall): ReturnType<WebhookStore['finishCall']> {
+    for (;;) {
+      try {
+        return await this.#ctx.store.finishCall(end);
+      } catch (error) {
+        if (!(error instanceof StoreFullError) || !this.#due.isRunning) throw error;
+        this.#due.pauseForFullDisk(error);
+        // Real time, not the clock's: the disk does not follow a test's clock.
+        await new Promise((resolve) => setTimeout(resolve, FULL_PAUSE_MS));
+      }
+    }
   }
 
   #logFault(step: DueFault | 'finish', error: unknown): void {

@@ -18,6 +18,7 @@ import {
   writeField,
 } from '../header/headers.ts';
 import { ownMessageId } from '../header/message-id.ts';
+import { attachmentBytes } from '../mime/message-parts.ts';
 import { MAX_LINE_BYTES, hasLongLine, normalizeLines } from '../mime/lines.ts';
 import { decodeWords } from '../mime/text.ts';
 import { partsOf, splitMime, valueOf, type MimeField, type MimePart } from '../mime/tree.ts';
@@ -39,6 +40,10 @@ export interface Submission {
   idempotencyKey: string | null;
   /** Digest of the leaves of the MIME tree as they came, with their types; only beside an idempotency key. */
   contentDigest: string | null;
+  /** The address of the Sender field; null without one. */
+  sender: Mailbox | null;
+  /** Of all attachments together, decoded. */
+  attachmentBytes: number;
   /** Whether the sender asks for one-click unsubscribe (`X-Postrider-Unsubscribe: yes`). */
   wantsUnsubscribe: boolean;
 }
@@ -109,6 +114,8 @@ export function repairSubmission(
   ) {
     return { error: 'must have exactly one From field with exactly one address' };
   }
+  const sender = senderOf(all('sender')[0]);
+  if (sender === undefined) return { error: 'must have exactly one address in its Sender field' };
   const mailboxes = (name: string): Mailbox[] => parseAddressList(all(name).join(', ')).mailboxes;
   const messageId = chosenMessageId(all('message-id'), defaults) ?? defaults.messageId;
   const { body, encoding } = repairParts(bytes, root);
@@ -133,9 +140,18 @@ export function repairSubmission(
     messageId,
     tags: tagsOf(bytes, root),
     idempotencyKey,
+    sender,
+    attachmentBytes: attachmentBytes(bytes, root),
     contentDigest: idempotencyKey === null ? null : digestOf(bytes, root),
     wantsUnsubscribe: asksForUnsubscribe(all(UNSUBSCRIBE_FIELD)[0] ?? ''),
   };
+}
+
+/** RFC 5322 section 3.6.2: one mailbox. Null without the field, undefined where it is not one address. */
+function senderOf(value: string | undefined): Mailbox | null | undefined {
+  if (value === undefined) return null;
+  const { mailboxes, refused } = parseAddressList(value);
+  return mailboxes.length === 1 && refused === 0 ? mailboxes[0] : undefined;
 }
 
 /** Date, Message-ID and boundaries are left out, since a program that tries again generates new ones. */

@@ -33,28 +33,48 @@ export interface PartAttachment {
 /** Reads a whole message. */
 export function readParts(raw: Uint8Array): MessageParts {
   const root = splitMime(raw);
-  const leaves = partsOf(root).filter(({ children }) => children.length === 0);
+  const { htmlPart, textPart, attachments } = sortedLeaves(raw, root);
   const header = (name: string): string => decodeWords(fieldValue(raw, root, name) ?? '');
-  const shown = leaves.filter((part) => !isAttachment(raw, part));
-  const ofType = (type: string): MimePart | undefined =>
-    shown.find(({ contentType }) => contentType === type);
-  const [htmlPart, textPart] = [ofType('text/html'), ofType('text/plain')];
   return {
     subject: header('subject'),
     from: header('from'),
     to: header('to'),
     html: htmlPart === undefined ? null : decodeText(raw, htmlPart),
     text: textPart === undefined ? null : decodeText(raw, textPart),
-    attachments: leaves
-      .filter((part) => part !== htmlPart && part !== textPart)
-      .map((part) => ({
-        filename: filenameOf(raw, part),
-        contentType: part.contentType,
-        contentId: contentIdOf(raw, part),
-        byteLength: part.bodyEnd - part.bodyStart,
-        content: () => decodeBody(raw, part, part.bodyEnd - part.bodyStart),
-      })),
+    attachments: attachments.map((part) => ({
+      filename: filenameOf(raw, part),
+      contentType: part.contentType,
+      contentId: contentIdOf(raw, part),
+      byteLength: part.bodyEnd - part.bodyStart,
+      content: () => wholeContent(raw, part),
+    })),
   };
+}
+
+/** Bytes of all attachments together, decoded. */
+export function attachmentBytes(raw: Uint8Array, root: MimePart): number {
+  return sortedLeaves(raw, root).attachments.reduce(
+    (sum, part) => sum + wholeContent(raw, part).length,
+    0,
+  );
+}
+
+/** What is shown as the message itself, and everything else. */
+function sortedLeaves(
+  raw: Uint8Array,
+  root: MimePart,
+): { htmlPart?: MimePart; textPart?: MimePart; attachments: MimePart[] } {
+  const leaves = partsOf(root).filter(({ children }) => children.length === 0);
+  const shown = leaves.filter((part) => !isAttachment(raw, part));
+  const ofType = (type: string): MimePart | undefined =>
+    shown.find(({ contentType }) => contentType === type);
+  const [htmlPart, textPart] = [ofType('text/html'), ofType('text/plain')];
+  const attachments = leaves.filter((part) => part !== htmlPart && part !== textPart);
+  return { ...(htmlPart && { htmlPart }), ...(textPart && { textPart }), attachments };
+}
+
+function wholeContent(raw: Uint8Array, part: MimePart): Buffer {
+  return decodeBody(raw, part, part.bodyEnd - part.bodyStart);
 }
 
 function isAttachment(raw: Uint8Array, part: MimePart): boolean {

@@ -12,6 +12,8 @@ export type Mac = (text: string) => Uint8Array;
 
 /** Bytes of the HMAC in the address: 64 bits, so that the local part stays below 64 octets. */
 const TAG_BYTES = 8;
+/** Length of each local part: `b-`, the id in hexadecimal, `-`, the tag. */
+export const RETURN_PATH_OCTETS = 2 + 32 + 1 + 2 * TAG_BYTES;
 const RETURN_PATH = /^b-([0-9a-f]{32})-([0-9a-f]{16})$/;
 
 /** The local part of the return path for one recipient. `recipientId` is a UUID. */

@@ -191,6 +191,17 @@ describe('content that is kept for a shorter time than the row', () => {
     ]);
   });
 
+  test('is not in the row under a misspelled name either, and what is no email is left alone', async () => {
+    const misspelled = { ...EMAIL, htlm: 'hush', Body_Text: { a: ['hush'] }, message: ['hush'] };
+    const body = await logged(0, [misspelled]);
+    expect(body).not.toContain('hush');
+    expect(JSON.parse(body)).toMatchObject([
+      { from: EMAIL.from, to: EMAIL.to, subject: EMAIL.subject, htlm: '[hidden, 4 characters]' },
+    ]);
+    const name = JSON.stringify({ name: 'a.example', note: 'shown' });
+    expect(logBody(name, { isJson: true, isContentHidden: true })).toContain('shown');
+  });
+
   test('is in the row where both are kept equally long', async () => {
     expect(JSON.parse(await logged(30, [PRIVATE]))).toEqual([PRIVATE]);
   });

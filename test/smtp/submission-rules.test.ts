@@ -1,0 +1,104 @@
+/** What a submitted message may say and carry: the rules of the API hold for it too. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { createKey } from '../../src/flow/accounts/keys.ts';
+import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
+import { RawClient } from './raw-client.ts';
+
+let fixture: SmtpFixture;
+const clients: RawClient[] = [];
+
+beforeEach(async () => {
+  fixture = await openSmtpFixture({
+    toml: '[[plans]]\nid = "small"\nattachment_bytes = 1000\n',
+    submission: { messageBytes: 100_000 },
+  });
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.close();
+  await fixture.close();
+});
+
+async function loggedIn(token = fixture.token): Promise<RawClient> {
+  const client = await RawClient.open(fixture.submission);
+  clients.push(client);
+  await client.hello(true);
+  expect(await client.login(token)).toStartWith('235 2.7.0');
+  return client;
+}
+
+const MESSAGE = [
+  'From: Acme <hello@acme.example>',
+  'To: Ann <ann@receiver.example>',
+  'Subject: s',
+  '',
+  'Hello.',
+].join('\r\n');
+
+/** One whole transaction; returns the reply to the final dot. */
+async function send(client: RawClient, message: string): Promise<string> {
+  await client.command('MAIL FROM:<bounces@elsewhere.example>');
+  await client.command('RCPT TO:<ann@receiver.example>');
+  expect(await client.command('DATA')).toStartWith('354');
+  client.write(message);
+  return client.command('\r\n.');
+}
+
+test('a tag named __proto__ is refused, as over the API', async () => {
+  const client = await loggedIn();
+  const tagged = (name: string): string =>
+    MESSAGE.replace('Subject:', `X-Tag-${name}: a\r\nSubject:`);
+  expect(await send(client, tagged('__proto__'))).toMatch(/^554 5\.6\.0 .*__proto__/);
+  expect(await send(client, tagged('constructor'))).toStartWith('250');
+});
+
+test('a Sender needs a verified domain of the account, and one address', async () => {
+  const client = await loggedIn();
+  const by = (value: string): string => MESSAGE.replace('Subject:', `Sender: ${value}\r\nSubject:`);
+  expect(await send(client, by('Boss <boss@bank.example>'))).toMatch(/^55\d .*Sender header/);
+  for (const value of ['', 'a@acme.example, b@acme.example', 'nobody']) {
+    expect(await send(client, by(value))).toMatch(/^554 5\.6\.0 .*Sender field/);
+  }
+  expect(await send(client, by('Robot <robot@acme.example>'))).toStartWith('250');
+  const [row] = await fixture.ctx.store.emailsByPage(fixture.by.account.id, 1, 10);
+  const body = await fixture.ctx.store.body(fixture.by.account.id, row?.id ?? '');
+  expect(Buffer.from(body?.body?.raw ?? []).toString()).toContain(
+    'Sender: Robot <robot@acme.example>',
+  );
+});
+
+test('the attachments that a plan allows count decoded, as over the API', async () => {
+  const small = await fixture.sender({ name: 'small', plan: 'small' });
+  await fixture.verified(small, 'small.example');
+  const { token } = await createKey(fixture.ctx, small.account.id, {
+    name: 's',
+    permission: 'sending_access',
+  });
+  const client = await loggedIn(token);
+  const attached = (bytes: number): string =>
+    [
+      'From: a@small.example',
+      'To: ann@receiver.example',
+      'Subject: s',
+      'MIME-Version: 1.0',
+      'Content-Type: multipart/mixed; boundary=b',
+      '',
+      '--b',
+      'Content-Type: text/plain',
+      '',
+      'x'.repeat(500),
+      '--b',
+      'Content-Type: application/pdf',
+      'Content-Disposition: attachment; filename=a.pdf',
+      'Content-Transfer-Encoding: base64',
+      '',
+      Buffer.alloc(bytes / 2, 'a').toString('base64'),
+      '--b',
+      'Content-Type: text/csv',
+      'Content-Disposition: attachment; filename=a.csv',
+      '',
+      'y'.repeat(bytes / 2),
+      '--b--',
+    ].join('\r\n');
+  expect(await send(client, attached(1_002))).toMatch(/^55\d .*attachments have 1002 bytes.*1000/);
+  expect(await send(client, attached(1_000))).toStartWith('250');
+});
