@@ -7,6 +7,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   saved: 'Saved.',
   added: 'Added.',
   removed: 'Removed.',
+  inbox_cleared: 'Messages deleted',
   account_added: 'The account was created. It sends when it has a verified domain and a key.',
   domain_added: 'Added. Publish the records below; the page notices when they are there.',
   checked: 'DNS was asked. What was found is shown below.',

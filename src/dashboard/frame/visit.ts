@@ -29,7 +29,7 @@ export interface DashboardParts {
   >;
   webhooks: Pick<WebhookDispatcher, 'offer' | 'test' | 'endpointChanged'>;
   /** Null except in capture mode. */
-  capture: Pick<Capture, 'captured'> | null;
+  capture: Pick<Capture, 'captured' | 'remove' | 'clear'> | null;
   /** The last check of the host. */
   vitals: Pick<Vitals, 'findings'>;
   /** Imports of suppressions that go on behind their page. */

@@ -1,48 +1,35 @@
 /**
  * The inbox of capture mode: every message that would have left the machine, as a receiver got it.
  *
- * Kept in memory only: empty after a restart.
+ * Kept in memory only: empty after a restart. How one message is shown is in `inbox-view.ts`.
  */
 import { ApiError } from '../../base/errors.ts';
 import type { CapturedMessage } from '../../flow/upkeep/capture.ts';
 import { readParts, withInlineImages } from '../../mail/mime/message-parts.ts';
-import { html } from '../frame/html.ts';
+import { confirm } from '../frame/action.ts';
+import { type FieldSpec, filters } from '../frame/form.ts';
+import { html, type Html } from '../frame/html.ts';
 import { ROOT } from '../frame/navigation.ts';
-import { facts, table } from '../frame/table.ts';
-import { time } from '../frame/values.ts';
-import { type Page, param, type Visit } from '../frame/visit.ts';
+import { empty, table } from '../frame/table.ts';
+import { bytes, count, time } from '../frame/values.ts';
+import { type Page, param, queryText, type Visit } from '../frame/visit.ts';
+import { messageView } from './inbox-view.ts';
 
 const PATH = `${ROOT}/inbox`;
-const LIVE_SECONDS = 5;
+const LIVE_SECONDS = 3;
 
 export const inboxPages: readonly Page[] = [
+  { method: 'GET', path: '/inbox', open: list },
   {
-    method: 'GET',
-    path: '/inbox',
+    method: 'POST',
+    path: '/inbox/clear',
     async open({ parts }) {
-      const title = 'Inbox';
-      if (parts.capture === null) {
-        const body = html`<p class="none">
-          The inbox shows email in capture mode only. Set <code>mode = "capture"</code> under
-          <code>[delivery]</code> to test sending without any email leaving the machine.
-        </p>`;
-        return { kind: 'page', title, account: null, body };
-      }
-      const rows = parts.capture.captured().map((message) => {
-        const { subject, from } = readParts(message.raw);
-        return [
-          time(message.receivedAt),
-          message.recipient,
-          html`<a href="${PATH}/${message.number}">${subject || '(no subject)'}</a>`,
-          from,
-          `${message.raw.length} bytes`,
-        ];
-      });
-      const none =
-        'No email has been captured since the start. Send one to any address to see it here.';
-      const headings = ['Time', 'Recipient', 'Subject', 'From', 'Size'];
-      const body = table(headings, rows, none);
-      return { kind: 'page', title, account: null, body, liveSeconds: LIVE_SECONDS };
+      return {
+        kind: 'redirect',
+        to: PATH,
+        done: 'inbox_cleared',
+        count: parts.capture?.clear() ?? 0,
+      };
     },
   },
   {
@@ -50,38 +37,22 @@ export const inboxPages: readonly Page[] = [
     path: '/inbox/:number',
     async open(visit) {
       const message = messageOf(visit);
-      const parts = readParts(message.raw);
-      const path = `${PATH}/${message.number}`;
-      const body = html`${facts([
-          [
-            'Envelope',
-            html`<code>${message.returnPath}</code> → <code>${message.recipient}</code>`,
-          ],
-          ['From', parts.from],
-          ['To', parts.to],
-          ['Received', time(message.receivedAt)],
-          [
-            'Attachments',
-            parts.attachments
-              .map(({ filename, contentType }) => `${filename} (${contentType})`)
-              .join(', '),
-          ],
-        ])}
-        ${
-          parts.html !== null &&
-          html`<h2>HTML</h2>
-            <p class="soft">Scripts and remote images are blocked.</p>
-            <iframe sandbox="" src="${path}/html" title="HTML content"></iframe>`
-        }
-        ${
-          parts.text !== null &&
-          html`<h2>Text</h2>
-            <pre tabindex="0">${parts.text}</pre>`
-        }
-        <h2>Source</h2>
-        <p><a href="${path}/source">Show the whole message as received</a></p>
-        <pre tabindex="0">${headOf(message.raw)}</pre>`;
-      return { kind: 'page', title: parts.subject || '(no subject)', account: null, body };
+      const all = visit.parts.capture?.captured() ?? [];
+      const at = all.indexOf(message);
+      const near = (other: CapturedMessage | undefined): string | null =>
+        other === undefined ? null : `${PATH}/${other.number}`;
+      return messageView(visit, message, `${PATH}/${message.number}`, {
+        newer: near(all[at - 1]),
+        older: near(all[at + 1]),
+      });
+    },
+  },
+  {
+    method: 'POST',
+    path: '/inbox/:number/remove',
+    async open(visit) {
+      if (visit.parts.capture?.remove(messageOf(visit).number) !== true) throw gone();
+      return { kind: 'redirect', to: PATH, done: 'removed' };
     },
   },
   {
@@ -101,19 +72,92 @@ export const inboxPages: readonly Page[] = [
       return { kind: 'document', contentType: 'text/plain; charset=utf-8', body };
     },
   },
+  {
+    method: 'GET',
+    path: '/inbox/:number/attachments/:at',
+    async open(visit) {
+      const { attachments } = readParts(messageOf(visit).raw);
+      const at = param(visit, 'at');
+      const found = /^\d{1,4}$/.test(at) ? attachments[Number(at) - 1] : undefined;
+      if (found === undefined) throw new ApiError('not_found', 'There is no such attachment.');
+      return {
+        kind: 'document',
+        // Its own type is never used: nothing of a mail is opened here.
+        contentType: 'application/octet-stream',
+        body: found.content(),
+        saveAs: found.filename,
+      };
+    },
+  },
 ];
+
+async function list(visit: Visit): ReturnType<Page['open']> {
+  const { capture } = visit.parts;
+  const title = 'Inbox';
+  if (capture === null) {
+    const body = empty(
+      'The inbox is for capture mode',
+      html`Set <code>mode = "capture"</code> under <code>[delivery]</code> to test sending: every
+        email is shown here, and none leaves the machine.`,
+    );
+    return { kind: 'page', title, account: null, body };
+  }
+  const all = capture.captured();
+  const asked = queryText(visit, 'q');
+  const search: FieldSpec = {
+    kind: 'text',
+    type: 'search',
+    name: 'q',
+    label: 'Subject, sender or recipient',
+    value: asked,
+  };
+  const body = html`${all.length > 0 && filters(PATH, [search])} ${messageTable(all, asked)}`;
+  const tools = confirm({
+    to: `${PATH}/clear`,
+    label: 'Delete all',
+    words: `${count(all.length, 'message')} are deleted from the inbox. The emails of the accounts stay.`,
+    sure: 'Delete all messages',
+  });
+  return {
+    kind: 'page',
+    title,
+    account: null,
+    body,
+    liveSeconds: LIVE_SECONDS,
+    ...(all.length > 0 && { tools }),
+  };
+}
+
+function messageTable(all: readonly CapturedMessage[], asked: string | null): Html {
+  const q = (asked ?? '').toLowerCase();
+  const found = all.filter(({ subject, from, recipient }) =>
+    [subject, from, recipient].some((text) => text.toLowerCase().includes(q)),
+  );
+  return table(
+    ['Time', 'Recipient', 'Subject', 'From', 'Size'],
+    found.map((message) => [
+      time(message.receivedAt),
+      message.recipient,
+      html`<a href="${PATH}/${message.number}">${message.subject || '(no subject)'}</a>`,
+      message.from,
+      bytes(message.raw.length),
+    ]),
+    asked === null
+      ? empty(
+          'Nothing was captured since the start',
+          'Send an email to any address: it is shown here as its receiver would get it, and goes nowhere.',
+        )
+      : 'No message matches.',
+  );
+}
 
 function messageOf(visit: Visit): CapturedMessage {
   const number = Number(param(visit, 'number'));
   const message = visit.parts.capture?.captured().find((one) => one.number === number);
-  if (message === undefined) {
-    throw new ApiError('not_found', 'This message is no longer in the inbox.');
-  }
+  if (message === undefined) throw gone();
   return message;
 }
 
-/** The header section of a message. */
-function headOf(raw: Buffer): string {
-  const end = raw.indexOf('\r\n\r\n');
-  return raw.toString('utf8', 0, end < 0 ? Math.min(raw.length, 65_536) : end);
+function gone(): ApiError {
+  return new ApiError('not_found', 'This message is no longer in the inbox.');
 }

@@ -10,6 +10,7 @@ import { SMTPServer } from 'smtp-server';
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server';
 import type { Listen } from '../../base/config.ts';
 import type { Clock } from '../../base/clock.ts';
+import { readHead } from '../../mail/mime/message-parts.ts';
 
 const KEPT_MESSAGES = 200;
 const KEPT_BYTES = 64 * 1024 * 1024;
@@ -24,6 +25,9 @@ export interface CapturedMessage {
   /** Envelope sender. */
   returnPath: string;
   recipient: string;
+  /** As people read them, for lists. */
+  subject: string;
+  from: string;
   /** The message's bytes, DKIM-Signature first. */
   raw: Buffer;
 }
@@ -71,6 +75,22 @@ export class Capture {
     return this.#messages.toReversed();
   }
 
+  /** Forgets one message; false when it is not there any more. */
+  remove(number: number): boolean {
+    const at = this.#messages.findIndex((message) => message.number === number);
+    const [gone] = at < 0 ? [] : this.#messages.splice(at, 1);
+    this.#keptBytes -= gone?.raw.length ?? 0;
+    return gone !== undefined;
+  }
+
+  /** Forgets all of them; returns how many. Numbers go on. */
+  clear(): number {
+    const { length } = this.#messages;
+    this.#messages = [];
+    this.#keptBytes = 0;
+    return length;
+  }
+
   #take(
     stream: SMTPServerDataStream,
     session: SMTPServerSession,
@@ -87,23 +107,19 @@ export class Capture {
       }
       const raw = Buffer.concat(chunks);
       const from = session.envelope.mailFrom;
+      const head = readHead(raw);
       for (const recipient of session.envelope.rcptTo) {
-        this.#keep(from === false ? '' : from.address, recipient.address, raw);
+        const returnPath = from === false ? '' : from.address;
+        this.#keep({ ...head, returnPath, recipient: recipient.address, raw });
       }
       done(null, `captured as ${this.#count}`);
     });
   }
 
-  #keep(returnPath: string, recipient: string, raw: Buffer): void {
+  #keep(message: Omit<CapturedMessage, 'number' | 'receivedAt'>): void {
     this.#count += 1;
-    this.#keptBytes += raw.length;
-    this.#messages.push({
-      number: this.#count,
-      receivedAt: this.#clock.now(),
-      returnPath,
-      recipient,
-      raw,
-    });
+    this.#keptBytes += message.raw.length;
+    this.#messages.push({ ...message, number: this.#count, receivedAt: this.#clock.now() });
     while (this.#messages.length > KEPT_MESSAGES || this.#keptBytes > KEPT_BYTES) {
       const oldest = this.#messages.shift();
       if (oldest === undefined) break;

@@ -30,6 +30,13 @@ export interface PartAttachment {
   content: () => Buffer;
 }
 
+/** Subject and sender alone. */
+export function readHead(raw: Uint8Array): Pick<MessageParts, 'subject' | 'from'> {
+  const root = splitMime(raw);
+  const header = (name: string): string => decodeWords(fieldValue(raw, root, name) ?? '');
+  return { subject: header('subject'), from: header('from') };
+}
+
 /** Reads a whole message. */
 export function readParts(raw: Uint8Array): MessageParts {
   const root = splitMime(raw);

@@ -69,7 +69,7 @@ describe('a captured email', () => {
       expect(policy).toContain('img-src data:');
       expect(policy).not.toContain('allow-');
     }
-    const page = await rig.visit(`/inbox/${number}`);
+    const page = await rig.visit(`/inbox/${number}?tab=source`);
     expect(page.text).toContain('DKIM-Signature: v=1');
     const source = await rig.visit(`/inbox/${number}/source`);
     expect(source.headers.get('content-type')).toBe('text/plain; charset=utf-8');

@@ -1,0 +1,160 @@
+/**
+ * How a captured message is shown: its HTML in three widths, text, links, a check of the HTML, source, attachments.
+ *
+ * HTML is shown only as a document of its own, in a sandboxed frame without network.
+ */
+import type { CapturedMessage } from '../../flow/upkeep/capture.ts';
+import { checkHtml, linksOf, type Support } from '../../mail/mime/html-check.ts';
+import { type MessageParts, readParts } from '../../mail/mime/message-parts.ts';
+import { action } from '../frame/action.ts';
+import { html, type Html } from '../frame/html.ts';
+import { neighbours, ROOT, tabs } from '../frame/navigation.ts';
+import { facts, table } from '../frame/table.ts';
+import { badge, bytes, time, type Tone } from '../frame/values.ts';
+import type { PageResponse, Visit } from '../frame/visit.ts';
+
+/** Of the source and the text, what a page shows; the whole is one link away. */
+const SHOWN_CHARACTERS = 65_536;
+
+type Tab = 'html' | 'text' | 'links' | 'check' | 'source' | 'attachments';
+const WIDTHS = [
+  ['desktop', 'Desktop'],
+  ['tablet', 'Tablet'],
+  ['phone', 'Phone'],
+] as const;
+
+/** `path`: of its page. */
+export function messageView(
+  { query }: Visit,
+  message: CapturedMessage,
+  path: string,
+  near: { newer: string | null; older: string | null },
+): PageResponse {
+  const parts = readParts(message.raw);
+  const offered = tabsOf(parts);
+  const open =
+    offered.find(([tab]) => tab === query.get('tab'))?.[0] ?? offered[0]?.[0] ?? 'source';
+  const list = offered.map(([tab, label]) => [tab, label, `${path}?tab=${tab}`] as const);
+  const body = html`${facts([
+    ['Envelope', html`<code>${message.returnPath}</code> → <code>${message.recipient}</code>`],
+    ['From', parts.from],
+    ['To', parts.to],
+    ['Received', time(message.receivedAt)],
+    ['Size', bytes(message.raw.length)],
+  ])}
+  ${tabs('Content', open, list)} ${shown(open, message, parts, path, query)}`;
+  return {
+    kind: 'page',
+    title: message.subject || '(no subject)',
+    account: null,
+    body,
+    up: { label: 'Inbox', href: `${ROOT}/inbox` },
+    tools: html`${neighbours(near.newer, near.older)}
+    ${action(`${path}/remove`, 'Delete', 'danger')}`,
+  };
+}
+
+function tabsOf(parts: MessageParts): [tab: Tab, label: string][] {
+  const list: [Tab, string][] = [];
+  if (parts.html !== null) list.push(['html', 'HTML']);
+  if (parts.text !== null) list.push(['text', 'Text']);
+  if (parts.html !== null) list.push(['check', 'HTML check'], ['links', 'Links']);
+  if (parts.attachments.length > 0) {
+    list.push(['attachments', `Attachments (${parts.attachments.length})`]);
+  }
+  list.push(['source', 'Source']);
+  return list;
+}
+
+function shown(
+  tab: Tab,
+  message: CapturedMessage,
+  parts: MessageParts,
+  path: string,
+  query: URLSearchParams,
+): Html {
+  switch (tab) {
+    case 'html':
+      return htmlTab(path, query.get('width'));
+    case 'text':
+      return html`<pre tabindex="0">${cut(parts.text ?? '')}</pre>`;
+    case 'check':
+      return checkTab(parts);
+    case 'links':
+      return linksTab(parts.html ?? '');
+    case 'attachments':
+      return attachmentsTab(path, parts);
+    case 'source':
+      return html`<p><a href="${path}/source">Show the whole message as received</a></p>
+        <pre tabindex="0">${cut(message.raw.toString('utf8', 0, SHOWN_CHARACTERS + 1))}</pre>`;
+  }
+}
+
+function htmlTab(path: string, asked: string | null): Html {
+  const width = WIDTHS.find(([key]) => key === asked)?.[0] ?? 'desktop';
+  return html`${tabs(
+      'Width',
+      width,
+      WIDTHS.map(([key, label]) => [key, label, `${path}?tab=html&width=${key}`] as const),
+    )}
+    <iframe class="${width}" sandbox="" src="${path}/html" title="HTML content"></iframe>
+    <p class="soft">Scripts and remote images are blocked here.</p>`;
+}
+
+const TONES: Record<Support, Tone> = { yes: 'good', partly: 'fair', no: 'bad' };
+
+function checkTab(parts: MessageParts): Html {
+  const { features, problems, isCut } = checkHtml(parts.html ?? '', parts.text);
+  const support = (word: Support): Html => badge(word, TONES[word]);
+  return html`${
+      problems.length === 0
+        ? html`<p>${badge('ok')} Nothing is wrong for every reader.</p>`
+        : html`<ul>
+            ${problems.map((words) => html`<li>${words}</li>`)}
+          </ul>`
+    }
+    ${table(
+      ['Used', 'Gmail', 'Outlook on Windows', 'Apple Mail', 'Yahoo'],
+      features.map((row) => [
+        html`<code>${row.feature}</code>`,
+        support(row.gmail),
+        support(row.outlook),
+        support(row.apple),
+        support(row.yahoo),
+      ]),
+      'It uses nothing that some mail programs do not show.',
+    )}
+    <p class="soft">
+      After caniemail.com. "no" means that the program leaves it out; check that the email can be
+      read without it. ${isCut && 'Only the first half megabyte was checked.'}
+    </p>`;
+}
+
+function linksTab(content: string): Html {
+  return table(
+    ['', 'Address', ''],
+    linksOf(content).map(({ kind, url, problem }) => [
+      kind,
+      html`<code>${url}</code>`,
+      problem === null ? badge('ok') : html`<span>${badge('warning')} ${problem}</span>`,
+    ]),
+    'The HTML has no links and no images.',
+  );
+}
+
+function attachmentsTab(path: string, { attachments }: MessageParts): Html {
+  return table(
+    ['Name', 'Type', 'Size as sent', ''],
+    attachments.map(({ filename, contentType, byteLength }, at) => [
+      filename,
+      contentType,
+      bytes(byteLength),
+      html`<a class="button plain" href="${path}/attachments/${at + 1}">Download</a>`,
+    ]),
+    'No attachments.',
+  );
+}
+
+function cut(text: string): string {
+  return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}\n…`;
+}

@@ -1,0 +1,61 @@
+/** Forms with a file: bounded by their length and the memory budget before a byte is read. */
+import { expect, test } from 'bun:test';
+
+import { MAX_UPLOAD_BYTES, type Upload, withUpload } from '../../src/dashboard/upload.ts';
+import { ByteBudget } from '../../src/flow/byte-budget.ts';
+
+function requestOf(body: FormData | string, headers: Record<string, string> = {}): Request {
+  return new Request('http://x.example/', { method: 'POST', body, headers });
+}
+
+async function length(form: FormData): Promise<string> {
+  return String((await new Response(form).arrayBuffer()).byteLength);
+}
+
+function formOf(content: string): FormData {
+  const form = new FormData();
+  form.append('note', 'hello');
+  form.append('file', new File([content], 'list.csv'));
+  return form;
+}
+
+const nothing = (): Promise<null> => expect.unreachable();
+
+test('fields and file are read, and their bytes are given back', async () => {
+  const budget = new ByteBudget();
+  const form = formOf('a@b.example');
+  const headers = { 'content-length': await length(form) };
+  const work = async ({ fields, file }: Upload) => [
+    fields.get('note'),
+    file?.name,
+    await file?.text(),
+    budget.bytes > 0,
+  ];
+  expect(await withUpload({ budget }, requestOf(form, headers), work)).toEqual([
+    'hello',
+    'list.csv',
+    'a@b.example',
+    true,
+  ]);
+  expect(budget.bytes).toBe(0);
+});
+
+test('an empty file is none', async () => {
+  const form = formOf('');
+  const headers = { 'content-length': await length(form) };
+  const work = async ({ file }: Upload) => Promise.resolve({ file });
+  const ctx = { budget: new ByteBudget() };
+  expect(await withUpload(ctx, requestOf(form, headers), work)).toEqual({ file: null });
+});
+
+test('what is too long, has no length, finds no memory or is no form is refused', async () => {
+  const budget = new ByteBudget({ large: 1_000, small: 1_000 });
+  const refused = (headers: Record<string, string>, body: FormData | string = 'x') =>
+    withUpload({ budget }, requestOf(body, headers), nothing);
+  expect(await refused({ 'content-length': String(MAX_UPLOAD_BYTES + 1) })).toBe('too_large');
+  expect(await refused({ 'content-length': 'x' })).toBe('too_large');
+  expect(await refused({ 'content-length': '2000' })).toBe('busy');
+  const type = 'multipart/form-data; boundary=none';
+  expect(await refused({ 'content-length': '1', 'content-type': type })).toBe('unreadable');
+  expect(budget.bytes).toBe(0);
+});
