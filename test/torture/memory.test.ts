@@ -44,7 +44,7 @@ function email(content: (space: number) => string, bytes: number): Buffer {
 }
 
 const base64 = (space: number): string => `"${'QUJD'.repeat((space - 2) >> 2)}"`;
-const integers = (space: number): string => `[${'1,'.repeat((space - 4) >> 1)}1]`;
+const integers = (space: number): string => `[${'200,'.repeat((space - 6) >> 2)}1]`;
 const lists = (space: number): string => `[${'[],'.repeat(Math.floor((space - 4) / 3))}[]]`;
 
 /** What others notice meanwhile: waits for `/ready` and statuses of small sends. */

@@ -2,8 +2,8 @@
  * Parses JSON from clients: stricter than `JSON.parse`, which silently keeps the last of two equal keys.
  *
  * Promises well-formed Unicode, at most `MAX_DEPTH` levels of nesting, no duplicate keys, no `__proto__`, no numbers that
- * lose digits, and no more members and nodes than `MAX_MEMBERS` and `MAX_NODES`, which are counted before anything is
- * built: what follows works on a bounded structure. Fails with `ApiError`: 400 for bytes that are not JSON in UTF-8, 422 with every issue otherwise. Takes time
+ * lose digits, and no more members, nodes and numbers than `MAX_MEMBERS`, `MAX_NODES` and `MAX_NUMBERS`, which are
+ * counted before anything is built: what follows works on a bounded structure. Fails with `ApiError`: 400 for bytes that are not JSON in UTF-8, 422 with every issue otherwise. Takes time
  * linear in the size of the body.
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -18,6 +18,8 @@ const MAX_MEMBERS = 1_000;
  * once it is parsed, and as few as three in the body: 14 MB of empty lists took 800 MB. Numbers are cheap.
  */
 const MAX_NODES = 250_000;
+/** A file of the largest body has four million of them, unless nearly all of its bytes are below 100. */
+const MAX_NUMBERS = 5_000_000;
 const MAX_ISSUES = 100;
 /** Characters after which other work is let in. */
 const STRETCH = 1_048_576;
@@ -76,6 +78,7 @@ class Inspection {
   readonly #levels: Level[] = [];
   #at = 0;
   #nodes = 0;
+  #numbers = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -98,6 +101,7 @@ class Inspection {
         else level.isKeyNext = true;
       } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
         const close = endOfNumber(text, at);
+        this.#numbers += 1;
         // Shorter ones are always exact (2^53 has 16 digits, 1e16 has four characters).
         if (close - at > 3) this.#checkNumber(text.slice(at, close));
         at = close - 1;
@@ -109,6 +113,10 @@ class Inspection {
       }
     }
     this.#at = at;
+    if (this.#numbers > MAX_NUMBERS) {
+      const most = MAX_NUMBERS.toLocaleString('en');
+      throw refused(`The body must have at most ${most} numbers. Send files as base64.`);
+    }
     return at < text.length;
   }
 

@@ -72,6 +72,15 @@ test('depth: 32 levels are read, 33 are not', async () => {
   expect((await refusal('['.repeat(33) + ']'.repeat(33)))[0]).toBe(422);
 });
 
+test('5,000,000 numbers are read, one more is not', async () => {
+  const numbers = (count: number): string => `[${'1,'.repeat(count - 1)}1]`;
+  expect(await parse(numbers(5_000_000))).toBeArrayOfSize(5_000_000);
+  const refusal = await parse(numbers(5_000_001)).catch((error: unknown) => error);
+  expect(String(refusal)).toContain(
+    'The body must have at most 5,000,000 numbers. Send files as base64.',
+  );
+});
+
 test('250,000 objects, lists and texts are read, one more is not; numbers do not count', async () => {
   const lists = (count: number): string => `[${'[],'.repeat(count - 2)}[]]`;
   expect(await parse(lists(250_000))).toBeArrayOfSize(249_999);
