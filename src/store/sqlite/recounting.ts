@@ -9,8 +9,11 @@ import type { Log } from '../../base/log.ts';
 import type { Recounted } from './recount-mark.ts';
 import type { WriterClient } from './writer-client.ts';
 
-/** Rows of one step: it holds the writer for some milliseconds. */
-const ROWS_PER_STEP: Record<Recounted, number> = { outcomes: 200, harm: 1_000 };
+/** Rows of one step at most: it holds the writer for some milliseconds where the disk is quick. */
+const MOST_ROWS: Record<Recounted, number> = { outcomes: 200, harm: 1_000 };
+const FEWEST_ROWS = 10;
+/** After a step that took longer the next one has half as many rows. */
+const LONG_STEP_MS = 25;
 /** Between steps: the writer has three quarters of its time for mail. */
 const PAUSE_MS = 15;
 /** Steps between two lines of the log. */
@@ -61,8 +64,14 @@ async function runAll(names: readonly Recounted[], run: Run): Promise<void> {
 }
 
 async function runOne(name: Recounted, { writer, log, oldest, life }: Run): Promise<void> {
+  let rows = FEWEST_ROWS;
   for (let step = 0; !life.isOver; step += 1) {
-    const left = await writer.write('recountStep', name, oldest[name], ROWS_PER_STEP[name]);
+    const beganAt = performance.now();
+    const left = await writer.write('recountStep', name, oldest[name], rows);
+    const isLong = performance.now() - beganAt > LONG_STEP_MS;
+    rows = isLong
+      ? Math.max(FEWEST_ROWS, Math.floor(rows / 2))
+      : Math.min(MOST_ROWS[name], rows * 2);
     if (left === 0) {
       log.info('counters_computed', { counter: name });
       return;
