@@ -159,4 +159,38 @@ if [ "$before" = "$(outside)" ]; then tell same; fi
       told: ['first 0', 'again 0', 'same', 'without config 1', 'mixed 1', 'same'],
     });
   }, 120_000);
+
+  test('an upgrade while the service swaps links and folders all the time changes nothing outside', () => {
+    const { output, told } = space.inside(`${FIRST}${SNAPSHOT}
+systemctl stop postrider.service
+cat >/run/swap <<'EOF'
+cd ${DATA}
+at=0
+while :; do
+  for target in $VICTIM /etc/cron.d $VICTIM/file /etc/shadow; do
+    for name in backups previous mail.db.restoring mail.db-journal; do
+      ln -sfn "$target" "next$$"; mv -fT "next$$" $name 2>/dev/null || rm -rf $name "next$$"
+    done
+    rm -f backups; mkdir backups 2>/dev/null; ln -s "$target" backups/in$at 2>/dev/null
+    rm -rf backups
+    at=$((at + 1))
+    echo $at >swaps
+  done
+done
+EOF
+chmod 755 /run/swap
+before=$(outside)
+setpriv --reuid=postrider --regid=postrider --clear-groups sh /run/swap >/dev/null 2>&1 &
+swapper=$!
+for round in 1 2 3 4 5 6; do
+  "$STATE/good/install.sh" >/dev/null 2>"$STATE/why" </dev/null || true
+  systemctl stop postrider.service
+  if [ "$before" = "$(outside)" ]; then tell "$round same"; else tell "$round changed"; fi
+done
+kill $swapper
+tell "swapped $(test "$(cat ${DATA}/swaps)" -gt 20 && echo often)"
+`);
+    const rounds = Array.from({ length: 6 }, (_, index) => `${index + 1} same`);
+    expect({ told, output }).toMatchObject({ told: ['first 0', ...rounds, 'swapped often'] });
+  }, 240_000);
 });
