@@ -2,9 +2,10 @@
  * Pictures of every page of the dashboard and of `/docs`, light and dark, 390 and 1440 pixels wide, with a month of mail.
  *
  * Builds when needed, fills a throw-away data directory (`test/rig/month.ts`), starts the binary in capture mode and
- * writes PNG files, whole pages, to `dist/screenshots` or the folder that is named; `--only WORD` takes the pages whose
- * name contains it, `--window` only what a window shows. Says which page is wider than its window, which broke a rule of its Content-Security-Policy, and how
- * long each took. Nothing leaves the machine; everything but the pictures is removed.
+ * writes PNG files, whole pages, to `dist/screenshots` or the folder that is named; `--only A,B` takes the pages whose
+ * name contains one of these words, `--window` only what a window shows. Says which page is wider than its window, which
+ * broke a rule of its Content-Security-Policy, and how long each took. Nothing leaves the machine; everything but the
+ * pictures is removed.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +47,7 @@ async function shoot(context: BrowserContext, url: string, file: string): Promis
 async function main(): Promise<void> {
   const words = process.argv.slice(2).filter((word) => word !== '--window');
   const at = words.indexOf('--only');
-  const only = at < 0 ? '' : (words.splice(at, 2)[1] ?? '');
+  const only = (at < 0 ? '' : (words.splice(at, 2)[1] ?? '')).split(',');
   const folder = words[0] ?? join(import.meta.dir, '../dist/screenshots');
   mkdirSync(folder, { recursive: true });
   if (!existsSync(BINARY)) build(BINARY, null);
@@ -65,7 +66,9 @@ async function main(): Promise<void> {
     });
     await appliance.start();
     const session = await signedIn(appliance.url, appliance.made.admin_password);
-    const pages = (await pagesOf(session)).filter(({ name }) => name.includes(only));
+    const pages = (await pagesOf(session)).filter(({ name }) =>
+      only.some((word) => name.includes(word)),
+    );
     for (const colorScheme of SCHEMES) {
       for (const width of WIDTHS) {
         const viewport = { width, height: HEIGHT };

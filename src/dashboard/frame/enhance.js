@@ -11,7 +11,7 @@
   const COPIED_MS = 1500;
   const local = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
 
-  /** Times in the zone of the reader, with UTC on hover; copy buttons appear. */
+  /** Times in the zone of the reader, with UTC on hover; what needs a script appears. */
   function prepare(root) {
     for (const time of root.querySelectorAll('time[datetime]')) {
       const at = new Date(time.dateTime);
@@ -19,7 +19,7 @@
       time.title = time.textContent;
       time.textContent = local.format(at);
     }
-    for (const button of root.querySelectorAll('[data-copy]')) button.hidden = false;
+    for (const one of root.querySelectorAll('[data-copy], [data-scripted]')) one.hidden = false;
   }
 
   const callbacks = {

@@ -141,6 +141,9 @@ function menu(page: PageResponse, view: FrameView): Html {
         <form method="post" action="${ROOT}/sign-out"><button class="link">Sign out</button></form>
       </li>
     </ul>
+    <p class="keys" data-scripted="" hidden>
+      <kbd>/</kbd> search, <kbd>n</kbd> next, <kbd>p</kbd> previous
+    </p>
   </nav>`;
 }
 
