@@ -40,6 +40,10 @@ export class Indexer {
   readonly #search: Database;
   readonly #readers: readonly Database[];
   readonly #sources: readonly Indexed[];
+  /** The source of the next step. */
+  #next = 0;
+  /** Sources in a row that had no more rows than fit into one step. */
+  #atEnd = 0;
 
   /** Opens what is in `dataDir`; both source files must exist. `now` in epoch milliseconds. */
   constructor(dataDir: string, now: number) {
@@ -65,26 +69,33 @@ export class Indexer {
     });
   }
 
-  /** Indexes some rows of every source; returns whether there may be more. Throws what SQLite throws. */
+  /** Indexes some rows of one source after the other; returns whether there may be more. Throws what SQLite throws. */
   step(): boolean {
-    let hasMore = false;
-    for (const source of this.#sources) {
-      const rows = source.rowsAfter(source.at, ROWS_PER_COMMIT);
-      const last = rows.at(-1);
-      if (last === undefined) continue;
-      this.#search.run('BEGIN IMMEDIATE');
-      try {
-        for (const { seq, marks, text } of rows) source.writer.add(seq, marks, text);
-        source.writer.note(last.seq, last.id);
-        this.#search.run('COMMIT');
-      } catch (error) {
-        if (this.#search.inTransaction) this.#search.run('ROLLBACK');
-        throw error;
-      }
-      source.at = last.seq;
-      hasMore ||= rows.length === ROWS_PER_COMMIT;
+    const source = this.#sources[this.#next];
+    this.#next = (this.#next + 1) % this.#sources.length;
+    const isFull = source !== undefined && this.#add(source) === ROWS_PER_COMMIT;
+    this.#atEnd = isFull ? 0 : this.#atEnd + 1;
+    if (this.#atEnd < this.#sources.length) return true;
+    this.#atEnd = 0;
+    return false;
+  }
+
+  /** Returns how many rows were added. */
+  #add(source: Indexed): number {
+    const rows = source.rowsAfter(source.at, ROWS_PER_COMMIT);
+    const last = rows.at(-1);
+    if (last === undefined) return 0;
+    this.#search.run('BEGIN IMMEDIATE');
+    try {
+      for (const { seq, marks, text } of rows) source.writer.add(seq, marks, text);
+      source.writer.note(last.seq, last.id);
+      this.#search.run('COMMIT');
+    } catch (error) {
+      if (this.#search.inTransaction) this.#search.run('ROLLBACK');
+      throw error;
     }
-    return hasMore;
+    source.at = last.seq;
+    return rows.length;
   }
 
   /** A step of tidying up, for when nothing else is to do; returns whether there is more. */
