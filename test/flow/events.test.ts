@@ -108,3 +108,15 @@ describe('events', () => {
     expect(bodyOf({ recipient: null })).toMatchObject({ data: { recipient: null } });
   });
 });
+
+test('tags and metadata are repeated up to 2,048 bytes, whatever their characters', () => {
+  const kept = (value: string): number => eventHeadersOf([['X-Metadata', value]]).length;
+  expect([kept('a'.repeat(2_048)), kept('a'.repeat(2_049))]).toEqual([1, 0]);
+  expect([kept('ü'.repeat(1_024)), kept('ü'.repeat(1_025))]).toEqual([1, 0]);
+  expect(
+    eventHeadersOf([
+      ['x-TAGS', 'a'],
+      ['X-Other', 'b'],
+    ]),
+  ).toEqual([['x-TAGS', 'a']]);
+});

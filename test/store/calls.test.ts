@@ -168,6 +168,30 @@ describe('calls', () => {
       expect(await health()).toEqual(['active', 1]);
     }));
 
+  test('over several endpoints the soonest call is first, and none under a lease', () =>
+    withEndpoint(async (store, account, one) => {
+      const other = newEndpoint(account.id);
+      await store.createEndpoint(other, 10);
+      await happen(store, account);
+      const now = Date.now();
+      const [first, second] = await beginAll(store);
+      if (first === undefined || second === undefined) throw new Error('two calls were made');
+      expect(await store.callsDue(now, now + 1e9, 10, [])).toEqual([]);
+      for (const [call, waitMs] of [
+        [first, 2_000],
+        [second, 1_000],
+      ] as const) {
+        await store.finishCall(finished(call, false, { nextAttemptAt: now + waitMs }));
+      }
+      const due = await store.callsDue(now, now + 1e9, 10, []);
+      expect(due.map(({ dueAt }) => dueAt)).toEqual([now + 1_000, now + 2_000]);
+      expect(new Set(due.map(({ endpointId }) => endpointId))).toEqual(new Set([one.id, other.id]));
+      expect(await store.callsDue(now, now + 1e9, 1, [])).toEqual(due.slice(0, 1));
+      expect(await store.nextCallDue(now)).toBe(now + 1_000);
+      expect(await store.nextCallDue(now + 1_000)).toBe(now + 2_000);
+      expect(await store.nextCallDue(now + 2_000)).toBeNull();
+    }));
+
   test('a failed call is due again at the time given, and not for an excluded endpoint', () =>
     withEndpoint(async (store, account, endpoint) => {
       await happen(store, account);

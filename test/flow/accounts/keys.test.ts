@@ -8,6 +8,7 @@ import {
   setAccountStatus,
 } from '../../../src/flow/accounts/accounts.ts';
 import { authenticate, createKey, renameKey, revokeKey } from '../../../src/flow/accounts/keys.ts';
+import { KeyUses } from '../../../src/flow/key-uses.ts';
 import type { Account } from '../../../src/store/rows.ts';
 import { openFixture, refusal, type Fixture } from '../fixture.ts';
 
@@ -151,6 +152,15 @@ test('the last use is written in batches, the newest time of each key', async ()
     id: key.id,
     lastUsedAt: before + 4_000,
   });
+  // What was written is not written again.
+  const writes: number[] = [];
+  const store = { touchKeys: async (uses: unknown[]) => void writes.push(uses.length) };
+  const counted = new KeyUses({ ...fixture.ctx, store });
+  counted.note(key.id);
+  counted.note(key.id);
+  await counted.flush();
+  await counted.flush();
+  expect(writes).toEqual([1]);
 });
 
 test.each(['', ' '.repeat(61), 'a'.repeat(61), 'a\nb', 'a\u0000'])(

@@ -1,0 +1,50 @@
+/** A return-path host with records of its own: its SPF must allow the addresses that receivers will see. */
+import { expect, test } from 'bun:test';
+
+import { parseConfig } from '../../../src/base/config-file.ts';
+import { findReturnPath } from '../../../src/flow/domains/return-path.ts';
+import type { DnsAnswer, Resolver } from '../../../src/wire/dns/resolver.ts';
+
+const [NAMED, SENDING, PRIVATE] = ['8.8.8.8', '8.8.4.4', '10.1.2.3'];
+
+const found = <T>(...records: T[]): DnsAnswer<T> => ({
+  kind: 'found',
+  records,
+  ttlSeconds: 0,
+  isAuthenticated: false,
+});
+const NODATA = { kind: 'nodata', isAuthenticated: false } as const;
+
+/** Whether it counts, with this SPF record and these configured source addresses. */
+async function kindWith(spf: string, sources: string[]): Promise<string> {
+  const resolver: Resolver = {
+    a: async (name) => (name === 'mail.rig.test' ? found(NAMED) : NODATA),
+    aaaa: async () => NODATA,
+    mx: async () => found({ exchange: 'mail.rig.test', preference: 10 }),
+    txt: async (name) => (name === 'send.acme.example' ? found(spf) : NODATA),
+    cname: async () => NODATA,
+    ptr: async () => NODATA,
+    tlsa: async () => NODATA,
+  };
+  const list = JSON.stringify(sources);
+  const text = `hostname = "mail.rig.test"\n[delivery]\nsource_addresses = ${list}\n`;
+  const config = parseConfig(text, 'rig');
+  return (await findReturnPath({ config, resolver }, 'acme.example')).kind;
+}
+
+test('those that are configured, and that of the host name only without public ones', async () => {
+  const named = `v=spf1 ip4:${NAMED} -all`;
+  const sending = `v=spf1 ip4:${SENDING} -all`;
+  expect(await kindWith(named, [])).toBe('found');
+  expect(await kindWith(sending, [])).toBe('missing');
+  expect(await kindWith(sending, [SENDING])).toBe('found');
+  expect(await kindWith(named, [SENDING])).toBe('missing');
+  expect(await kindWith(named, [PRIVATE])).toBe('found');
+  expect(await kindWith(named, [NAMED, SENDING])).toBe('missing');
+});
+
+test('softfail and neutral are no pass', async () => {
+  for (const all of ['~all', '?all', '']) {
+    expect([all, await kindWith(`v=spf1 ip4:${SENDING} ${all}`, [])]).toEqual([all, 'missing']);
+  }
+});
