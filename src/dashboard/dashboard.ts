@@ -23,6 +23,7 @@ import { findPage, formPage } from './pages/routes.ts';
 import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
 import { isUpload, MAX_UPLOAD_BYTES, withUpload } from './upload.ts';
+import { Backups } from '../flow/upkeep/backups.ts';
 import { SuppressionImports } from '../flow/suppressions/imports.ts';
 import type {
   DashboardParts,
@@ -36,7 +37,7 @@ import type {
 export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
 
 /** The parts that are not the dashboard's own. */
-type OutsideParts = Omit<DashboardParts, 'imports'>;
+type OutsideParts = Omit<DashboardParts, 'imports' | 'backups'>;
 
 const UPLOAD_REFUSALS = {
   too_large: [
@@ -107,7 +108,7 @@ class DashboardApp {
 
   constructor(ctx: Context, parts: OutsideParts) {
     this.#ctx = ctx;
-    this.#parts = { ...parts, imports: new SuppressionImports(ctx) };
+    this.#parts = { ...parts, imports: new SuppressionImports(ctx), backups: new Backups(ctx) };
     this.#sessions = new Sessions(ctx);
   }
 

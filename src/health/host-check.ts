@@ -17,6 +17,8 @@ const LEVELS: readonly Level[] = ['ok', 'warning', 'error', 'unchecked'];
 export class HostCheck {
   readonly #ctx: Context;
   readonly #checks: Periodic;
+  /** The check that is being made. */
+  #running: Promise<void> | null = null;
   #last: { checkedAt: number; findings: Finding[] } | null = null;
 
   constructor(ctx: Context) {
@@ -28,7 +30,7 @@ export class HostCheck {
         hint: 'The host was not checked. The next check is in an hour; run `postrider doctor` to check now.',
       },
       everyMs: () => HOUR_MS,
-      run: () => this.#check(),
+      run: () => this.checkNow(),
     });
   }
 
@@ -44,6 +46,12 @@ export class HostCheck {
   /** What the last check found, and when (epoch milliseconds); null before the first one. */
   get last(): { checkedAt: number; findings: Finding[] } | null {
     return this.#last;
+  }
+
+  /** Checks without waiting for the hour; resolves with the check that is being made, if one is. */
+  async checkNow(): Promise<void> {
+    this.#running ??= this.#check().finally(() => (this.#running = null));
+    await this.#running;
   }
 
   async #check(): Promise<void> {

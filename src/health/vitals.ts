@@ -47,6 +47,11 @@ export class Vitals {
     return this.#hostCheck.last;
   }
 
+  /** Makes the host check now; resolves when it has ended. */
+  checkNow(): Promise<void> {
+    return this.#hostCheck.checkNow();
+  }
+
   /** Everything in the Prometheus text format, read now. */
   async render(): Promise<string> {
     const { metrics, store, halt } = this.#ctx;

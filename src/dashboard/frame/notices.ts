@@ -10,6 +10,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   inbox_cleared: 'Messages deleted',
   account_added: 'The account was created. It sends when it has a verified domain and a key.',
   domain_added: 'Added. Publish the records below; the page notices when they are there.',
+  host_checked: 'The host was checked. What was found is shown below.',
   checked: 'DNS was asked. What was found is shown below.',
   key_made: 'A new key was made. Publish its record, then use it.',
   key_activated: 'Mail is signed with the new key.',

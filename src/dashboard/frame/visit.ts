@@ -4,6 +4,7 @@
  * Promises that pages get parsed input only, never a raw request. A page refuses with `ApiError`, which is shown as a
  * message.
  */
+import type { Backups } from '../../flow/upkeep/backups.ts';
 import type { Capture } from '../../flow/upkeep/capture.ts';
 import type { Context } from '../../flow/context.ts';
 import type { SuppressionImports } from '../../flow/suppressions/imports.ts';
@@ -31,9 +32,10 @@ export interface DashboardParts {
   /** Null except in capture mode. */
   capture: Pick<Capture, 'captured' | 'remove' | 'clear'> | null;
   /** The last check of the host. */
-  vitals: Pick<Vitals, 'findings'>;
+  vitals: Pick<Vitals, 'findings' | 'checkNow'>;
   /** Imports of suppressions that go on behind their page. */
   imports: SuppressionImports;
+  backups: Backups;
 }
 
 export interface Visit {

@@ -187,7 +187,8 @@ async function waitingTable(ctx: Context): Promise<Html> {
   );
 }
 
-function findings({ vitals }: Visit['parts']): Html {
+/** What the last host check found. */
+export function findings({ vitals }: Visit['parts']): Html {
   const last = vitals.findings;
   if (last === null) return html`<p class="none">The first check is still running.</p>`;
   const open = last.findings.filter(({ level }) => level !== 'ok');

@@ -16,6 +16,7 @@ import { operatorPages } from './operators.ts';
 import { overviewPages } from './overview.ts';
 import { profilePages } from './profile.ts';
 import { queuePages } from './queue.ts';
+import { settingsPages } from './settings.ts';
 import { suppressionPages } from './suppressions.ts';
 import type { Page } from '../frame/visit.ts';
 import { testEmailPages } from './test-email.ts';
@@ -40,6 +41,7 @@ export const PAGES: readonly Page[] = [
   ...auditPages,
   ...profilePages,
   ...usagePages,
+  ...settingsPages,
 ];
 
 /** The page of `path` (below `/dashboard`, without closing slash) and the values of its `:name` parts. */
