@@ -81,6 +81,18 @@ class RawClient {
             line.slice(line.indexOf(':') + 1).trim(),
           ]),
         );
+        if (hasBody && headers.get('transfer-encoding') === 'chunked') {
+          // A refusal ends when the body that nobody reads has come, or stays away (docs/runtime-hazards.md H7).
+          const body = this.#received.subarray(end + 4).toString('latin1');
+          const last = body.indexOf('0\r\n\r\n');
+          if (last !== -1) {
+            this.#received = this.#received.subarray(end + 4 + last + '0\r\n\r\n'.length);
+            const text = body.slice(0, last).replace(/(?:^|\r\n)[0-9a-f]+\r\n|\r\n$/g, '');
+            return { status: Number(first.split(' ')[1]), headers, text };
+          }
+          await this.#more();
+          continue;
+        }
         const length = hasBody ? Number(headers.get('content-length') ?? 0) : 0;
         if (this.#received.length >= end + 4 + length) {
           const text = this.#received.subarray(end + 4, end + 4 + length).toString();
@@ -88,11 +100,15 @@ class RawClient {
           return { status: Number(first.split(' ')[1]), headers, text };
         }
       }
-      if (this.#isClosed) throw new Error(`closed after ${this.#received.toString()}`);
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      await this.#more();
     }
+  }
+
+  async #more(): Promise<void> {
+    if (this.#isClosed) throw new Error(`closed after ${this.#received.toString()}`);
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   end(): void {
