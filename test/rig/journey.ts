@@ -41,12 +41,17 @@ export async function sendTo(
   return ((await sent.json()) as { id: string }).id;
 }
 
-/** Waits for the first event of this type about the email, and gives its facts. */
-export async function eventOf(world: World, id: string, type: string): Promise<Facts> {
-  await world.hook.calls.first(({ body }) => {
+/** Waits until the first event of this type about the email has come to the hook; reads nothing. */
+export async function happened({ hook }: World, id: string, type: string): Promise<void> {
+  await hook.calls.first(({ body }) => {
     const event = JSON.parse(body) as { type: string; data: { email_id: string } };
     return event.type === type && event.data.email_id === id;
   }, WAIT_MS);
+}
+
+/** The same, and gives its facts. */
+export async function eventOf(world: World, id: string, type: string): Promise<Facts> {
+  await happened(world, id, type);
   const { events } = await readEmail(world, id);
   const event = events.find((one) => one.type === type);
   return JSON.parse(event?.payload ?? '{}') as Facts;

@@ -132,7 +132,7 @@ test(
         `${counts.map(([status, times]) => `${status}: ${times}`).join(', ')}\n`,
     );
   },
-  (SECONDS + 300) * 1_000,
+  (SECONDS + 900) * 1_000,
 );
 
 // A short run cannot reach them all.

@@ -14,9 +14,9 @@ import { startWorld, type World } from '../rig/world.ts';
 const BODIES = Number(process.env['POSTRIDER_BODIES'] ?? 100);
 const SUBMISSIONS = Number(process.env['POSTRIDER_SUBMISSIONS'] ?? 50);
 const MAX_MIB = 768;
-/** The client is on the same two cores and sends 1.4 GB: the median tells, the worst only that nothing hangs. */
-const READY_MEDIAN_MS = 500;
-const READY_WORST_MS = 5_000;
+/** The client is on the same two cores and sends 1.4 GB: both say only that nothing hangs (see `event-loop.test.ts`). */
+const READY_MEDIAN_MS = 2_000;
+const READY_WORST_MS = 15_000;
 const BODY_BYTES = 14 * 1024 * 1024 - 64;
 /** An accepted one: the plan allows 10 MB of attachments. */
 const BASE64_BYTES = 13_300_000;
