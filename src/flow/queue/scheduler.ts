@@ -202,7 +202,7 @@ export class Scheduler {
     destination.lookup = {
       lane: this.#laneFor(key, limits),
       found,
-      until: this.#options.ctx.clock.now() + (found.kind === 'site' ? SITE_MS : NO_SITE_MS),
+      until: this.#options.ctx.clock.steady() + (found.kind === 'site' ? SITE_MS : NO_SITE_MS),
     };
     destination.isFinding = false;
     this.ready(destination);
