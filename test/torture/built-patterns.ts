@@ -43,6 +43,7 @@ function notePatterns(value: unknown, seen: Set<unknown>): void {
 if (import.meta.main) {
   watchBuilding();
   await import('../../src/mail/header/headers.ts');
+  await import('../../src/mail/mime/html-check.ts');
   await import('../../src/mail/mime/lines.ts');
   const { checkPair } = await import('../../src/smtp/certificate.ts');
   try {

@@ -36,7 +36,7 @@ export interface Found {
   isCall: boolean;
 }
 
-const CONTRACT = /\n*Contract: ([^\n]*)\.?$/;
+const CONTRACT = /(?<!\n)\n*Contract: ([^\n]*)\.?$/;
 
 /** A section; its id is that of the operation. */
 export function operationView(
