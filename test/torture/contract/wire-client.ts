@@ -121,8 +121,27 @@ function read(bytes: Buffer, method: string): Omit<Answer, 'ms'> | null {
       return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const;
     }),
   );
-  const length = method === 'HEAD' ? 0 : Number(headers.get('content-length') ?? '0');
+  const status = Number(first.split(' ')[1]);
   const body = bytes.subarray(end + 4);
+  if (method !== 'HEAD' && headers.get('transfer-encoding') === 'chunked') {
+    const whole = joinChunks(body);
+    return whole === null ? null : { status, headers, body: whole };
+  }
+  const length = method === 'HEAD' ? 0 : Number(headers.get('content-length') ?? '0');
   if (body.length < length) return null;
-  return { status: Number(first.split(' ')[1]), headers, body: body.subarray(0, length) };
+  return { status, headers, body: body.subarray(0, length) };
+}
+
+/** The body that came in chunks (RFC 9112 section 7.1); null before its last one. */
+function joinChunks(bytes: Buffer): Buffer | null {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ;) {
+    const end = bytes.indexOf('\r\n', at);
+    if (end === -1) return null;
+    const length = Number.parseInt(bytes.toString('latin1', at, end), 16);
+    if (bytes.length < end + 2 + length + 2) return null;
+    if (length === 0) return Buffer.concat(chunks);
+    chunks.push(bytes.subarray(end + 2, end + 2 + length));
+    at = end + 2 + length + 2;
+  }
 }
