@@ -65,8 +65,12 @@ function growthOnce(expression: RegExp, make: (length: number) => string): strin
     let time = timeOf(expression, input, 1);
     const shorter = LENGTHS[at - 1];
     if (time <= LEAST_MS || shorter === undefined) continue;
-    const before = timeOf(expression, make(shorter), 3);
+    let before = timeOf(expression, make(shorter), 3);
     if (time < LONG_MS) time = Math.min(time, timeOf(expression, input, 2));
+    // A pause in the shorter time would hide the growth.
+    if (time <= MOST_GROWTH * before) {
+      before = Math.min(before, timeOf(expression, make(shorter), 8));
+    }
     if (time <= MOST_GROWTH * before) return null;
     // Once may be the step to a slower interpreter, or the end of a bounded repetition.
     if (isSuspect || time > MOST_MS) {
@@ -117,8 +121,11 @@ test('every regular expression that is built, and every pattern of a schema, tak
 }, 480_000);
 
 test('the measure sees quadratic and cubic time, and lets linear time pass', () => {
+  // Also here a busy machine may spoil one round, not three.
   const isSlow = (source: string): boolean =>
-    hardInputs(source, '').some((make) => growth(new RegExp(source), make) !== null);
+    Array.from({ length: LOOKS }).some(() =>
+      hardInputs(source, '').some((make) => growth(new RegExp(source), make) !== null),
+    );
   for (const source of ['a+$', 'x.*y', '(?:post|x\\S*)\\S*err\\S*=', '"(?:[^"\\\\]|\\\\.)*"']) {
     expect([source, isSlow(source)]).toEqual([source, true]);
   }
