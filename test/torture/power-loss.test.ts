@@ -14,6 +14,7 @@ import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { seeded } from '../mail/random.ts';
+import { FAST_PLAN, bulkKey } from '../rig/bulk-account.ts';
 import { apply, atPowerLoss, tear, traceDisk } from '../rig/disk-trace.ts';
 import type { Change } from '../rig/disk-trace.ts';
 import { describeWith } from '../rig/programs.ts';
@@ -43,15 +44,16 @@ describeWith(['openssl', 'strace'], `${IMAGES} power losses (SEED=${SEED})`, () 
   const acknowledged: Acknowledged[] = [];
 
   beforeAll(async () => {
-    world = await startWorld();
+    world = await startWorld({ config: FAST_PLAN });
+    const key = await bulkKey(world);
     const { appliance } = world;
     [image, base] = [join(appliance.folder, 'image'), join(appliance.folder, 'base')];
-    await send(world, []);
+    await send(world, key, []);
     const log = join(appliance.folder, 'trace');
     const tracer = await traceDisk(appliance.pid, appliance.made.data_dir, log);
     copy(appliance.made.data_dir, base);
     const senders = Array.from({ length: SENDERS }, async () => {
-      while (acknowledged.length < SENDS) await send(world, acknowledged);
+      while (acknowledged.length < SENDS) await send(world, key, acknowledged);
     });
     await Promise.all(senders);
     changes = await tracer.stop();
@@ -127,13 +129,15 @@ function copy(from: string, to: string): void {
   cpSync(from, to, { recursive: true, filter: (path) => !/-shm$|\.sock$/.test(path) });
 }
 
-async function send(world: World, acknowledged: Acknowledged[]): Promise<void> {
-  const answer = await world.appliance.api('POST', '/emails', {
-    from: 'power@example.org',
+async function send(world: World, key: string, acknowledged: Acknowledged[]): Promise<void> {
+  const email = {
+    from: 'power@bulk.test',
     to: `r@d${acknowledged.length % 20}.example.net`,
     subject: 'power',
     text: 'x'.repeat(acknowledged.length % 4 === 0 ? LONG_TEXT : 500),
-  });
+  };
+  const headers = { authorization: `Bearer ${key}` };
+  const answer = await world.appliance.api('POST', '/emails', email, headers);
   expect(answer.status).toBe(200);
   const { id } = (await answer.json()) as { id: string };
   acknowledged.push({ id, at: (performance.timeOrigin + performance.now()) / 1000 });
