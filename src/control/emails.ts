@@ -14,6 +14,7 @@ import { ApiError, OperatorError } from '../base/errors.ts';
 import { MESSAGE_STATUSES } from '../base/status.ts';
 import { NO_QUEUE, sendByOperator } from '../flow/accept/operator-send.ts';
 import type { Draft } from '../flow/draft.ts';
+import type { Recipient } from '../store/rows.ts';
 import { explain } from '../flow/queue/operator.ts';
 import { oneAccount } from './accounts.ts';
 import { factsOf } from './event-facts.ts';
@@ -45,9 +46,10 @@ async function draftOf(email: string): Promise<Draft> {
 /** Resolves when no recipient of the message waits, or when nobody waits for the result. */
 async function settled({ ctx, sink }: Scope, messageId: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const look = async (): Promise<void> => {
+  const look = async (): Promise<Recipient[]> => {
     const recipients = await ctx.store.recipients(messageId);
     if (recipients.every(({ nextAttemptAt }) => nextAttemptAt === null)) resolve();
+    return recipients;
   };
   const stop = ctx.followers.follow((event) => {
     if (event.messageId !== messageId) return;
@@ -60,7 +62,10 @@ async function settled({ ctx, sink }: Scope, messageId: string): Promise<void> {
   };
   sink.left.addEventListener('abort', () => resolve());
   try {
-    await look();
+    // What was delayed before anybody followed has no event any more.
+    for (const recipient of await look()) {
+      if (recipient.status === 'delivery_delayed') await tellDelay(recipient.id);
+    }
     await promise;
   } finally {
     stop();
