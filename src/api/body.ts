@@ -3,8 +3,8 @@
  *
  * Promises that a body over 14 MB is refused before it is read, and that one without a length is refused too, unless it
  * comes from a client library that can only stream (docs/client-libraries.md L1): that one is read in chunks, counted,
- * and refused beyond the same limit. What the memory budget has no bytes for is refused before it is read. Never sends `Connection: close`, which makes several clients lose the response
- * (docs/runtime-hazards.md H7).
+ * and refused beyond the same limit. What the memory budget has no bytes for is refused before it is read. Never sends
+ * `Connection: close`, which makes several clients lose the response (docs/runtime-hazards.md H7).
  */
 import { ApiError, validationFailed } from '../base/errors.ts';
 import { BODY_BYTES_MAX } from '../base/limits.ts';

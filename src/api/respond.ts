@@ -56,6 +56,8 @@ export interface Incoming {
 interface Progress {
   requestId: string;
   startedAt: number;
+  /** The client's address; null without a socket. */
+  ip: string | null;
   identity: Identity | null;
   headers: Record<string, string>;
   rawBody: Uint8Array;
@@ -77,6 +79,7 @@ export async function respond(
   const progress: Progress = {
     requestId: parts.ctx.ids.next(startedAt),
     startedAt,
+    ip: parts.proxies.clientOf(incoming),
     identity: null,
     headers: {},
     rawBody: new Uint8Array(0),
@@ -99,11 +102,10 @@ async function answer(
   incoming: Incoming,
   progress: Progress,
 ): Promise<Response> {
-  const { startedAt } = progress;
-  const address = parts.proxies.clientOf(incoming) ?? '';
+  const { startedAt, ip } = progress;
   const most = parts.ctx.config.live.http.requestsPerAddress;
   const { result, payload } = await parts.underWay
-    .during(address, most, () => run(parts, route, incoming, progress))
+    .during(ip ?? '', most, () => run(parts, route, incoming, progress))
     .then((made) => paidFor(parts, made, progress))
     .catch((error: unknown) =>
       refused(refusalOf(error, progress.requestId, parts.ctx.log), progress),
@@ -118,7 +120,7 @@ async function answer(
   );
   const { identity } = progress;
   if (identity !== null) {
-    const known = { ...progress, identity, ip: parts.proxies.clientOf(incoming) };
+    const known = { ...progress, identity };
     parts.requestLog.add(logRow(parts.ctx, incoming, known, result, payload));
   }
   return new Response(bodyOf(payload, progress), {
@@ -192,10 +194,10 @@ async function run(
 
 /** In the audit log: a change that an API key has made. Sending is no change. */
 async function note(
-  { ctx, proxies }: ResponderParts,
+  { ctx }: ResponderParts,
   { text }: Route,
-  incoming: Incoming,
-  { value }: Progress,
+  { params }: Incoming,
+  { value, ip }: Progress,
   { key, account }: Identity,
 ): Promise<void> {
   const body = typeof value === 'object' && value !== null ? value : {};
@@ -204,8 +206,8 @@ async function note(
     who: key.name,
     action: text.id,
     accountId: account.id,
-    address: proxies.clientOf(incoming),
-    facts: { ...body, ...incoming.params },
+    address: ip,
+    facts: { ...body, ...params },
   });
 }
 

@@ -26,10 +26,10 @@ export function endsConnection({ headers }: Request): boolean {
 
 /** `response`, or the same as a stream that ends when the body of `request` has been thrown away. */
 export function afterUnreadBody(request: Request, response: Response): Response {
+  // Most responses end here: asking for a body makes a stream of it.
+  if (response.status < 400) return response;
   const { body } = request;
-  if (response.status < 400 || response.body === null || body === null || body.locked) {
-    return response;
-  }
+  if (response.body === null || body === null || body.locked) return response;
   const length = request.headers.get('content-length');
   if (request.bodyUsed || (length !== null && Number(length) <= SHORT_BYTES)) return response;
   const refusal = response.body;

@@ -75,16 +75,7 @@ _postrider() {
   COMPREPLY=()
   for ((at = 1; at < COMP_CWORD; at += 1)); do
     word=\${COMP_WORDS[at]}
-    case "$word" in
-      ${optionsWithValue(table).join('|')}) at=$((at + 1)) ;;
-      -*) ;;
-      *) case "$path" in
-        '') path=$word ;;
-        ${groupsOf(table)
-          .map(([name]) => name)
-          .join('|')}) path="$path $word" ;;
-      esac ;;
-    esac
+${addToPath(table)}
   done
   case "$path $previous" in
 ${values.join('\n')}
@@ -98,6 +89,19 @@ ${[...groups, ...commands].join('\n')}
 }
 complete -o filenames -F _postrider postrider
 `;
+}
+
+/** What bash and zsh do with each word before the current one: group and action make the path, options do not. */
+function addToPath(table: CommandTable): string {
+  const groups = groupsOf(table).map(([name]) => name);
+  return `    case "$word" in
+      ${optionsWithValue(table).join('|')}) at=$((at + 1)) ;;
+      -*) ;;
+      *) case "$path" in
+        '') path=$word ;;
+        ${groups.join('|')}) path="$path $word" ;;
+      esac ;;
+    esac`;
 }
 
 /** Fills COMPREPLY with what may follow an option. */
@@ -136,16 +140,7 @@ _postrider() {
   local -a offers
   for ((at = 2; at < CURRENT; at += 1)); do
     word=$words[at]
-    case "$word" in
-      ${optionsWithValue(table).join('|')}) at=$((at + 1)) ;;
-      -*) ;;
-      *) case "$path" in
-        '') path=$word ;;
-        ${groupsOf(table)
-          .map(([name]) => name)
-          .join('|')}) path="$path $word" ;;
-      esac ;;
-    esac
+${addToPath(table)}
   done
   case "$path" in
     '') offers=(${top.join(' ')}); _describe command offers ;;
