@@ -42,6 +42,8 @@ export function clientAddress(
   trusted: Networks,
 ): string | null {
   if (peer === null) return null;
+  // Most services are asked directly: no header counts then, and there is nothing to parse.
+  if (trusted.isEmpty && !peer.includes(':')) return peer;
   const forwardedFor = headers.get('x-forwarded-for');
   const hops = forwardedFor === null ? [] : forwardedFor.split(',');
   let address = peer;

@@ -11,13 +11,13 @@ const ENDED_MAX = 16;
 const NAMES_MAX = 6;
 
 export class Activities {
-  readonly #running = new Map<symbol, string>();
+  readonly #running = new Set<{ readonly name: string }>();
   readonly #ended: string[] = [];
 
   /** Notes that `name` begins; the function that is returned notes its end. */
   begin(name: string): () => void {
-    const activity = Symbol(name);
-    this.#running.set(activity, name);
+    const activity = { name };
+    this.#running.add(activity);
     return () => {
       this.#running.delete(activity);
       if (this.#ended.length < ENDED_MAX) this.#ended.push(name);
@@ -38,7 +38,7 @@ export class Activities {
   take(): string {
     const names = new Set([
       ...this.#ended.splice(0),
-      ...Array.from(this.#running.values()).toReversed(),
+      ...Array.from(this.#running, ({ name }) => name).toReversed(),
     ]);
     const shown = Array.from(names).slice(0, NAMES_MAX);
     if (names.size > shown.length) shown.push(`${names.size - shown.length} more`);

@@ -54,7 +54,7 @@ export async function parseJson(text: string): Promise<unknown> {
   }
   if (text.length > STRETCH) await nextTick();
   // In valid UTF-8 only an escape can produce an unpaired surrogate.
-  if (/\\u[dD][89a-fA-F]/.test(text)) findSurrogates(value, '', issues);
+  if (text.includes('\\u') && /\\u[dD][89a-fA-F]/.test(text)) findSurrogates(value, '', issues);
   if (issues.length > 0) throw validationFailed(issues);
   return value;
 }

@@ -8,7 +8,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { isId } from '../../base/ids.ts';
 
 /** HMAC of a text under a key of ours, at least 8 bytes. */
-export type Mac = (text: string) => Uint8Array;
+export type Mac = (text: string) => Buffer;
 
 /** Bytes of the HMAC in the address: 64 bits, so that the local part stays below 64 octets. */
 const TAG_BYTES = 8;
@@ -40,6 +40,5 @@ export function decodeReturnPath(local: string, mac: Mac): string | null {
 }
 
 function tagOf(hex: string, mac: Mac): Buffer {
-  const { buffer, byteOffset } = mac(hex);
-  return Buffer.from(buffer, byteOffset, TAG_BYTES);
+  return mac(hex).subarray(0, TAG_BYTES);
 }

@@ -7,6 +7,8 @@ import { isIPv6 } from 'node:net';
 
 /** The unit that limits count: an IPv4 address, or the /64 an IPv6 host chooses its addresses from. */
 export function addressUnit(address: string): string {
+  // Most peers: no colon, nothing to parse.
+  if (!address.includes(':')) return address;
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (!isIPv6(plain)) return plain;
   const [head = '', tail] = plain.split('::');

@@ -44,6 +44,11 @@ export class Networks {
     this.#blocks = blocks;
   }
 
+  /** Whether no address lies in it. */
+  get isEmpty(): boolean {
+    return this.#blocks.length === 0;
+  }
+
   /** Whether `ip` (textual) lies in one of the blocks; false for what is not an address. */
   has(ip: string): boolean {
     const address = parseAddressLiteral(ip);
