@@ -2,8 +2,12 @@
  * What an operator may open: the only file that enforces roles, for every route of the dashboard.
  *
  * Promises that an operator of one account finds nothing outside the listed parts of that account, also pages that are
- * added later, and that a read-only operator posts nothing but what is their own. Pure.
+ * added later, and that a read-only operator posts nothing but what is their own. Pages ask the same rule before they show
+ * a control (`mayOf`). Pure.
  */
+import { ROOT } from './frame/navigation.ts';
+import type { Page, Visit } from './frame/visit.ts';
+import { findPage } from './pages/routes.ts';
 import type { Operator } from '../store/people.ts';
 
 /** The part of an operator that decides. */
@@ -34,7 +38,7 @@ const ADMIN_PAGE = /^\/(?:settings\/)?backup/;
 /** Whether the page at the pattern `path` opens for this operator. `params`: of the requested path. */
 export function accessTo(
   { role, accountId }: Rights,
-  page: { method: 'GET' | 'POST'; path: string },
+  page: Pick<Page, 'method' | 'path' | 'isForm'>,
   params: Readonly<Record<string, string>>,
 ): Access {
   if (OWN_PAGE.test(page.path)) return 'open';
@@ -42,6 +46,15 @@ export function accessTo(
     const part = ACCOUNT_PAGE.exec(page.path)?.[1] ?? '';
     if (params['account'] !== accountId || !ACCOUNT_PARTS.has(part)) return 'hidden';
   }
-  const isLooking = page.method === 'GET' && !ADMIN_PAGE.test(page.path);
+  const isLooking = page.method === 'GET' && page.isForm !== true && !ADMIN_PAGE.test(page.path);
   return role === 'admin' || isLooking ? 'open' : 'forbidden';
+}
+
+/** Answers for these rights whether a page or a form of the dashboard opens; never for other addresses. */
+export function mayOf(rights: Rights): Visit['may'] {
+  return (method, to) => {
+    if (to !== ROOT && !/^\/dashboard[/?#]/.test(to)) return false;
+    const found = findPage(method, to.slice(ROOT.length).replace(/[?#].*$/s, ''));
+    return found !== null && accessTo(rights, found.page, found.params) === 'open';
+  };
 }

@@ -18,7 +18,7 @@ import { ROOT } from './frame/navigation.ts';
 import { noticeOf } from './frame/notices.ts';
 import { audit } from '../flow/people/audit.ts';
 import type { Operator } from '../store/people.ts';
-import { accessTo, ALL_RIGHTS } from './access.ts';
+import { accessTo, ALL_RIGHTS, mayOf } from './access.ts';
 import { findPage, formPage } from './pages/routes.ts';
 import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
@@ -82,7 +82,8 @@ export function createDashboard(ctx: Context, parts: OutsideParts): Dashboard {
         hint: 'This is a bug in Postrider. Report it together with this log line and those around it.',
       });
       const words = 'The page could not be shown. The server log has the details.';
-      const nothing = { accounts: [], path: '', notice: null, halt: null, operator: null };
+      const may = (): boolean => false;
+      const nothing = { accounts: [], path: '', notice: null, halt: null, operator: null, may };
       return page({ ...errorPage('Internal error', words), status: 500 }, nothing);
     });
   };
@@ -189,6 +190,7 @@ class DashboardApp {
       file,
       refused: null,
       operator,
+      may: mayOf(operator ?? ALL_RIGHTS),
     };
     let result: VisitResponse;
     try {
@@ -220,6 +222,7 @@ class DashboardApp {
       notice: noticeOf(url.searchParams),
       halt: mayAll ? halt.state : null,
       operator,
+      may: mayOf(operator ?? ALL_RIGHTS),
     };
   }
 

@@ -154,7 +154,10 @@ describe('SMTP', () => {
 describe('what protects the developer', () => {
   test('the inbox and its pages need no password here, but answer to no foreign name', async () => {
     expect((await fetch(dev.at.inbox)).status).toBe(200);
-    expect((await fetch(`${dev.at.http}/dashboard`)).status).toBe(200);
+    const start = await fetch(`${dev.at.http}/dashboard`);
+    expect(start.status).toBe(200);
+    // Nobody signed in, so that nobody can sign out.
+    expect(await start.text()).not.toContain('sign-out');
     for (const path of ['/dashboard/inbox', '/emails']) {
       const foreign = await fetch(dev.at.http + path, { headers: { host: 'evil.example:8025' } });
       expect(foreign.status).toBe(403);

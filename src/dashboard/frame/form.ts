@@ -1,11 +1,12 @@
 /**
  * Forms: fields with label, hint and message, and a refused form shown again as it was filled in.
  *
- * A page writes its form once, with `form`, and hands it `visit.refused`: after a refusal (`../refusal.ts`) the form that
- * was posted keeps its values and shows each message at its field. A password is never written back.
+ * A page writes its form once, with `form`, and hands it the visit: whoever may not post it sees none, and after a refusal
+ * (`../refusal.ts`) the form that was posted keeps its values and shows each message at its field. A password is never
+ * written back.
  */
 import { html, type Html, type HtmlValue } from './html.ts';
-import type { RefusedForm } from './visit.ts';
+import type { RefusedForm, Visit } from './visit.ts';
 
 interface FieldBase {
   name: string;
@@ -44,6 +45,7 @@ export type FieldSpec =
       options: readonly (readonly [value: string, label: HtmlValue, isDisabled?: boolean])[];
     })
   | (FieldBase & { kind: 'check'; checked?: boolean })
+  | (FieldBase & { kind: 'file'; accept: string })
   | { kind: 'hidden'; name: string; value: string };
 
 export interface FormSpec {
@@ -54,16 +56,21 @@ export interface FormSpec {
   /** The label of its button. */
   submit: string;
   kind?: 'primary' | 'danger';
-  /** `visit.refused`; a refusal of another form of the page changes nothing. */
-  refused?: RefusedForm | null;
   /** Links and words beside the button. */
   beside?: HtmlValue;
 }
 
-/** A form that posts. */
-export function form(spec: FormSpec): Html {
-  const refused = spec.refused?.action === spec.to ? spec.refused : null;
-  return html`<form class="fields" method="post" action="${spec.to}">
+/** A form that posts; null for whom it would refuse. A refusal of another form of the page changes nothing. */
+export function form(visit: Pick<Visit, 'may' | 'refused'>, spec: FormSpec): Html | null {
+  if (!visit.may('POST', spec.to)) return null;
+  const refused = visit.refused?.action === spec.to ? visit.refused : null;
+  const hasFile = spec.fields.some(({ kind }) => kind === 'file');
+  return html`<form
+    class="fields"
+    method="post"
+    action="${spec.to}"
+    ${hasFile && html`enctype="multipart/form-data"`}
+  >
     ${spec.fields.map((field) => fieldOf(field, refused, spec.id))}
     <p class="submit">
       <button class="${spec.kind ?? 'primary'}">${spec.submit}</button> ${spec.beside}
@@ -113,12 +120,12 @@ export function fieldOf(spec: FieldSpec, refused: RefusedForm | null, prefix = '
 }
 
 function control(
-  spec: Extract<FieldSpec, { kind: 'text' | 'area' | 'select' }>,
+  spec: Extract<FieldSpec, { kind: 'text' | 'area' | 'select' | 'file' }>,
   id: string,
   entered: string | null,
   marks: Html,
 ): Html {
-  const value = entered ?? String(spec.value ?? '');
+  const value = entered ?? ('value' in spec ? String(spec.value ?? '') : '');
   switch (spec.kind) {
     case 'area':
       return html`<textarea
@@ -136,6 +143,14 @@ ${value}</textarea>`;
             html`<option value="${key}" ${key === value && html`selected`}>${label}</option>`,
         )}
       </select>`;
+    case 'file':
+      return html`<input
+        type="file"
+        id="${id}"
+        name="${spec.name}"
+        accept="${spec.accept}"
+        ${marks}
+      />`;
     case 'text':
       return html`<input
         type="${spec.type ?? 'text'}"

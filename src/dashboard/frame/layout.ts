@@ -6,9 +6,9 @@
  * - `navigation.ts`: paths, `tabs`, `pager`, links to the next and previous object
  * - `table.ts`: `table` (cards on a phone), `facts`, `tiles`, `card`, `empty` (says what to do next), `timeline`
  * - `values.ts`: `badge` by status, `time` (local, UTC on hover), `copyable`, `bytes`, `count`, `percent`
- * - `form.ts`: `form` with messages at its fields and kept values (give it `visit.refused`), `filters` of a list
+ * - `form.ts`: `form` with messages at its fields and kept values, `filters` of a list
  * - `chart.ts`: columns over time, drawn on the server, each with its table
- * - `action.ts`: `action` (a button that posts), `confirm` (asks first, without a script)
+ * - `action.ts`: `action` (a button that posts), `confirm` (asks first, without a script), `linkButton`; all for whom they open
  * Promises pages that work without scripts and load nothing from another host. `enhance.js` adds to them: live update
  * (`liveSeconds` of a page), links and filters that swap the page in place (`data-swap`), copy buttons, local times,
  * keys. A notice comes from the fixed list in `notices.ts`, so that a link cannot show its own text.
@@ -16,7 +16,7 @@
 import type { Operator } from '../../store/people.ts';
 import type { Account } from '../../store/rows.ts';
 import type { Halt } from '../../flow/halt-switch.ts';
-import { action } from './action.ts';
+import { action, type Viewer } from './action.ts';
 import { ENHANCE_PATH, ICON_PATH, MORPH_PATH, STYLE_PATH } from './assets.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 import {
@@ -34,7 +34,7 @@ import type { PageResponse } from './visit.ts';
 const MOST_OTHERS = 20;
 
 /** What the frame shows besides the page. */
-export interface FrameView {
+export interface FrameView extends Viewer {
   accounts: readonly Account[];
   /** Path of the request below `ROOT`, for the marked entry of the menu. */
   path: string;
@@ -61,7 +61,7 @@ export function frame(page: PageResponse, view: FrameView): Html {
       ${menu(page, view)}
     </header>
     <main id="page" ${page.liveSeconds !== undefined && html`data-live="${page.liveSeconds}"`}>
-      ${haltBanner(view.halt)}
+      ${haltBanner(view)}
       ${view.notice !== null && html`<p class="notice good" role="status">${view.notice}</p>`}
       <div class="title">
         <div>
@@ -71,14 +71,14 @@ export function frame(page: PageResponse, view: FrameView): Html {
           }
           <h1>${page.title}</h1>
         </div>
-        ${page.tools !== undefined && html`<div class="tools">${page.tools}</div>`}
+        ${page.tools !== undefined && page.tools !== null && html`<div class="tools">${page.tools}</div>`}
       </div>
       ${page.body}
     </main>`;
-  return documentOf(page.title, body, view.operator?.role === 'read_only' ? 'read-only' : '');
+  return documentOf(page.title, body);
 }
 
-function documentOf(title: string, body: HtmlValue, bodyClass: string): Html {
+function documentOf(title: string, body: HtmlValue, bodyClass = ''): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -111,14 +111,13 @@ function menu(page: PageResponse, view: FrameView): Html {
   const account = page.account ?? view.accounts[0] ?? null;
   const others = view.accounts.filter(({ id }) => id !== account?.id);
   const base = account === null ? '' : accountPath(account);
-  const mayAll = (view.operator?.accountId ?? null) === null;
   return html`<nav class="menu" aria-label="Dashboard">
-    ${mayAll && entries(SERVER_MENU, ROOT, view.path)}
-    ${mayAll && view.operator !== null && entries(PEOPLE_MENU, ROOT, view.path)}
+    ${entries(SERVER_MENU, ROOT, view)}
+    ${view.operator !== null && entries(PEOPLE_MENU, ROOT, view)}
     ${
       account !== null &&
       html`<p class="menu-head"><span>Account</span>${account.name}</p>
-        ${entries(ACCOUNT_MENU, base, view.path)}`
+        ${entries(ACCOUNT_MENU, base, view)}`
     }
     ${
       others.length > 0 &&
@@ -136,10 +135,7 @@ function menu(page: PageResponse, view: FrameView): Html {
     }
     <ul class="menu-end">
       <li><a href="/docs">API reference</a></li>
-      ${view.operator !== null && html`<li><a href="${ROOT}/profile">${view.operator.name}</a></li>`}
-      <li>
-        <form method="post" action="${ROOT}/sign-out"><button class="link">Sign out</button></form>
-      </li>
+      ${view.operator !== null && ownEntries(view.operator)}
     </ul>
     <p class="keys" data-scripted="" hidden>
       <kbd>/</kbd> search, <kbd>n</kbd> next, <kbd>p</kbd> previous
@@ -147,11 +143,23 @@ function menu(page: PageResponse, view: FrameView): Html {
   </nav>`;
 }
 
-function entries(list: readonly MenuEntry[], base: string, path: string): Html {
+function ownEntries({ name, role }: NonNullable<FrameView['operator']>): Html {
+  return html`<li>
+      <a href="${ROOT}/profile">${name}${role === 'read_only' && ' (read-only)'}</a>
+    </li>
+    <li>
+      <form method="post" action="${ROOT}/sign-out"><button class="link">Sign out</button></form>
+    </li>`;
+}
+
+function entries(list: readonly MenuEntry[], base: string, { path, may }: FrameView): Html | null {
   const here = `${ROOT}${path}`;
+  const shown = list
+    .map(([below, label]) => ({ below, label, href: below === '' ? base : `${base}/${below}` }))
+    .filter(({ href }) => may('GET', href));
+  if (shown.length === 0) return null;
   return html`<ul>
-    ${list.map(([below, label]) => {
-      const href = below === '' ? base : `${base}/${below}`;
+    ${shown.map(({ below, label, href }) => {
       const isHere = here === href || (below !== '' && here.startsWith(`${href}/`));
       const isInAccount = below === 'accounts' && here !== href;
       return html`<li>
@@ -161,14 +169,15 @@ function entries(list: readonly MenuEntry[], base: string, path: string): Html {
   </ul>`;
 }
 
-function haltBanner(halt: Halt | null): Html | null {
+function haltBanner(view: FrameView): Html | null {
+  const { halt } = view;
   if (halt === null) return null;
   return html`<div class="notice bad banner" role="alert">
     <p>
       <strong>Sending is halted</strong> since ${time(halt.since)}: ${halt.reason} New sends are
       refused, deliveries are paused.
     </p>
-    ${action(`${ROOT}/resume`, 'Resume sending')}
+    ${action(view, `${ROOT}/resume`, 'Resume sending')}
   </div>`;
 }
 

@@ -6,18 +6,24 @@
  */
 import { html, type Html, type HtmlValue } from './html.ts';
 
-/** A table, or `none` when it has no rows: a sentence, or an `empty` that says what to do next. */
+/**
+ * A table, or `none` when it has no rows: a sentence, or an `empty` that says what to do next. A column without a heading
+ * holds controls; it is left out for whom it has none.
+ */
 export function table(
   headings: readonly string[],
   rows: readonly (readonly HtmlValue[])[],
   none: HtmlValue,
 ): Html {
   if (rows.length === 0) return html`<div class="none">${none}</div>`;
+  const columns = headings.flatMap((heading, at) =>
+    heading !== '' || rows.some((row) => !isEmpty(row[at])) ? [{ heading, at }] : [],
+  );
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Table">
     <table>
       <thead>
         <tr>
-          ${headings.map((heading) =>
+          ${columns.map(({ heading }) =>
             heading === ''
               ? html`<th scope="col"><span class="hidden">Actions</span></th>`
               : html`<th scope="col">${heading}</th>`,
@@ -28,7 +34,7 @@ export function table(
         ${rows.map(
           (cells) =>
             html`<tr>
-              ${cells.map((cell, at) => cellOf(headings[at] ?? '', cell))}
+              ${columns.map(({ heading, at }) => cellOf(heading, cells[at]))}
             </tr>`,
         )}
       </tbody>
@@ -38,9 +44,12 @@ export function table(
 
 function cellOf(heading: string, cell: HtmlValue): Html {
   const isNumber = typeof cell === 'number';
-  const isEmpty = cell === null || cell === undefined || cell === false || cell === '';
-  const kind = isEmpty ? 'void' : isNumber ? 'number' : '';
+  const kind = isEmpty(cell) ? 'void' : isNumber ? 'number' : '';
   return html`<td data-label="${heading}" ${kind !== '' && html`class="${kind}"`}>${cell}</td>`;
+}
+
+function isEmpty(cell: HtmlValue): boolean {
+  return cell === null || cell === undefined || cell === false || cell === '';
 }
 
 /** Names and values of one object; rows without a value are left out. */
@@ -82,8 +91,9 @@ export function tiles(list: readonly Tile[]): Html {
   </ul>`;
 }
 
-/** A titled sheet. `tools`: at the right of its title. */
-export function card(title: string, body: HtmlValue, tools: HtmlValue = null): Html {
+/** A titled sheet; none without a body, such as a form that is not for this viewer. `tools`: at the right of its title. */
+export function card(title: string, body: HtmlValue, tools: HtmlValue = null): Html | null {
+  if (isEmpty(body)) return null;
   return html`<section class="card">
     <div class="card-head">
       <h2>${title}</h2>

@@ -13,7 +13,7 @@ import type { Vitals } from '../../health/vitals.ts';
 import type { WebhookDispatcher } from '../../flow/webhooks/dispatcher.ts';
 import type { Operator } from '../../store/people.ts';
 import type { Account } from '../../store/rows.ts';
-import type { Html } from './html.ts';
+import type { Html, HtmlValue } from './html.ts';
 
 /** The parts of the appliance that pages act on. */
 export interface DashboardParts {
@@ -43,6 +43,8 @@ export interface Visit {
   /** Who is signed in; null in an emulator, which asks nobody. */
   operator: Operator | null;
   parts: DashboardParts;
+  /** Whether this operator may open or post to an address below the host: what a page asks before it shows a control. */
+  may: (method: Page['method'], to: string) => boolean;
   /** Values of the `:name` parts of the page's path. */
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
@@ -74,7 +76,7 @@ export interface PageResponse {
   /** HTTP status; 200 when absent. */
   status?: number;
   /** Buttons and links at the right of the title. */
-  tools?: Html;
+  tools?: HtmlValue;
   /** The list that this page belongs to. */
   up?: { label: string; href: string };
   /** The enhancement updates the page in place every so many seconds. */
@@ -107,6 +109,8 @@ export interface Page {
   path: string;
   /** Of a form: the field that a refusal without a path is about, such as a name that is in use. */
   mainField?: string;
+  /** Of a GET page that is nothing but a form to its own path: it opens for those who may post it. */
+  isForm?: boolean;
   open(visit: Visit): Promise<VisitResponse>;
 }
 

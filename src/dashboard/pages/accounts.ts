@@ -12,9 +12,8 @@ import {
   setAccountStatus,
 } from '../../flow/accounts/accounts.ts';
 import { usageOf } from '../../flow/accounts/usage.ts';
-import type { Context } from '../../flow/context.ts';
 import type { Account } from '../../store/rows.ts';
-import { action, confirm } from '../frame/action.ts';
+import { action, actions, confirm, type Confirmation, linkButton } from '../frame/action.ts';
 import { type FieldSpec, form } from '../frame/form.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { ROOT, accountPath } from '../frame/navigation.ts';
@@ -41,7 +40,7 @@ export const accountPages: readonly Page[] = [
       return { kind: 'redirect', to: `${accountPath(account)}/domains`, done: 'account_added' };
     },
   },
-  { method: 'GET', path: '/accounts/:account/edit', open: editPage },
+  { method: 'GET', path: '/accounts/:account/edit', isForm: true, open: editPage },
   {
     method: 'POST',
     path: '/accounts/:account/edit',
@@ -70,9 +69,10 @@ function statusPage(verb: string, status: AccountStatus): Page {
   };
 }
 
-async function list({ ctx, refused }: Visit): ReturnType<Page['open']> {
+async function list(visit: Visit): ReturnType<Page['open']> {
+  const { ctx } = visit;
   const accounts = await ctx.store.accounts();
-  const rows = await Promise.all(accounts.map((account) => accountCells(ctx, account)));
+  const rows = await Promise.all(accounts.map((account) => accountCells(visit, account)));
   const plans = [...ctx.config.live.plans.values()];
   const body = html`${table(
     ['Account', 'Status', 'Plan', 'Sent this month', 'Kept', 'Created', ''],
@@ -81,11 +81,10 @@ async function list({ ctx, refused }: Visit): ReturnType<Page['open']> {
   )}
   ${card(
     'Create an account',
-    form({
+    form(visit, {
       to: PATH,
       fields: [nameField(''), planField(plans, 'unlimited')],
       submit: 'Create account',
-      refused,
     }),
   )}
   ${card(
@@ -98,8 +97,8 @@ async function list({ ctx, refused }: Visit): ReturnType<Page['open']> {
   return { kind: 'page', title: 'Accounts', account: null, body };
 }
 
-async function accountCells(ctx: Context, account: Account): Promise<HtmlValue[]> {
-  const { usage, storage } = await usageOf(ctx, account);
+async function accountCells(visit: Visit, account: Account): Promise<HtmlValue[]> {
+  const { usage, storage } = await usageOf(visit.ctx, account);
   const path = accountPath(account);
   const included = usage.includedEmails;
   return [
@@ -111,24 +110,47 @@ async function accountCells(ctx: Context, account: Account): Promise<HtmlValue[]
     >`,
     bytes(storage.usedBytes),
     time(account.createdAt),
-    html`<div class="actions">
-      <a class="button plain" href="${path}/edit">Edit</a> ${statusForm(account)}
-    </div>`,
+    actions([linkButton(visit, `${path}/edit`, 'Edit'), statusForm(visit, account)]),
   ];
 }
 
-function statusForm(account: Account): Html {
-  const base = accountPath(account);
-  if (account.status !== 'active') return action(`${base}/resume`, 'Resume');
-  return confirm({
-    to: `${base}/pause`,
+function statusForm(visit: Visit, account: Account): Html | null {
+  if (account.status !== 'active') {
+    return action(visit, `${accountPath(account)}/resume`, 'Resume');
+  }
+  return confirm(visit, {
+    ...stopped(account, 'pause'),
     label: 'Pause',
-    words: `New emails of ${account.name} are refused with the reason. What was accepted is still delivered.`,
     sure: `Pause ${account.name}`,
+  });
+}
+
+/** Every change of the status, with the present one. */
+function statusControls(visit: Visit, account: Account): Html {
+  const { name, status, statusReason } = account;
+  return html`<p>${badge(status)} ${statusReason}</p>
+    ${actions([
+      statusForm(visit, account),
+      status === 'active' &&
+        confirm(visit, {
+          ...stopped(account, 'payment-required'),
+          label: 'Stop until it is paid',
+          sure: `Stop ${name} until it is paid`,
+        }),
+    ])}`;
+}
+
+function stopped(
+  account: Account,
+  verb: 'pause' | 'payment-required',
+): Pick<Confirmation, 'to' | 'words' | 'inputs'> {
+  return {
+    to: `${accountPath(account)}/${verb}`,
+    words: `New emails of ${account.name} are refused with the reason. What was accepted is still delivered.`,
     inputs: html`<p class="field">
       <label>Reason (shown to senders) <input name="reason" maxlength="200" /></label>
     </p>`,
-  });
+  };
 }
 
 function nameField(value: string): FieldSpec {
@@ -176,19 +198,22 @@ function number(value: number): string {
 async function editPage(visit: Visit): ReturnType<Page['open']> {
   const account = await accountOf(visit);
   const plans = [...visit.ctx.config.live.plans.values()];
-  const body = html`${form({
-      to: `${accountPath(account)}/edit`,
-      fields: [
-        nameField(account.name),
-        planField(
-          plans,
-          account.plan,
-          'Holds for the next request. What was used this month counts against the new plan.',
-        ),
-      ],
-      submit: 'Save',
-      refused: visit.refused,
-    })}
+  const body = html`${card(
+      'Name and plan',
+      form(visit, {
+        to: `${accountPath(account)}/edit`,
+        fields: [
+          nameField(account.name),
+          planField(
+            plans,
+            account.plan,
+            'Holds for the next request. What was used this month counts against the new plan.',
+          ),
+        ],
+        submit: 'Save',
+      }),
+    )}
+    ${card('Status', statusControls(visit, account))}
     <p>Id ${copyable(account.id, 'Copy the id')}</p>`;
   const up = { label: 'Accounts', href: PATH };
   return { kind: 'page', title: `Edit ${account.name}`, account, body, up };

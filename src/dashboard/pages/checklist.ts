@@ -5,6 +5,7 @@
  */
 import type { Context } from '../../flow/context.ts';
 import type { Account } from '../../store/rows.ts';
+import { linkTo } from '../frame/action.ts';
 import { html, type Html } from '../frame/html.ts';
 import { accountPath, ROOT } from '../frame/navigation.ts';
 import { card } from '../frame/table.ts';
@@ -23,10 +24,8 @@ interface Step {
 }
 
 /** The checklist; null once an email has been delivered. */
-export async function checklist(
-  ctx: Context,
-  vitals: Visit['parts']['vitals'],
-): Promise<Html | null> {
+export async function checklist(visit: Visit): Promise<Html | null> {
+  const { ctx, parts } = visit;
   const now = ctx.clock.now();
   const query = { accountId: null, from: now - COUNTED_MS, until: now + 1, bucket: 'day' } as const;
   const outcomes = await ctx.store.outcomes(query);
@@ -34,7 +33,7 @@ export async function checklist(
   const accounts = await ctx.store.accounts();
   const [account] = accounts;
   if (account === undefined) return noAccount();
-  const steps = await stepsOf(ctx, vitals, accounts.slice(0, MOST_ACCOUNTS), account);
+  const steps = await stepsOf(ctx, parts.vitals, accounts.slice(0, MOST_ACCOUNTS), account);
   const done = steps.filter(({ isDone }) => isDone).length;
   const list = html`<ol class="checklist">
     ${steps.map(
@@ -42,7 +41,7 @@ export async function checklist(
         html`<li class="${isDone ? 'done' : 'open'}">
           <span class="mark-step" aria-hidden="true">${isDone ? '✓' : ''}</span>
           <div>
-            <a href="${href}">${title}</a>
+            ${linkTo(visit, href, title)}
             <span class="hidden">${isDone ? '(done)' : '(open)'}</span>
             <p class="soft">${words}</p>
           </div>
@@ -56,7 +55,7 @@ export async function checklist(
   );
 }
 
-function noAccount(): Html {
+function noAccount(): Html | null {
   return card(
     'To your first delivered email',
     html`<p>

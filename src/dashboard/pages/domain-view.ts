@@ -46,7 +46,7 @@ export async function domainView(
       ${domain.status === 'verified' && testCard(path, visit)}
       ${card('DKIM key', await rotation(visit, path, domain))}
     </div>
-    ${confirm({
+    ${confirm(visit, {
       to: `${path}/remove`,
       label: 'Remove this domain',
       words: `New emails from ${domain.name} are refused from now on. Emails that were already accepted are still delivered.`,
@@ -58,7 +58,7 @@ export async function domainView(
     account,
     body,
     up: { label: 'Domains', href: `${accountPath(account)}/domains` },
-    tools: action(`${path}/verify`, 'Check now', 'primary'),
+    tools: action(visit, `${path}/verify`, 'Check now', 'primary'),
     ...(domain.status === 'pending' && { liveSeconds: LIVE_SECONDS }),
   };
 }
@@ -143,10 +143,10 @@ function sentence(clause: string): string {
   return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
 }
 
-function testCard(path: string, { refused }: Visit): Html {
+function testCard(path: string, visit: Visit): Html | null {
   return card(
     'Send a test email',
-    form({
+    form(visit, {
       to: `${path}/test`,
       fields: [
         {
@@ -159,12 +159,12 @@ function testCard(path: string, { refused }: Visit): Html {
         },
       ],
       submit: 'Send',
-      refused,
     }),
   );
 }
 
-async function rotation({ ctx }: Visit, path: string, domain: Domain): Promise<Html> {
+async function rotation(visit: Visit, path: string, domain: Domain): Promise<Html> {
+  const { ctx } = visit;
   const { next, old } = await rotationOf(ctx, domain);
   const removable = old !== null && old.removableAt <= ctx.clock.now();
   return html`<p>
@@ -180,7 +180,7 @@ async function rotation({ ctx }: Visit, path: string, domain: Domain): Promise<H
     }
     ${
       next === null
-        ? confirm({
+        ? confirm(visit, {
             to: `${path}/rotate`,
             label: 'Make a new key',
             words:
@@ -202,6 +202,6 @@ async function rotation({ ctx }: Visit, path: string, domain: Domain): Promise<H
                 ['Value', copyable(next.value, 'Copy the value of the new record')],
               ])}
             </section>
-            ${action(`${path}/activate`, 'Check it and sign with the new key', 'primary')}`
+            ${action(visit, `${path}/activate`, 'Check it and sign with the new key', 'primary')}`
     }`;
 }

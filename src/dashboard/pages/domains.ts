@@ -132,7 +132,7 @@ async function list(visit: Visit): ReturnType<Page['open']> {
   )}
   ${card(
     'Add a domain',
-    form({
+    form(visit, {
       to: path,
       fields: [
         {
@@ -146,7 +146,6 @@ async function list(visit: Visit): ReturnType<Page['open']> {
         },
       ],
       submit: 'Add domain',
-      refused: visit.refused,
     }),
   )}`;
   return { kind: 'page', title: 'Domains', account, body };

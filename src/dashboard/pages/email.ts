@@ -17,7 +17,7 @@ import {
 } from './email-content.ts';
 import { headlineOf, isWaiting } from './email-headline.ts';
 import { timelineOf } from './email-timeline.ts';
-import { action, confirm } from '../frame/action.ts';
+import { action, confirm, together } from '../frame/action.ts';
 import { html, type Html } from '../frame/html.ts';
 import { accountPath, neighbours, ROOT } from '../frame/navigation.ts';
 import { card, facts, table } from '../frame/table.ts';
@@ -112,9 +112,11 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
     account,
     body,
     up: { label: 'Emails', href: `${accountPath(account)}/emails` },
-    tools: html`${beside}
-    ${isLive && action(`${ROOT}/queue/retry`, 'Retry now', 'plain', { id: message.id })}
-    ${againForm(path, message, recipients)}`,
+    tools: together([
+      beside,
+      isLive && action(visit, `${ROOT}/queue/retry`, 'Retry now', 'plain', { id: message.id }),
+      againForm(visit, path, message, recipients),
+    ]),
     ...(isLive && { liveSeconds: LIVE_SECONDS }),
   };
 }
@@ -180,8 +182,13 @@ function factsOf(message: Message): Html {
   ]);
 }
 
-function againForm(path: string, message: Message, recipients: readonly Recipient[]): Html {
-  return confirm({
+function againForm(
+  visit: Visit,
+  path: string,
+  message: Message,
+  recipients: readonly Recipient[],
+): Html | null {
+  return confirm(visit, {
     to: `${path}/send-again`,
     label: 'Send again',
     kind: 'plain',

@@ -25,11 +25,12 @@ const WIDTHS = [
 
 /** `path`: of its page. */
 export function messageView(
-  { query }: Visit,
+  visit: Visit,
   message: CapturedMessage,
   path: string,
   near: { newer: string | null; older: string | null },
 ): PageResponse {
+  const { query } = visit;
   const parts = readParts(message.raw);
   const offered = tabsOf(parts);
   const open =
@@ -50,7 +51,7 @@ export function messageView(
     body,
     up: { label: 'Inbox', href: `${ROOT}/inbox` },
     tools: html`${neighbours(near.newer, near.older)}
-    ${action(`${path}/remove`, 'Delete', 'danger')}`,
+    ${action(visit, `${path}/remove`, 'Delete', 'danger')}`,
   };
 }
 

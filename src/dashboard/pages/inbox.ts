@@ -112,7 +112,7 @@ async function list(visit: Visit): ReturnType<Page['open']> {
     value: asked,
   };
   const body = html`${all.length > 0 && filters(PATH, [search])} ${messageTable(all, asked)}`;
-  const tools = confirm({
+  const tools = confirm(visit, {
     to: `${PATH}/clear`,
     label: 'Delete all',
     words: `${count(all.length, 'message')} are deleted from the inbox. The emails of the accounts stay.`,

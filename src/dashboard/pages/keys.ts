@@ -5,8 +5,8 @@
  */
 import { createKey, renameKey, revokeKey } from '../../flow/accounts/keys.ts';
 import type { Key } from '../../store/rows.ts';
-import { confirm } from '../frame/action.ts';
-import { form, type FormSpec } from '../frame/form.ts';
+import { actions, confirm } from '../frame/action.ts';
+import { form } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { accountPath } from '../frame/navigation.ts';
 import { card, empty, table } from '../frame/table.ts';
@@ -77,20 +77,20 @@ async function list(visit: Visit): ReturnType<Page['open']> {
       time(key.createdAt),
       time(key.lastUsedAt) ?? html`<span class="soft">never</span>`,
       key.revokedAt === null
-        ? changes(path, key)
+        ? changes(visit, path, key)
         : html`${badge('revoked')} ${time(key.revokedAt)}`,
     ]),
     empty('No API keys yet', 'A program needs a key to send. Its text is shown once, here.'),
   )}
-  ${card('Create a key', form(newKey(path, visit)))}`;
+  ${card('Create a key', newKey(visit, path))}`;
   return { kind: 'page', title: 'API keys', account, body };
 }
 
-function changes(path: string, key: Key): Html {
+function changes(visit: Visit, path: string, key: Key): Html | null {
   const used =
     key.lastUsedAt === null ? 'It was never used.' : html`Last used ${time(key.lastUsedAt)}.`;
-  return html`<div class="actions">
-    ${confirm({
+  return actions([
+    confirm(visit, {
       to: `${path}/${key.id}/rename`,
       label: 'Rename',
       words: '',
@@ -99,18 +99,18 @@ function changes(path: string, key: Key): Html {
       inputs: html`<p class="field">
         <label>New name <input name="name" value="${key.name}" required maxlength="60" /></label>
       </p>`,
-    })}
-    ${confirm({
+    }),
+    confirm(visit, {
       to: `${path}/${key.id}/revoke`,
       label: 'Revoke',
       words: html`${used} Requests with it are refused from now on; this cannot be undone.`,
       sure: `Revoke ${key.name}`,
-    })}
-  </div>`;
+    }),
+  ]);
 }
 
-function newKey(path: string, { refused }: Visit): FormSpec {
-  return {
+function newKey(visit: Visit, path: string): Html | null {
+  return form(visit, {
     to: path,
     fields: [
       {
@@ -141,6 +141,5 @@ function newKey(path: string, { refused }: Visit): FormSpec {
       },
     ],
     submit: 'Create key',
-    refused,
-  };
+  });
 }

@@ -15,7 +15,7 @@ import {
 import { disableTotp } from '../../flow/people/totp.ts';
 import type { Operator } from '../../store/people.ts';
 import type { Account } from '../../store/rows.ts';
-import { action, confirm } from '../frame/action.ts';
+import { action, actions, confirm } from '../frame/action.ts';
 import { form } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT } from '../frame/navigation.ts';
@@ -34,7 +34,7 @@ export const operatorPages: readonly Page[] = [
       const [operators, accounts] = await Promise.all([store.operators(), store.accounts()]);
       const body = html`${table(
         ['Name', 'Role', 'Sees', 'Second factor', 'Last sign-in', ''],
-        operators.map((one) => cells(one, accounts)),
+        operators.map((one) => cells(visit, one, accounts)),
         'There are no operators.',
       )}
       ${card('Add an operator', newOperator(visit, accounts))}`;
@@ -85,7 +85,11 @@ export const operatorPages: readonly Page[] = [
   },
 ];
 
-function cells(operator: Operator, accounts: readonly Account[]): (Html | string | null)[] {
+function cells(
+  visit: Visit,
+  operator: Operator,
+  accounts: readonly Account[],
+): (Html | string | null)[] {
   const { name, role, accountId, sealedTotp, recoveryCodes, signedInAt } = operator;
   const base = `${PATH}/${encodeURIComponent(name)}`;
   const account = accounts.find(({ id }) => id === accountId);
@@ -97,22 +101,23 @@ function cells(operator: Operator, accounts: readonly Account[]): (Html | string
       ? badge('none', 'neutral')
       : html`${badge('on', 'good')} ${recoveryCodes} recovery codes left`,
     time(signedInAt) ?? 'Never',
-    html`${action(`${base}/password`, 'New password')}
-    ${sealedTotp !== null && action(`${base}/totp-reset`, 'Reset second factor')}
-    ${confirm({
-      to: `${base}/remove`,
-      label: 'Remove',
-      words: `${name} can no longer sign in, and every session of ${name} ends.`,
-      sure: `Remove ${name}`,
-    })}`,
+    actions([
+      action(visit, `${base}/password`, 'New password'),
+      sealedTotp !== null && action(visit, `${base}/totp-reset`, 'Reset second factor'),
+      confirm(visit, {
+        to: `${base}/remove`,
+        label: 'Remove',
+        words: `${name} can no longer sign in, and every session of ${name} ends.`,
+        sure: `Remove ${name}`,
+      }),
+    ]),
   ];
 }
 
-function newOperator(visit: Visit, accounts: readonly Account[]): Html {
-  return form({
+function newOperator(visit: Visit, accounts: readonly Account[]): Html | null {
+  return form(visit, {
     to: PATH,
     submit: 'Add operator',
-    refused: visit.refused,
     fields: [
       {
         kind: 'text',

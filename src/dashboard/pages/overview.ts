@@ -7,6 +7,7 @@
 import type { Context } from '../../flow/context.ts';
 import { checklist } from './checklist.ts';
 import { countedIn, outcomeCharts, outcomeTiles, PERIODS, type Period } from './outcome-charts.ts';
+import { linkButton, together } from '../frame/action.ts';
 import { form, filters } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT, tabs } from '../frame/navigation.ts';
@@ -22,12 +23,13 @@ export const overviewPages: readonly Page[] = [
   {
     method: 'GET',
     path: '/halt',
-    async open() {
+    isForm: true,
+    async open(visit) {
       const body = html`<p>
           While sending is halted, new sends are refused and deliveries are paused. Nothing that was
           accepted is lost.
         </p>
-        ${form({
+        ${form(visit, {
           to: `${ROOT}/halt`,
           fields: [
             {
@@ -71,7 +73,7 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
   const chosen = accounts.find(({ id }) => id === queryText(visit, 'account')) ?? null;
   const [counted, steps, now, waiting] = await Promise.all([
     countedIn(ctx, period, chosen?.id ?? null),
-    checklist(ctx, parts.vitals),
+    checklist(visit),
     nowTiles(ctx, parts),
     waitingTable(ctx),
   ]);
@@ -103,8 +105,10 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
     ${card('Waiting by destination', waiting, html`<a href="${ROOT}/queue">Queue</a>`)}
     <div id="host">${card('Host check', findings(parts))}</div>`;
   const isHalted = ctx.halt.state !== null;
-  const tools = html`<a class="button plain" href="${ROOT}/test-email">Send a test email</a>
-    ${!isHalted && html`<a class="button danger" href="${ROOT}/halt">Halt sending</a>`}`;
+  const tools = together([
+    linkButton(visit, `${ROOT}/test-email`, 'Send a test email'),
+    !isHalted && linkButton(visit, `${ROOT}/halt`, 'Halt sending', 'danger'),
+  ]);
   return {
     kind: 'page',
     title: 'Overview',

@@ -93,7 +93,7 @@ async function requirePassword(visit: Visit): Promise<void> {
   throw validationFailed([{ path: 'password', message: 'The present password is wrong.' }]);
 }
 
-function passwordForm(visit: Visit): Html {
+function passwordForm(visit: Visit): Html | null {
   const chosen: FieldSpec = {
     kind: 'text',
     type: 'password',
@@ -105,7 +105,7 @@ function passwordForm(visit: Visit): Html {
   };
   const to = `${PATH}/password`;
   const submit = 'Change password';
-  return form({ to, id: 'p', submit, refused: visit.refused, fields: [PRESENT, chosen] });
+  return form(visit, { to, id: 'p', submit, fields: [PRESENT, chosen] });
 }
 
 function enableForm(visit: Visit): Html {
@@ -121,11 +121,10 @@ function enableForm(visit: Visit): Html {
     </p>
     ${qrCode(enrolment)}
     <p>${copyable(secret, 'Copy the secret')}</p>
-    ${form({
+    ${form(visit, {
       to,
       id: 's',
       submit: 'Turn on',
-      refused: visit.refused,
       fields: [
         { kind: 'hidden', name: 'secret', value: secret },
         {
@@ -145,7 +144,7 @@ function disableForm(visit: Visit): Html {
   const left = signedIn(visit).recoveryCodes;
   const to = `${PATH}/second-factor/off`;
   return html`<p>Signing in asks for a code. Recovery codes left: ${left}.</p>
-    ${form({ to, id: 's', submit: 'Turn off', kind: 'danger', refused: visit.refused, fields: [PRESENT] })}`;
+    ${form(visit, { to, id: 's', submit: 'Turn off', kind: 'danger', fields: [PRESENT] })}`;
 }
 
 function recoveryPage(name: string, codes: readonly string[]): PageResponse {

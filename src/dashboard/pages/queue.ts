@@ -9,7 +9,7 @@ import { explain, inWallTime } from '../../flow/queue/operator.ts';
 import { waitingReasons } from '../../flow/queue/waiting-reasons.ts';
 import type { QueueCount } from '../../store/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
-import { confirm } from '../frame/action.ts';
+import { actions, confirm } from '../frame/action.ts';
 import { filters } from '../frame/form.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { ROOT, accountPath, pager } from '../frame/navigation.ts';
@@ -79,7 +79,7 @@ async function destinations(visit: Visit): Promise<PageResponse> {
   ${slowed(parts)}
   ${table(
     ['Destination', 'Recipients', 'Oldest', 'Why the oldest waits', ''],
-    counts.slice(0, MOST_DESTINATIONS).map(destinationCells),
+    counts.slice(0, MOST_DESTINATIONS).map((row) => destinationCells(visit, row)),
     empty(
       'Nothing waits',
       'What is accepted is tried at once. What a receiver asks us to try later is listed here until it is delivered.',
@@ -90,7 +90,9 @@ async function destinations(visit: Visit): Promise<PageResponse> {
     html`<p class="soft">The ${MOST_DESTINATIONS} largest of ${counts.length} destinations.</p>`
   }`;
   const tools =
-    total > 0 ? retryAll('Retry all now', `${count(total, 'recipient')} to any destination`) : null;
+    total > 0
+      ? retryAll(visit, 'Retry all now', `${count(total, 'recipient')} to any destination`)
+      : null;
   return {
     kind: 'page',
     title: 'Queue',
@@ -101,18 +103,26 @@ async function destinations(visit: Visit): Promise<PageResponse> {
   };
 }
 
-function destinationCells({ domain, waiting, oldestCreatedAt, reason }: QueueCount): HtmlValue[] {
+function destinationCells(
+  visit: Visit,
+  { domain, waiting, oldestCreatedAt, reason }: QueueCount,
+): HtmlValue[] {
   return [
     html`<a href="${pathOf(domain)}">${domain}</a>`,
     waiting,
     time(oldestCreatedAt),
     reason ?? html`<span class="soft">not tried yet</span>`,
-    retryAll('Retry now', `${count(waiting, 'recipient')} at ${domain}`, { domain }),
+    retryAll(visit, 'Retry now', `${count(waiting, 'recipient')} at ${domain}`, { domain }),
   ];
 }
 
-function retryAll(label: string, what: string, fields: Record<string, string> = {}): Html {
-  return confirm({
+function retryAll(
+  visit: Visit,
+  label: string,
+  what: string,
+  fields: Record<string, string> = {},
+): Html | null {
+  return confirm(visit, {
     to: `${PATH}/retry`,
     label,
     words: `${what}: tried at once, without waiting for the next attempt. A receiver that asked us to slow down may be annoyed.`,
@@ -132,7 +142,7 @@ async function destination(visit: Visit, domain: string): Promise<PageResponse> 
   const body = html`${await reasons(ctx, domain)}
   ${table(
     ['Recipient', 'Status', 'Attempts', 'Next attempt', 'Why it waits', ''],
-    rows.map((row) => cells(inWallTime(ctx.clock, row), now)),
+    rows.map((row) => cells(visit, inWallTime(ctx.clock, row), now)),
     empty('Nothing waits', `No recipients are waiting for ${domain}.`),
   )}
   ${pager(PATH, query, next)}`;
@@ -143,7 +153,10 @@ async function destination(visit: Visit, domain: string): Promise<PageResponse> 
     body,
     up: { label: 'Queue', href: PATH },
     ...(rows.length > 0 && {
-      tools: retryAll(`Retry ${domain} now`, 'All that waits for it', { domain, at: domain }),
+      tools: retryAll(visit, `Retry ${domain} now`, 'All that waits for it', {
+        domain,
+        at: domain,
+      }),
     }),
     ...(filter.after === null && { liveSeconds: LIVE_SECONDS }),
   };
@@ -177,7 +190,7 @@ async function reasons(ctx: Context, domain: string): Promise<Html | null> {
   );
 }
 
-function cells(row: Recipient, now: number): HtmlValue[] {
+function cells(visit: Visit, row: Recipient, now: number): HtmlValue[] {
   const email = `${accountPath({ id: row.accountId })}/emails/${row.messageId}`;
   const fields = { id: row.id, at: row.domain };
   return [
@@ -186,22 +199,22 @@ function cells(row: Recipient, now: number): HtmlValue[] {
     row.attempts,
     time(row.nextAttemptAt),
     explain(row, now),
-    html`<div class="actions">
-      ${confirm({
+    actions([
+      confirm(visit, {
         to: `${PATH}/retry`,
         label: 'Retry now',
         words: `${row.address} is tried at once.`,
         sure: 'Retry now',
         fields,
         kind: 'plain',
-      })}
-      ${confirm({
+      }),
+      confirm(visit, {
         to: `${PATH}/fail`,
         label: 'Mark as failed',
         words: `${row.address} is not tried again, and webhooks are told that it failed. This cannot be undone.`,
         sure: 'Mark as failed',
         fields,
-      })}
-    </div>`,
+      }),
+    ]),
   ];
 }

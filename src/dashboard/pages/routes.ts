@@ -44,15 +44,20 @@ export const PAGES: readonly Page[] = [
   ...settingsPages,
 ];
 
+/** Of each page, the parts of its path: split once. */
+const PARTS: ReadonlyMap<Page, readonly string[]> = new Map(
+  PAGES.map((page) => [page, page.path.split('/')]),
+);
+
 /** The page of `path` (below `/dashboard`, without closing slash) and the values of its `:name` parts. */
 export function findPage(
   method: 'GET' | 'POST',
   path: string,
 ): { page: Page; params: Record<string, string> } | null {
   const parts = path.split('/');
-  for (const page of PAGES) {
+  for (const [page, pattern] of PARTS) {
     if (page.method !== method) continue;
-    const params = match(page.path.split('/'), parts);
+    const params = match(pattern, parts);
     if (params !== null) return { page, params };
   }
   return null;

@@ -38,7 +38,8 @@ export const settingsPages: readonly Page[] = [
   },
 ];
 
-async function settings({ ctx, parts }: Visit): ReturnType<Page['open']> {
+async function settings(visit: Visit): ReturnType<Page['open']> {
+  const { ctx, parts } = visit;
   const { startup } = ctx.config;
   const body = html`${facts([
       ['Version', `${VERSION.version} (${VERSION.commit}), Bun ${VERSION.bun}`],
@@ -47,10 +48,9 @@ async function settings({ ctx, parts }: Visit): ReturnType<Page['open']> {
       ['Data directory', html`<code>${startup.dataDir}</code>`],
       ['Config', html`<a href="${PATH}/config">Show what is in force</a>`],
     ])}
-    ${card('Host check', findings(parts), action(`${PATH}/check`, 'Check now'))}
+    ${card('Host check', findings(parts), action(visit, `${PATH}/check`, 'Check now'))}
     <div class="columns">
-      ${card('Kill switch', killSwitch(ctx.halt.state !== null))}
-      ${card('Backup', backup(parts.backups.last))}
+      ${card('Kill switch', killSwitch(visit))} ${card('Backup', backup(visit))}
     </div>`;
   const isRunning = parts.backups.last?.kind === 'running';
   return Promise.resolve({
@@ -62,23 +62,25 @@ async function settings({ ctx, parts }: Visit): ReturnType<Page['open']> {
   });
 }
 
-function killSwitch(isHalted: boolean): Html {
-  return isHalted
+function killSwitch(visit: Visit): Html {
+  return visit.ctx.halt.state !== null
     ? html`<p>New sends are refused and deliveries are paused.</p>
-        ${action(`${ROOT}/resume`, 'Resume sending', 'primary')}`
-    : confirm({
-        to: `${ROOT}/halt`,
-        label: 'Halt all sending',
-        words:
-          'New sends are refused and deliveries are paused. Nothing that was accepted is lost.',
-        sure: 'Halt all sending',
-        inputs: html`<p class="field">
-          <label>Reason (shown to senders) <input name="reason" maxlength="200" /></label>
-        </p>`,
-      });
+        ${action(visit, `${ROOT}/resume`, 'Resume sending', 'primary')}`
+    : html`<p>Sending is not halted.</p>
+        ${confirm(visit, {
+          to: `${ROOT}/halt`,
+          label: 'Halt all sending',
+          words:
+            'New sends are refused and deliveries are paused. Nothing that was accepted is lost.',
+          sure: 'Halt all sending',
+          inputs: html`<p class="field">
+            <label>Reason (shown to senders) <input name="reason" maxlength="200" /></label>
+          </p>`,
+        })}`;
 }
 
-function backup(last: BackupState | null): Html {
+function backup(visit: Visit): Html {
+  const { last } = visit.parts.backups;
   return html`<p class="soft">
       One file with all data and the secret key. Sending goes on. It is written into
       <code>backups/</code> of the data directory; keep a copy on another machine.
@@ -86,7 +88,7 @@ function backup(last: BackupState | null): Html {
     ${last !== null && outcome(last)}
     ${
       last?.kind !== 'running' &&
-      confirm({
+      confirm(visit, {
         to: `${PATH}/backup`,
         label: 'Make a backup',
         words: 'The file holds everything, the secret key too. Old backups are not deleted.',

@@ -11,8 +11,8 @@ import { exportSuppressions } from '../../flow/suppressions/csv-import.ts';
 import type { ImportState } from '../../flow/suppressions/imports.ts';
 import { addSuppression, removeSuppression } from '../../flow/suppressions/suppressions.ts';
 import type { Account, Suppression } from '../../store/rows.ts';
-import { confirm } from '../frame/action.ts';
-import { type FieldSpec, fieldOf, filters, form } from '../frame/form.ts';
+import { confirm, linkButton, together } from '../frame/action.ts';
+import { type FieldSpec, filters, form } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { accountPath, pager } from '../frame/navigation.ts';
 import { streamOf } from '../frame/stream.ts';
@@ -73,7 +73,7 @@ export const suppressionPages: readonly Page[] = [
       };
     },
   },
-  { method: 'GET', path: `${ROUTE}/import`, open: importPage },
+  { method: 'GET', path: `${ROUTE}/import`, isForm: true, open: importPage },
   {
     method: 'POST',
     path: `${ROUTE}/import`,
@@ -116,31 +116,32 @@ async function list(visit: Visit): ReturnType<Page['open']> {
       sourceOf(account, row),
       row.note,
       time(row.createdAt),
-      removal(path, row),
+      removal(visit, path, row),
     ]),
     q === null && reason === undefined
       ? empty(
           'No suppressed addresses',
           'Addresses that bounce or complain come here by themselves, and get no more mail.',
-          html`<a class="button plain" href="${path}/import">Import a list</a>`,
+          linkButton(visit, `${path}/import`, 'Import a list'),
         )
       : 'No suppressed address matches.',
   )}
   ${pager(path, visit.query, hasMore ? (rows.at(-1)?.email ?? null) : null)}
   ${card(
     'Suppress an address',
-    form({
+    form(visit, {
       to: path,
       fields: [
         { kind: 'text', type: 'email', name: 'email', label: 'Address', required: true },
         { kind: 'text', name: 'note', label: 'Note', maxLength: 200 },
       ],
       submit: 'Suppress',
-      refused: visit.refused,
     }),
   )}`;
-  const tools = html`<a class="button plain" href="${path}/import">Import</a>
-    <a class="button plain" href="${path}/export">Export</a>`;
+  const tools = together([
+    linkButton(visit, `${path}/import`, 'Import'),
+    linkButton(visit, `${path}/export`, 'Export'),
+  ]);
   return { kind: 'page', title: 'Suppressions', account, body, tools };
 }
 
@@ -168,12 +169,12 @@ function sourceOf(account: Account, { source }: Suppression): Html | string | nu
   return html`<a href="${accountPath(account)}/emails/${source}">email</a>`;
 }
 
-function removal(path: string, { email, reason }: Suppression): Html {
+function removal(visit: Visit, path: string, { email, reason }: Suppression): Html | null {
   const warning =
     reason === 'complaint' || reason === 'unsubscribe'
       ? ' The recipient asked for no more mail: write again only when they want it.'
       : '';
-  return confirm({
+  return confirm(visit, {
     to: `${path}/remove`,
     label: 'Remove',
     words: `New emails to ${email} are sent again.${warning}`,
@@ -201,14 +202,19 @@ async function importPage(visit: Visit): ReturnType<Page['open']> {
           <code>created_at</code>. Exports of other services are understood. Without a header the
           first column is the address. What is known already is not added twice.
         </p>
-        <form class="fields" method="post" action="${path}/import" enctype="multipart/form-data">
-          <p class="field">
-            <label for="f-file">File (up to 10 MB)</label>
-            <input type="file" id="f-file" name="file" accept=".csv,.txt,text/csv,text/plain" />
-          </p>
-          ${fieldOf({ kind: 'area', name: 'csv', label: 'Or paste addresses', rows: 5 }, visit.refused)}
-          <p class="submit"><button>Import</button></p>
-        </form>`,
+        ${form(visit, {
+          to: `${path}/import`,
+          fields: [
+            {
+              kind: 'file',
+              name: 'file',
+              label: 'File (up to 10 MB)',
+              accept: '.csv,.txt,text/csv,text/plain',
+            },
+            { kind: 'area', name: 'csv', label: 'Or paste addresses', rows: 5 },
+          ],
+          submit: 'Import',
+        })}`,
     )
   }`;
   return {
@@ -221,7 +227,7 @@ async function importPage(visit: Visit): ReturnType<Page['open']> {
   };
 }
 
-function progressOf(state: ImportState): Html {
+function progressOf(state: ImportState): Html | null {
   const { name, read, result, endedAt, problem } = state;
   const label = endedAt === null ? 'Importing' : problem === null ? 'Imported' : 'Ended early';
   return card(

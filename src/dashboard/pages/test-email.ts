@@ -21,8 +21,9 @@ export const testEmailPages: readonly Page[] = [
   {
     method: 'GET',
     path: PATH,
-    async open({ ctx, refused }) {
-      const offered = await verifiedDomains(ctx);
+    isForm: true,
+    async open(visit) {
+      const offered = await verifiedDomains(visit.ctx);
       const body = html`<p>
           A short email leaves this machine from <code>postrider@</code> the domain, signed and
           delivered like every other. Send it to a mailbox of your own and look whether it arrives.
@@ -34,9 +35,8 @@ export const testEmailPages: readonly Page[] = [
                 'Add a domain and publish its DNS records; then it can send.',
                 html`<a class="button" href="${ROOT}">Back to the overview</a>`,
               )
-            : form({
+            : form(visit, {
                 to: ROOT + PATH,
-                refused,
                 fields: [
                   {
                     kind: 'select',

@@ -9,7 +9,7 @@ import { WEBHOOK_EVENTS } from '../../base/status.ts';
 import type { TestResult } from '../../flow/webhooks/dispatcher.ts';
 import type { Account, CallAttempt, Endpoint } from '../../store/rows.ts';
 import type { AttemptDetail, ListedAttempt } from '../../store/webhooks.ts';
-import { action, confirm } from '../frame/action.ts';
+import { action, actions, confirm } from '../frame/action.ts';
 import { type FieldSpec, form } from '../frame/form.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { accountPath, pager, tabs } from '../frame/navigation.ts';
@@ -45,11 +45,10 @@ export async function listView(visit: Visit, account: Account): Promise<PageResp
   )}
   ${card(
     'Add an endpoint',
-    form({
+    form(visit, {
       to: `${accountPath(account)}/webhooks`,
       fields: endpointFields('', []),
       submit: 'Add endpoint',
-      refused: visit.refused,
     }),
   )}`;
   return { kind: 'page', title: 'Webhooks', account, body };
@@ -102,13 +101,14 @@ export async function endpointView(
       ['Old secret signs until', time(oldSecretUntil(endpoint, visit.ctx.clock))],
       ['Id', copyable(endpoint.id, 'Copy the id')],
     ])}
-    ${changesOf(path, endpoint)}
+    ${changesOf(visit, path, endpoint)}
     <h2>Attempts</h2>
     ${tabs('Attempts', isFailedOnly ? 'failed' : 'all', [
       ['all', 'All', path],
       ['failed', 'Failed', `${path}?show=failed`],
     ])}
-    ${attemptTable(account, endpoint, list.rows, isFailedOnly)} ${pager(path, visit.query, next)}
+    ${attemptTable(visit, account, endpoint, list.rows, isFailedOnly)}
+    ${pager(path, visit.query, next)}
     <div class="columns">${replayCard(visit, path)} ${editCard(visit, path, endpoint)}</div>`;
   return {
     kind: 'page',
@@ -116,37 +116,35 @@ export async function endpointView(
     account,
     body,
     up: { label: 'Webhooks', href: `${accountPath(account)}/webhooks` },
-    tools: action(`${path}/test`, 'Send a test', 'primary'),
+    tools: action(visit, `${path}/test`, 'Send a test', 'primary'),
     ...(isNewest && { liveSeconds: LIVE_SECONDS }),
   };
 }
 
-function changesOf(path: string, endpoint: Endpoint): Html {
-  return html`<div class="actions">
-    ${
-      endpoint.status === 'disabled'
-        ? action(`${path}/enable`, 'Enable', 'primary')
-        : confirm({
-            to: `${path}/disable`,
-            label: 'Disable',
-            words: 'Calls wait until it is enabled again; what waits too long can be replayed.',
-            sure: 'Disable this endpoint',
-          })
-    }
-    ${confirm({
+function changesOf(visit: Visit, path: string, endpoint: Endpoint): Html | null {
+  return actions([
+    endpoint.status === 'disabled'
+      ? action(visit, `${path}/enable`, 'Enable', 'primary')
+      : confirm(visit, {
+          to: `${path}/disable`,
+          label: 'Disable',
+          words: 'Calls wait until it is enabled again; what waits too long can be replayed.',
+          sure: 'Disable this endpoint',
+        }),
+    confirm(visit, {
       to: `${path}/rotate-secret`,
       label: 'New secret',
       words: 'A new signing secret is made and shown once. For 24 hours the old one signs too.',
       sure: 'Make a new secret',
       kind: 'plain',
-    })}
-    ${confirm({
+    }),
+    confirm(visit, {
       to: `${path}/remove`,
       label: 'Remove',
       words: 'Nothing more is sent to it, waiting calls neither.',
       sure: 'Remove this endpoint',
-    })}
-  </div>`;
+    }),
+  ]);
 }
 
 function statusWords({ status, failureCount }: Endpoint): string {
@@ -162,6 +160,7 @@ function oldSecretUntil({ previousUntil }: Endpoint, clock: Clock): number | nul
 }
 
 function attemptTable(
+  visit: Visit,
   account: Account,
   endpoint: Endpoint,
   rows: readonly ListedAttempt[],
@@ -177,7 +176,7 @@ function attemptTable(
       row.attempt,
       resultOf(row),
       row.error,
-      row.eventId !== null && replayButton(path, row.eventId),
+      row.eventId !== null && replayButton(visit, path, row.eventId),
     ]),
     isFailedOnly
       ? empty('No failed attempts', 'Everything that was sent here was acknowledged.')
@@ -185,8 +184,8 @@ function attemptTable(
   );
 }
 
-function replayButton(path: string, eventId: string): Html {
-  return action(`${path}/replay`, 'Replay', 'plain', { event_id: eventId });
+function replayButton(visit: Visit, path: string, eventId: string): Html | null {
+  return action(visit, `${path}/replay`, 'Replay', 'plain', { event_id: eventId });
 }
 
 function resultOf({ ok, statusCode, durationMs }: CallAttempt): Html {
@@ -200,10 +199,10 @@ function emailPath(account: Account, messageId: string): string {
   return `${accountPath(account)}/emails/${messageId}`;
 }
 
-function replayCard(visit: Visit, path: string): Html {
+function replayCard(visit: Visit, path: string): Html | null {
   return card(
     'Replay',
-    form({
+    form(visit, {
       to: `${path}/replay`,
       id: 'replay',
       fields: [
@@ -228,27 +227,25 @@ function replayCard(visit: Visit, path: string): Html {
         },
       ],
       submit: 'Replay',
-      refused: visit.refused,
     }),
   );
 }
 
-function editCard(visit: Visit, path: string, { url, events }: Endpoint): Html {
+function editCard(visit: Visit, path: string, { url, events }: Endpoint): Html | null {
   return card(
     'Edit',
-    form({
+    form(visit, {
       to: `${path}/edit`,
       id: 'edit',
       fields: endpointFields(url, events),
       submit: 'Save',
-      refused: visit.refused,
     }),
   );
 }
 
 /** One attempt: what was posted, what came back, and the other attempts of the same call. */
 export function attemptView(
-  clock: Clock,
+  visit: Visit,
   account: Account,
   endpoint: Endpoint,
   { attempt, call, response, attempts }: AttemptDetail,
@@ -267,10 +264,12 @@ export function attemptView(
       ],
       [
         'Next attempt',
-        call !== null && call.status === 'open' && time(wallTimeOrNull(clock, call.nextAttemptAt)),
+        call !== null &&
+          call.status === 'open' &&
+          time(wallTimeOrNull(visit.ctx.clock, call.nextAttemptAt)),
       ],
     ])}
-    ${call !== null && html`<div class="actions">${replayButton(path, call.eventId)}</div>`}
+    ${call !== null && actions([replayButton(visit, path, call.eventId)])}
     <h2>Response</h2>
     ${textOf(response, 'Nothing of the response is kept: it was empty, there was none, or its call is gone.')}
     <h2>Payload</h2>
@@ -300,7 +299,12 @@ function indented(body: string): string {
   return JSON.stringify(JSON.parse(body), null, 2);
 }
 
-export function testView(account: Account, endpoint: Endpoint, result: TestResult): PageResponse {
+export function testView(
+  visit: Visit,
+  account: Account,
+  endpoint: Endpoint,
+  result: TestResult,
+): PageResponse {
   const path = endpointPath(account, endpoint);
   const body = html`${facts([
       ['Result', badge(result.ok ? 'ok' : 'failed')],
@@ -311,7 +315,7 @@ export function testView(account: Account, endpoint: Endpoint, result: TestResul
     ])}
     <h2>Response</h2>
     ${textOf(result.response, 'The response was empty, or there was none.')}
-    <div class="actions">${action(`${path}/test`, 'Send another test', 'primary')}</div>`;
+    ${actions([action(visit, `${path}/test`, 'Send another test', 'primary')])}`;
   const up = { label: endpoint.url, href: path };
   return { kind: 'page', title: 'Test call', account, body, up };
 }

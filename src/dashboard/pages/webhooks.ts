@@ -59,7 +59,7 @@ export const webhookPages: readonly Page[] = [
       const { account, endpoint } = await endpointOf(visit);
       const found = await visit.ctx.store.attemptDetail(endpoint.id, param(visit, 'attempt'));
       if (found === null) throw new ApiError('not_found', 'There is no such attempt.');
-      return attemptView(visit.ctx.clock, account, endpoint, found);
+      return attemptView(visit, account, endpoint, found);
     },
   },
   change('edit', 'saved', async ({ ctx, parts, form }, account, { id }) => {
@@ -77,7 +77,8 @@ export const webhookPages: readonly Page[] = [
     path: `${ONE}/test`,
     async open(visit) {
       const { account, endpoint } = await endpointOf(visit);
-      return testView(account, endpoint, await visit.parts.webhooks.test(account.id, endpoint.id));
+      const result = await visit.parts.webhooks.test(account.id, endpoint.id);
+      return testView(visit, account, endpoint, result);
     },
   },
   {
