@@ -1,10 +1,10 @@
 /**
- * Composing and signing for the whole appliance: on the calling thread while there is little to sign, and on a
- * thread of its own under load, so that signing does not delay everything else.
+ * Composing and signing for the whole appliance: on the calling thread while there is hardly anything to sign, and on a
+ * thread of its own from then on, so that signing does not delay everything else and costs less than half.
  *
  * The story of this folder. `flow/deliver` asks a `MessageSigner` for the bytes of one message. `signed-message.ts`
- * composes the message (`mail/compose`) and puts the signature in front (`dkim.ts`, RFC 6376; `rsa.ts`). Under load the
- * pool sends the work through `signing-link.ts` to `signing-thread.ts`, where `signing-work.ts` does the same with the
+ * composes the message (`mail/compose`) and puts the signature in front (`dkim.ts`, RFC 6376; `rsa.ts`). Once several
+ * came at once, or a few a second, the pool sends the work through `signing-link.ts` to `signing-thread.ts`, where `signing-work.ts` does the same with the
  * system's `libcrypto.ts`, which is faster. A large message always goes there, and so does one for which a text part is
  * to be made of its html: without a thread it leaves without that part. Nothing here is kept on disk: after a crash the same input gives the same
  * bytes again.
@@ -26,6 +26,8 @@ import type { SignTask } from './signing-link.ts';
 
 /** Messages at once from which on a thread is worth its start. */
 const LOAD = 6;
+/** One after the other, so many in so long: its library halves what each costs (docs/decisions.md D274). */
+const STEADY = { messages: 50, ms: 10_000 };
 /** Bytes of content from which on a message is not written on the calling thread: 1 MB takes it 100 ms at worst. */
 const LARGE_FROM = 256 * 1024;
 const RESTART_MIN_MS = 1_000;
@@ -42,6 +44,9 @@ export class SigningPool {
   readonly #startWorker: () => Worker;
   #link: SigningLink | null = null;
   #inFlight = 0;
+  /** Messages since `countedFrom`, a steady time. */
+  #counted = 0;
+  #countedFrom = 0;
   #nextSignerId = 1;
   #deaths = 0;
   #restartWaitMs = RESTART_MIN_MS;
@@ -65,10 +70,9 @@ export class SigningPool {
     this.#inFlight += 1;
     try {
       const needsThread = needsThreadFor(task.content);
-      if ((needsThread || this.#inFlight >= LOAD) && this.#link === null) this.#start();
-      if (needsThread && this.#link !== null) return await this.#link.sign(task);
-      if (this.#link?.isUsable !== true || this.#inFlight < 2) return await task.bySelf();
-      return await this.#link.sign(task);
+      if (this.#link === null && (needsThread || this.#isBusy())) this.#start();
+      const isThreads = this.#link?.isUsable === true || needsThread;
+      return await (isThreads && this.#link !== null ? this.#link.sign(task) : task.bySelf());
     } finally {
       this.#inFlight -= 1;
     }
@@ -79,6 +83,17 @@ export class SigningPool {
     this.#isStopped = true;
     this.#link?.stop();
     this.#link = null;
+  }
+
+  /** Counts a message while there is no thread. */
+  #isBusy(): boolean {
+    const now = this.#parts.clock.steady();
+    if (now - this.#countedFrom > STEADY.ms) {
+      this.#countedFrom = now;
+      this.#counted = 0;
+    }
+    this.#counted += 1;
+    return this.#inFlight >= LOAD || this.#counted >= STEADY.messages;
   }
 
   #start(): void {

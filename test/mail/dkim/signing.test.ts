@@ -232,6 +232,36 @@ test('a thread that is killed is started again, logged and counted; no signature
   });
 });
 
+test('messages one after the other start a thread too, from 50 in ten seconds on, and then cross alone', async () => {
+  const { contents, bytes } = await expected();
+  const right = bytes.map((message) => message.toString('latin1'));
+  const { pool, clock } = openPool();
+  const signer = pool.signer(identity);
+  const signNext = async (index: number): Promise<void> => {
+    const at = index % contents.length;
+    expect(bytesOf(await signAll(contents.slice(at, at + 1), [signer]))).toEqual([right[at] ?? '']);
+  };
+  // Four a second are not enough, however long.
+  for (let index = 0; index < 200; index += 1) {
+    await signNext(index);
+    clock.pass(250);
+  }
+  expect(workers).toHaveLength(0);
+  // Five a second are.
+  let signed = 0;
+  for (; workers.length === 0 && signed < 200; signed += 1) {
+    await signNext(signed);
+    clock.pass(200);
+  }
+  expect(signed).toBeLessThanOrEqual(100);
+  await heard(workers[0], 'message');
+  for (let index = 0; index < 3; index += 1) {
+    const answered = heard(workers[0], 'message');
+    await signNext(index);
+    await answered;
+  }
+});
+
 test('a thread that fails at every start is started less and less often, and mail is signed', async () => {
   const { contents, bytes } = await expected();
   const right = bytes.map((message) => message.toString('latin1'));
