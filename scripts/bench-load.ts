@@ -21,6 +21,8 @@ const WARMING = 4_000;
 /** CPU seconds per 1,000 messages below which a thread is not worth a word. */
 const THREAD_SHOWN = 0.005;
 const PATIENCE_MS = 300_000;
+/** Every contender keeps a connection without a request longer than this. */
+const UNUSED_MAX_MS = 4_000;
 /** How often an open load looks what is due. */
 const TICK_MS = 1;
 
@@ -150,14 +152,17 @@ export async function measure(
 /** Sends `count` messages, `rate` a second, whatever is still unanswered; returns what each took in ms. */
 async function submitAt(contender: Contender, count: number, rate: number): Promise<number[]> {
   const waits: number[] = [];
-  const free: Connection[] = [];
+  const free: { connection: Connection; since: number }[] = [];
   const running: Promise<void>[] = [];
   const begin = performance.now();
   const send = async (index: number): Promise<void> => {
-    const connection = free.pop() ?? (await contender.connect());
+    const last = free.pop();
+    const isFresh = last !== undefined && performance.now() - last.since < UNUSED_MAX_MS;
+    if (last !== undefined && !isFresh) last.connection.close();
+    const connection = isFresh ? last.connection : await contender.connect();
     await connection.submit(recipientOf(index));
     waits.push(performance.now() - begin - (index / rate) * 1000);
-    free.push(connection);
+    free.push({ connection, since: performance.now() });
   };
   for (let index = 0; index < count;) {
     const due = Math.floor(((performance.now() - begin) / 1000) * rate);
@@ -165,7 +170,7 @@ async function submitAt(contender: Contender, count: number, rate: number): Prom
     await Bun.sleep(TICK_MS);
   }
   await Promise.all(running);
-  for (const connection of free) connection.close();
+  for (const { connection } of free) connection.close();
   return waits.sort((a, b) => a - b);
 }
 
