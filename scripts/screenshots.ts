@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   const only = (at < 0 ? '' : (words.splice(at, 2)[1] ?? '')).split(',');
   const folder = words[0] ?? join(import.meta.dir, '../dist/screenshots');
   mkdirSync(folder, { recursive: true });
-  if (!existsSync(BINARY)) build(BINARY, null);
+  if (!existsSync(BINARY)) await build(BINARY, null);
   const appliance = await BinaryAppliance.create({ config: '[delivery]\nmode = "capture"' });
   const browser = await chromium.launch({
     executablePath: PROGRAMS.chromium.file,

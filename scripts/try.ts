@@ -81,7 +81,7 @@ function verify(secret: string, call: HookCall): { type: string; data: { email_i
 async function main(): Promise<void> {
   if (!isBuilt()) {
     say('Building dist/postrider ...');
-    build(BINARY, null);
+    await build(BINARY, null);
   }
   const names = await startNames();
   const hook = await startHook(HOOK_NAME);
