@@ -1,6 +1,7 @@
 /**
  * The dashboard of the compiled binary as a new operator uses it, in Chromium: from the page that was asked for to the
- * first delivered email, lists that answer in place and update themselves, and everything once more without scripts.
+ * first delivered email, lists that answer in place and update themselves, and every page once more without scripts. Each
+ * part in use is `dashboard-walks.test.ts`.
  *
  * Throughout: no request to another host, nothing that a Content-Security-Policy had to forbid, no fault of a script.
  */
@@ -11,6 +12,7 @@ import { BinaryAppliance } from '../rig/binary.ts';
 import { pagesOf, signedIn, type DashboardSession } from '../rig/dashboard-pages.ts';
 import { startNames, type Names } from '../rig/names.ts';
 import { describeWith, PROGRAMS } from '../rig/programs.ts';
+import { Watch } from './dashboard-walks/walker.ts';
 
 const TIMEOUT_MS = 120_000;
 
@@ -26,22 +28,12 @@ describeWith(['chromium'], 'the dashboard as an operator uses it', () => {
   let browser: Browser;
   let context: BrowserContext;
   let page: Page;
-  const wrong: string[] = [];
+  let watch: Watch;
 
   /** A page on which everything that must not happen is written down. */
-  async function watched(inside: BrowserContext): Promise<Page> {
-    const one = await inside.newPage();
-    one.setDefaultTimeout(TIMEOUT_MS / 4);
-    one.on('request', (request) => {
-      const url = request.url();
-      if (!url.startsWith(appliance.url) && !url.startsWith('data:')) wrong.push(`request ${url}`);
-    });
-    one.on('console', (message) => {
-      const isPolicy = message.text().includes('Content Security Policy');
-      if (message.type() === 'error' && isPolicy) wrong.push(`${one.url()}: ${message.text()}`);
-    });
-    one.on('pageerror', (error) => wrong.push(`${one.url()}: ${error.message}`));
-    return one;
+  function watched(inside: BrowserContext): Promise<Page> {
+    watch.over(inside);
+    return inside.newPage();
   }
 
   async function send(subject: string): Promise<void> {
@@ -63,6 +55,7 @@ describeWith(['chromium'], 'the dashboard as an operator uses it', () => {
     appliance = await BinaryAppliance.start({
       config: `[delivery]\nmode = "capture"\n[dns]\nservers = ["${names.listen.host}:${names.listen.port}"]`,
     });
+    watch = new Watch(appliance);
     browser = await chromium.launch({
       executablePath: PROGRAMS.chromium.file,
       args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
@@ -74,7 +67,7 @@ describeWith(['chromium'], 'the dashboard as an operator uses it', () => {
     await browser.close();
     await appliance.stop();
     await names.stop();
-    expect(wrong).toEqual([]);
+    expect(watch.wrong).toEqual([]);
   });
 
   test(
