@@ -12,3 +12,8 @@ export const BODY_BYTES_MAX = 14 * 1024 * 1024;
 export function diskReserveBytes(totalBytes: number): number {
   return Math.min(256 * 1024 * 1024, totalBytes * 0.05);
 }
+
+/** The part of that which a file holds back for outcomes, in bytes: 16 MiB, on a small disk half of it. */
+export function keptReserveBytes(totalBytes: number): number {
+  return Math.floor(Math.min(16 * 1024 * 1024, diskReserveBytes(totalBytes) / 2));
+}

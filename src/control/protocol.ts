@@ -11,6 +11,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 
 import { ApiError, OperatorError } from '../base/errors.ts';
+import { isDiskFull } from '../store/full-disk.ts';
 
 const MAX_NAME_CHARACTERS = 100;
 
@@ -63,6 +64,9 @@ export function socketPath(dataDir: string): string {
 /** A refusal as an operator reads it: every issue in its own line. Null for a fault of ours. */
 export function refusalOf(error: unknown): OperatorError | null {
   if (error instanceof OperatorError) return error;
+  if (isDiskFull(error)) {
+    return new OperatorError('The disk is full.', 'Free some space on it, then try again.');
+  }
   if (!(error instanceof ApiError)) return null;
   const issues = error.detail?.['issues'];
   const messages = Array.isArray(issues) ? issues.map(messageOf) : [];

@@ -15,11 +15,13 @@ const COPIES = 2;
 /** What a recipient takes beside the content: rows, indexes, request log, search. */
 const RECIPIENT_BYTES = 8 * 1024;
 
-/** All in bytes. Below the reserve sends are refused. */
+/** All in bytes. */
 export interface DiskMeasurement {
+  /** As the file system says. */
   freeBytes: number;
+  /** What `store/disk-reserve` holds back: a part of `reserveBytes`, so that giving it up changes nothing here. */
+  keptBytes: number;
   totalBytes: number;
-  reserveBytes: number;
 }
 
 export class DiskSpace {
@@ -27,23 +29,24 @@ export class DiskSpace {
   isLow = false;
   /** Free bytes above the reserve at the last measurement. */
   #usable = Infinity;
-  #last: DiskMeasurement | null = null;
+  #last: (DiskMeasurement & { reserveBytes: number }) | null = null;
   /** Written since then. */
   #written = 0;
   /** Being written. */
   #underWay = 0;
 
-  /** Takes over a measurement, both in bytes. */
-  measured(freeBytes: number, totalBytes: number): void {
+  /** Takes over a measurement. */
+  measured(measurement: DiskMeasurement): void {
+    const { freeBytes, keptBytes, totalBytes } = measurement;
     const reserveBytes = diskReserveBytes(totalBytes);
-    this.#last = { freeBytes, totalBytes, reserveBytes };
-    this.#usable = freeBytes - reserveBytes;
+    this.#last = { ...measurement, reserveBytes };
+    this.#usable = freeBytes + keptBytes - reserveBytes;
     this.#written = 0;
     this.isLow = this.#usable < 0;
   }
 
-  /** The last measurement, for people; null before the first. */
-  get last(): DiskMeasurement | null {
+  /** The last measurement, for people, with the free space (kept back or not) below which sends are refused. */
+  get last(): (DiskMeasurement & { reserveBytes: number }) | null {
     return this.#last;
   }
 

@@ -9,6 +9,7 @@ import { readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { diskReserveBytes } from '../base/limits.ts';
+import { DiskReserve } from '../store/disk-reserve.ts';
 import { inspectKey } from '../store/sqlite/key-inspection.ts';
 import { type DoctorContext, type Finding, finding, ok } from './finding.ts';
 
@@ -36,9 +37,11 @@ export async function examineMachine(ctx: DoctorContext): Promise<Finding[]> {
 async function disk(dataDir: string): Promise<Finding> {
   try {
     const { bavail, blocks, bsize } = await statfs(dataDir);
-    const freeBytes = bavail * bsize;
-    const freeShare = bavail / blocks;
-    const seen = `${Math.floor(freeBytes / 2 ** 20)} MiB (${Math.floor(freeShare * 100)} %) are free on the disk of ${dataDir}.`;
+    const keptBytes = new DiskReserve(dataDir).keptBytes();
+    const freeBytes = bavail * bsize + keptBytes;
+    const freeShare = freeBytes / (blocks * bsize);
+    const kept = keptBytes === 0 ? '' : `, ${inMib(keptBytes)} of them kept back in disk.reserve`;
+    const seen = `${inMib(freeBytes)} (${Math.floor(freeShare * 100)} %) are free on the disk of ${dataDir}${kept}.`;
     const reserveBytes = diskReserveBytes(blocks * bsize);
     if (freeBytes < reserveBytes) {
       const advice =
@@ -58,6 +61,10 @@ async function disk(dataDir: string): Promise<Finding> {
     const advice = 'Run postrider init, or correct data_dir in the config.';
     return finding('disk', 'error', `${dataDir} cannot be read: ${causeOf(error)}.`, advice);
   }
+}
+
+function inMib(bytes: number): string {
+  return `${Math.floor(bytes / 2 ** 20)} MiB`;
 }
 
 async function rights(dataDir: string): Promise<Finding> {

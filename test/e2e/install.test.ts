@@ -177,6 +177,12 @@ describeWith(['openssl', 'systemd-analyze'], 'install.sh', () => {
     expect([usage.code, broken.code]).toEqual([64, 78]);
   });
 
+  test('systemd never gives up starting it', () => {
+    expect(unitWords('Restart')).toEqual(['always']);
+    expect(unitWords('StartLimitIntervalSec')).toEqual(['0']);
+    expect(unitWords('RestartSec').map(Number)).toEqual([2]);
+  });
+
   test('systemd takes the unit and finds it hardened', () => {
     // A root with systemd's own units, so that what ours refers to is there.
     const root = join(folder, 'verify');

@@ -7,11 +7,12 @@ import { refusal } from './fixture.ts';
 const MIB = 1024 * 1024;
 /** Of 100 MiB, 5 are the reserve. */
 const TOTAL = 100 * MIB;
+const free = (mib: number) => ({ freeBytes: mib * MIB, keptBytes: 0, totalBytes: TOTAL });
 const message = (mib: number) => ({ contentBytes: mib * MIB, recipients: 1 });
 
 test('what is being written and what was written since the last look count, until the next look', async () => {
   const disk = new DiskSpace();
-  disk.measured(25 * MIB, TOTAL);
+  disk.measured(free(25));
   let end = (): void => undefined;
   const written = new Promise<void>((resolve) => {
     end = resolve;
@@ -26,17 +27,17 @@ test('what is being written and what was written since the last look count, unti
   expect((await refusal(third)).code).toBe('platform_halted');
   expect(write.isCalled).toBe(false);
   // A look in the middle has seen the second; the first, still under way, goes on counting.
-  disk.measured(15 * MIB, TOTAL);
+  disk.measured(free(15));
   expect((await refusal(disk.spend(message(4), () => Promise.resolve()))).status).toBe(503);
   end();
   await first;
-  disk.measured(25 * MIB, TOTAL);
+  disk.measured(free(25));
   await disk.spend(message(4), () => Promise.resolve());
 });
 
 test('a write that fails counts until the next look, since it may have left bytes', async () => {
   const disk = new DiskSpace();
-  disk.measured(15 * MIB, TOTAL);
+  disk.measured(free(15));
   await disk.spend(message(4), () => Promise.reject(new Error('io'))).catch(() => undefined);
   expect((await refusal(disk.spend(message(4), () => Promise.resolve()))).code).toBe(
     'platform_halted',
@@ -46,7 +47,18 @@ test('a write that fails counts until the next look, since it may have left byte
 test('before the first look there is enough, below the reserve there is none', async () => {
   const disk = new DiskSpace();
   await disk.spend(message(1_000), () => Promise.resolve());
-  disk.measured(4 * MIB, TOTAL);
+  disk.measured(free(4));
   expect(disk.isLow).toBe(true);
   expect(() => disk.refuseWhileLow()).toThrow('nearly full');
+});
+
+test('what the reserve file holds back counts as free: giving it up changes nothing', () => {
+  const disk = new DiskSpace();
+  disk.measured({ ...free(3), keptBytes: 2 * MIB });
+  expect(disk.isLow).toBe(false);
+  disk.measured({ ...free(3), keptBytes: 2 * MIB - 1 });
+  expect(disk.isLow).toBe(true);
+  disk.measured({ ...free(5), keptBytes: 0 });
+  expect(disk.isLow).toBe(false);
+  expect(disk.last).toEqual({ ...free(5), reserveBytes: 5 * MIB });
 });

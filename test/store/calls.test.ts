@@ -1,12 +1,17 @@
 /** Endpoints and their calls: what is due, failures in a row, replay, one account's rows for it alone. */
 import { describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 
 import { newId } from '../rig/ids.ts';
 import type { Account, Call, CallAttempt, Endpoint } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
+import { DiskReserve } from '../../src/store/disk-reserve.ts';
+import { StoreFullError } from '../../src/store/store.ts';
 import type { FinishCall } from '../../src/store/webhooks.ts';
+import { describeWith } from '../rig/programs.ts';
+import { makeSmallDisk } from '../rig/small-disk.ts';
 import { accepted, finishOf, newAccount, newEndpoint, newEvent, newMessage } from './samples.ts';
-import { withStore } from './test-store.ts';
+import { openTestStore, withStore } from './test-store.ts';
 
 /** Delivers a message, so that its event goes out; returns the event's id. */
 async function happen(store: Store, account: Account): Promise<string> {
@@ -344,4 +349,29 @@ describe('endpoints', () => {
       expect(second.rows.map(({ id }) => id)).toEqual(ids.slice(3));
       expect(first.rows[2]?.eventType).toBe('webhook.test');
     }));
+});
+
+describeWith(['mount', 'small disk'], 'without a byte left', () => {
+  test('what an endpoint has got is recorded on the reserve, and no call begins', async () => {
+    const disk = makeSmallDisk(32 * 1024 * 1024);
+    const dataDir = join(disk.path, 'data');
+    const store = await openTestStore(dataDir);
+    try {
+      const account = newAccount('default');
+      await store.createAccount(account);
+      await store.createEndpoint(newEndpoint(account.id), 10);
+      await happen(store, account);
+      await happen(store, account);
+      const [call] = await beginAll(store);
+      if (call === undefined) throw new Error('no call');
+      await new DiskReserve(dataDir).fill();
+      disk.fill();
+      await store.finishCall(finished(call, true));
+      const refusal = await beginAll(store, 'another').catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(StoreFullError);
+    } finally {
+      await store.close();
+      disk.unmount();
+    }
+  });
 });

@@ -151,7 +151,9 @@ const MODE_WORDS = {
 function diskTile({ disk }: Context): Tile {
   const { last } = disk;
   if (last === null) return { label: 'Free disk', value: '–', hint: 'not measured yet' };
-  const { freeBytes, totalBytes, reserveBytes } = last;
+  const { keptBytes, totalBytes, reserveBytes } = last;
+  // What is kept back is free for us, and would be for nobody else.
+  const freeBytes = last.freeBytes + keptBytes;
   const tone = freeBytes < reserveBytes ? 'bad' : freeBytes < 2 * reserveBytes ? 'fair' : null;
   return {
     label: 'Free disk',

@@ -6,6 +6,8 @@
  * with the next request. The quiet time is measured by a timer: it paces work and is no time of business.
  */
 import { join } from 'node:path';
+import { DiskReserve } from '../disk-reserve.ts';
+import { StoreFullError } from '../store.ts';
 import type { BackgroundRequest } from './background-messages.ts';
 import { openForReading } from './database.ts';
 import { Indexer, SEARCH_FILE } from './indexer.ts';
@@ -24,6 +26,7 @@ type Verb = (...args: unknown[]) => Promise<unknown>;
 
 /** What is open from `open` to `close`. */
 interface Open {
+  reserve: DiskReserve;
   indexer: Indexer;
   files: ReadFiles;
   verbs: Map<string, Verb>;
@@ -65,14 +68,20 @@ class BackgroundThread {
   /** Steps until the index has caught up. */
   async #index(): Promise<void> {
     clearTimeout(this.#tidying);
-    while (this.#open?.indexer.step() === true) await pause();
+    while (this.#open !== null) {
+      // What was freed then is for outcomes.
+      if (this.#open.reserve.isShort()) throw new StoreFullError('the disk is full');
+      if (!this.#open.indexer.step()) break;
+      await pause();
+    }
     this.#tidyIn(QUIET_MS);
   }
 
   #tidyIn(ms: number): void {
     this.#tidying = setTimeout(() => {
       try {
-        if (this.#open?.indexer.tidyStep() === true) this.#tidyIn(0);
+        if (this.#open === null || this.#open.reserve.isShort()) return;
+        if (this.#open.indexer.tidyStep()) this.#tidyIn(0);
       } catch {
         // The disk is full, most likely. Nothing waits for this; the next indexing will say what is wrong.
       }
@@ -89,7 +98,8 @@ function openAll(dataDir: string, now: number): Open {
     search: openForReading(join(dataDir, SEARCH_FILE)),
   };
   const verbs: object = longReads(files);
-  return { indexer, files, verbs: new Map<string, Verb>(Object.entries(verbs)) };
+  const reserve = new DiskReserve(dataDir);
+  return { reserve, indexer, files, verbs: new Map<string, Verb>(Object.entries(verbs)) };
 }
 
 const thread = new BackgroundThread();

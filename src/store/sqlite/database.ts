@@ -47,11 +47,21 @@ class Connection extends Database {
   }
 }
 
-/** The only connection that writes. Creates the file when it is missing. Throws `OperatorError`. */
+/** The only connection that writes. Creates the file when it is missing. Throws `OperatorError`, with nothing open. */
 export function openForWriting(path: string, durability: Durability): Database {
   // SQLite gives its WAL and shared-memory files the mode of the database file.
   closeSync(openSync(path, 'a', 0o600));
   const db = new Connection(path, { readwrite: true, strict: true });
+  try {
+    prepareForWriting(db, durability);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function prepareForWriting(db: Database, durability: Durability): void {
   db.run(WAIT_FOR_OTHERS);
   db.run('PRAGMA journal_mode = WAL');
   db.run(DURABILITY[durability].set);
@@ -66,7 +76,6 @@ export function openForWriting(path: string, durability: Durability): Database {
   expectSetting(db, 'PRAGMA synchronous', DURABILITY[durability].value);
   expectSetting(db, 'PRAGMA foreign_keys', 1);
   expectSetting(db, 'PRAGMA secure_delete', 1);
-  return db;
 }
 
 /** A connection that cannot write; it sees every commit of the writer. The file must exist. */

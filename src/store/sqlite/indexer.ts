@@ -8,6 +8,7 @@
 import { join } from 'node:path';
 import { rmSync } from 'node:fs';
 import type { Database } from 'bun:sqlite';
+import { isDiskFull } from '../full-disk.ts';
 import { openForReading, openForWriting } from './database.ts';
 import { rememberingMarks } from './grams.ts';
 import { SEARCH_MIGRATIONS, migrate } from './migrations.ts';
@@ -130,7 +131,12 @@ export class Indexer {
 
   close(): void {
     for (const reader of this.#readers) reader.close();
-    this.#search.run('PRAGMA wal_checkpoint(TRUNCATE)');
+    try {
+      this.#search.run('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch (error) {
+      // The pages stay in the WAL, which the next start reads.
+      if (!isDiskFull(error)) throw error;
+    }
     this.#search.close();
   }
 }
@@ -145,13 +151,15 @@ function openSearch(path: string, now: number, isUsable: (db: Database) => boole
   return made;
 }
 
-/** Null when the file cannot be used as it is, whatever the reason. */
+/** Null when the file cannot be used as it is, whatever the reason; throws when the disk is full. */
 function tryOpen(path: string, now: number): Database | null {
   try {
     const db = openForWriting(path, 'normal');
     migrate(db, SEARCH_MIGRATIONS, now);
     return db;
-  } catch {
+  } catch (error) {
+    // It is no worse for that; made anew it would take more space.
+    if (isDiskFull(error)) throw error;
     return null;
   }
 }

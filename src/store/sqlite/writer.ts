@@ -6,25 +6,30 @@
  * Request logs are written between groups of mail. Has no clock of its own: `setImmediate` only gathers a group.
  */
 import { join } from 'node:path';
+import type { Database } from 'bun:sqlite';
 import { Packer, Unpacker } from '../../base/packing.ts';
 import type { Packed } from '../../base/packing.ts';
+import { DiskReserve } from '../disk-reserve.ts';
 import { openForWriting } from './database.ts';
+import type { Durability } from './database.ts';
 import { dkimKeyWrites } from './dkim-keys.ts';
 import { erasureWrites } from './write-erasure.ts';
 import type { GroupHooks, ItemResult } from './group-commit.ts';
 import type { GroupSum } from './group-sums.ts';
 import { HarmCounts } from './harm-counts.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from './migrations.ts';
+import type { Migration } from './migrations.ts';
 import { OutcomeCounts } from './outcome-counts.ts';
 import { peopleWrites } from './people.ts';
 import { Positions } from './positions.ts';
 import { OutcomeRecount } from './recounts.ts';
+import { ReserveGate } from './reserve-gate.ts';
 import { secretWrites } from './secrets.ts';
 import { settingWrites } from './settings.ts';
 import { StatusCounts } from './status-counts.ts';
 import { StoredBytes } from './stored-bytes.ts';
 import { textOf } from './threads.ts';
-import type { Writes } from './verbs.ts';
+import type { LogWrites, Writes } from './verbs.ts';
 import { MessageSeqs } from './message-seqs.ts';
 import { accountDeletionWrites } from './write-account-deletion.ts';
 import { acceptWrites } from './write-accept.ts';
@@ -47,6 +52,17 @@ declare const self: Worker;
 /** Requests in one commit at most; log rows come many in a request, and mail shall not wait behind them. */
 const LARGEST_GROUP = { mail: 256, log: 8 };
 
+/**
+ * What may use the disk reserve: the ends of what was begun, and settings, of which the kill switch is one. They are few
+ * and small.
+ */
+const OUTCOMES: ReadonlySet<keyof Writes | keyof LogWrites> = new Set([
+  'finish',
+  'finishCall',
+  'releaseLeases',
+  'setSetting',
+]);
+
 /** Sends to the main thread. */
 type Send = (message: FromWriter) => void;
 
@@ -60,10 +76,11 @@ class Writer {
 
   constructor(dataDir: string, now: number, send: Send) {
     this.#send = send;
-    const mail = openForWriting(join(dataDir, 'mail.db'), 'full');
-    const log = openForWriting(join(dataDir, 'log.db'), 'normal');
-    migrate(mail, MAIL_MIGRATIONS, now);
-    migrate(log, LOG_MIGRATIONS, now);
+    const gate = new ReserveGate(new DiskReserve(dataDir));
+    const open = (name: string, durability: Durability, history: readonly Migration[]): Database =>
+      gate.whileFull(() => openMigrated(join(dataDir, name), durability, { history, now }));
+    const mail = open('mail.db', 'full', MAIL_MIGRATIONS);
+    const log = open('log.db', 'normal', LOG_MIGRATIONS);
     const counts = new StatusCounts(mail);
     const stored = new StoredBytes(mail);
     const outcomes = new OutcomeCounts(mail);
@@ -99,6 +116,8 @@ class Writer {
       hooks,
       largestGroup: LARGEST_GROUP.mail,
       scrubVerb: 'scrubMail',
+      outcomes: OUTCOMES,
+      gate,
     });
     this.#log = new WriteQueue({
       db: log,
@@ -106,6 +125,8 @@ class Writer {
       hooks: NO_HOOKS,
       largestGroup: LARGEST_GROUP.log,
       scrubVerb: 'scrubLog',
+      outcomes: OUTCOMES,
+      gate,
     });
   }
 
@@ -203,6 +224,22 @@ const NO_HOOKS: GroupHooks = {
   beforeCommit() {},
   groupUndone() {},
 };
+
+/** A file to write to, with the newest schema. `now` in epoch milliseconds. Leaves nothing open when it throws. */
+function openMigrated(
+  path: string,
+  durability: Durability,
+  { history, now }: { history: readonly Migration[]; now: number },
+): Database {
+  const db = openForWriting(path, durability);
+  try {
+    migrate(db, history, now);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
 
 function sendFatal(send: Send, error: unknown): void {
   send({ kind: 'fatal', error: textOf(error) });

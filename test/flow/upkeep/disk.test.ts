@@ -1,8 +1,12 @@
 /** The disk watch: a measurement sets what sends see, a failed one changes nothing. */
 import { expect, test } from 'bun:test';
+import { mkdirSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { Periodic } from '../../../src/base/periodic.ts';
 import { DiskWatch } from '../../../src/flow/upkeep/disk.ts';
+import { describeWith } from '../../rig/programs.ts';
+import { makeSmallDisk } from '../../rig/small-disk.ts';
 import { openFixture, refusal } from '../fixture.ts';
 
 test('a disk with enough free space lets sends through again, and says so once', async () => {
@@ -21,7 +25,7 @@ test('a disk with enough free space lets sends through again, and says so once',
   await watch.runNow();
   expect(ctx.disk.isLow).toBe(false);
   ctx.disk.refuseWhileLow();
-  expect(fixture.logged.map(({ event }) => event)).toEqual(['disk_recovered']);
+  expect(fixture.logged.map(({ event }) => event)).toEqual(['disk_recovered', 'disk_reserve_made']);
   await fixture.close();
 });
 
@@ -35,4 +39,79 @@ test('while the disk cannot be measured the last measurement counts', async () =
   expect(fixture.logged).toMatchObject([{ event: 'disk_unknown', level: 'error' }]);
   expect(fixture.logged[0]?.['hint']).toContain('gone');
   await fixture.close();
+});
+
+describeWith(['mount', 'small disk'], 'the reserve file', () => {
+  test('is made, its use and its return are said once each, and it counts as free', async () => {
+    const fixture = await openFixture();
+    const disk = makeSmallDisk(32 * 1024 * 1024);
+    try {
+      const { ctx } = fixture;
+      const startup = { ...ctx.config.startup, dataDir: disk.path };
+      const watch = new Periodic(
+        ctx,
+        new DiskWatch({ ...ctx, config: { ...ctx.config, startup } }),
+      );
+      await watch.runNow();
+      const file = join(disk.path, 'disk.reserve');
+      const whole = statSync(file).size;
+      await watch.runNow();
+      expect(ctx.disk.last).toMatchObject({ keptBytes: whole });
+      expect(whole).toBe(Math.floor((ctx.disk.last?.reserveBytes ?? 0) / 2));
+      // With what is kept there is just the limit free, or one page less.
+      disk.fill(Math.ceil(whole / 4096) * 4096);
+      await watch.runNow();
+      expect(ctx.disk.isLow).toBe(false);
+      disk.clear();
+      disk.fill(Math.floor(whole / 4096) * 4096);
+      await watch.runNow();
+      expect(ctx.disk.isLow).toBe(true);
+      disk.clear();
+      disk.fill();
+      truncateSync(file, whole - 4096);
+      await watch.runNow();
+      await watch.runNow();
+      disk.clear();
+      await watch.runNow();
+      await watch.runNow();
+      const kept = { kept_bytes: whole };
+      expect(fixture.logged).toMatchObject([
+        { event: 'disk_reserve_made', level: 'info', ...kept },
+        { event: 'disk_low', level: 'error', free_bytes: whole - (whole % 4096), ...kept },
+        { event: 'disk_reserve_used', level: 'error', kept_bytes: whole - 4096 },
+        { event: 'disk_recovered', level: 'info', kept_bytes: whole - 4096 },
+        { event: 'disk_reserve_made', level: 'info', ...kept },
+      ]);
+    } finally {
+      disk.unmount();
+      await fixture.close();
+    }
+  });
+
+  test('that cannot be written is said once, and keeps nothing from being measured', async () => {
+    const fixture = await openFixture();
+    const disk = makeSmallDisk(32 * 1024 * 1024);
+    try {
+      const { ctx } = fixture;
+      const startup = { ...ctx.config.startup, dataDir: disk.path };
+      const watch = new Periodic(
+        ctx,
+        new DiskWatch({ ...ctx, config: { ...ctx.config, startup } }),
+      );
+      const file = join(disk.path, 'disk.reserve');
+      mkdirSync(file);
+      await watch.runNow();
+      await watch.runNow();
+      expect(ctx.disk.last?.totalBytes).toBe(32 * 1024 * 1024);
+      rmSync(file, { recursive: true });
+      await watch.runNow();
+      expect(fixture.logged).toMatchObject([
+        { event: 'disk_reserve_failed', level: 'warn' },
+        { event: 'disk_reserve_made' },
+      ]);
+    } finally {
+      disk.unmount();
+      await fixture.close();
+    }
+  });
 });
