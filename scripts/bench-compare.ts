@@ -1,14 +1,15 @@
 /**
  * Two binaries against each other, interleaved: what differs between them, and not between two hours of the machine.
  *
- * `scripts/bench compare A B [--runs 5] [--messages 10000] [--rate 0]`: A and B are executables. Each run starts both,
- * one after the other, on a data directory of its own; `--rate` sends so many a second instead of as fast as they are
- * answered. Prints a table with the median, minimum and maximum of each figure and B's median as a share of A's, then a
+ * `scripts/bench compare A B [--runs 5] [--messages 10000] [--rate 0] [--starttls no|yes|b]`: A and B are executables.
+ * Each run starts both, one after the other, on a data directory of its own; `--rate` sends so many a second instead of as
+ * fast as they are answered; with `--starttls` the receivers take mail over TLS alone, those of both or of B. Prints a table with the median, minimum and maximum of each figure and B's median as a share of A's, then a
  * JSON line for each executable; `openssl` is the machine's own rate of RSA-2048 signatures around the runs.
  */
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 
+import { testAuthority } from '../test/rig/certificates.ts';
 import { freePort, measure, medians, startReceiver, startReceiverNames } from './bench-load.ts';
 import type { Result } from './bench-load.ts';
 import { startPostrider } from './bench-postrider.ts';
@@ -25,6 +26,13 @@ const FIGURES = [
   ['peak PSS MB', (r: Result) => r.peakPssMb, 0],
 ] as const;
 
+/** Whether A's and B's receivers take mail over TLS alone. */
+const TLS_OF: Record<string, readonly [boolean, boolean]> = {
+  no: [false, false],
+  yes: [true, true],
+  b: [false, true],
+};
+
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -32,24 +40,28 @@ async function main(): Promise<void> {
       runs: { type: 'string', default: '5' },
       messages: { type: 'string', default: '10000' },
       rate: { type: 'string', default: '0' },
+      starttls: { type: 'string', default: 'no' },
     },
   });
   const [first, second] = positionals;
-  if (first === undefined || second === undefined) {
+  const isEncrypted = TLS_OF[values.starttls];
+  if (first === undefined || second === undefined || isEncrypted === undefined) {
     process.stderr.write(
-      'usage: scripts/bench compare A B [--runs 5] [--messages 10000] [--rate 0]\n',
+      'usage: scripts/bench compare A B [--runs 5] [--messages 10000] [--rate 0] [--starttls no|yes|b]\n',
     );
     process.exit(64);
   }
   const rate = Number(values.rate) > 0 ? Number(values.rate) : null;
   const names = await startReceiverNames();
   const port = await freePort();
+  const { keyFile, certFile } = testAuthority().issue(['mx.bench.test']);
+  const tlsFiles = [keyFile, certFile];
   const results: [Result[], Result[]] = [[], []];
   const runs = Number(values.runs);
   for (let run = 0; run < runs; run += 1) {
     for (const [index, program] of [first, second].entries()) {
       process.stderr.write(`run ${run + 1} of ${runs}: ${program}\n`);
-      const receiver = await startReceiver(port);
+      const receiver = await startReceiver(port, isEncrypted[index] === true ? tlsFiles : []);
       try {
         const contender = await startPostrider(names, port, program);
         try {

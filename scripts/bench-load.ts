@@ -47,13 +47,14 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-export async function startReceiver(port: number) {
+/** `tlsFiles`: those of a key and its certificate, for mail over STARTTLS alone; empty: in the clear. */
+export async function startReceiver(port: number, tlsFiles: readonly string[] = []) {
   let receipt: Receipt = { count: 0, unsigned: 0, lastAt: 0 };
   let waiter: { count: number; done: () => void } | null = null;
   let ready: () => void = () => {};
   const isReady = new Promise<void>((resolve) => (ready = resolve));
   const child = Bun.spawn(
-    [process.execPath, join(import.meta.dir, 'bench-receiver.ts'), String(port)],
+    [process.execPath, join(import.meta.dir, 'bench-receiver.ts'), String(port), ...tlsFiles],
     {
       ipc(message) {
         receipt = message as Receipt;

@@ -3,8 +3,14 @@
  *
  * A process of its own, so that its time is not the contender's. Promises to count what it answered 250
  * and, apart, what came without a DKIM signature. Speaks just enough SMTP (RFC 5321, PIPELINING) and
- * keeps nothing. Told its port by argument; reports by IPC.
+ * keeps nothing. Told its port by argument, and the files of a key and a certificate when it shall take mail over TLS
+ * alone (RFC 3207); reports by IPC.
  */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { TLSSocket, createSecureContext } from 'node:tls';
+
 export interface Receipt {
   count: number;
   unsigned: number;
@@ -15,11 +21,15 @@ export interface Receipt {
 interface State {
   pending: Buffer;
   isInData: boolean;
+  /** STARTTLS is offered, and asked for before anything else. */
+  needsTls: boolean;
 }
 
 const END = Buffer.from('\r\n.\r\n');
 const SIGNATURE = Buffer.from('DKIM-Signature:');
 const NOTHING = Buffer.alloc(0);
+const EXTENSIONS = '250-PIPELINING\r\n250-8BITMIME\r\n250 SIZE\r\n';
+const READY = '220 go on\r\n';
 
 const receipt: Receipt = { count: 0, unsigned: 0, lastAt: 0 };
 
@@ -41,7 +51,12 @@ function take(state: State, chunk: Buffer): string {
       if (end < 0) break;
       const verb = bytes.toString('latin1', 0, Math.min(4, end)).toUpperCase();
       bytes = bytes.subarray(end + 2);
-      if (verb === 'EHLO') answer += '250-bench\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SIZE\r\n';
+      if (verb === 'EHLO') {
+        answer += `250-bench\r\n${state.needsTls ? '250-STARTTLS\r\n' : ''}${EXTENSIONS}`;
+      } else if (verb === 'STAR') {
+        answer += READY;
+        break;
+      } else if (state.needsTls) answer += '530 5.7.0 use STARTTLS\r\n';
       else if (verb === 'DATA') {
         answer += '354 go on\r\n';
         state.isInData = true;
@@ -53,22 +68,54 @@ function take(state: State, chunk: Buffer): string {
   return answer;
 }
 
-Bun.listen<State>({
-  hostname: '0.0.0.0',
-  port: Number(process.argv[2]),
-  socket: {
-    open(socket) {
-      socket.data = { pending: NOTHING, isInData: false };
-      socket.write('220 bench ESMTP\r\n');
+const newState = (needsTls: boolean): State => ({ pending: NOTHING, isInData: false, needsTls });
+
+function listenPlain(port: number): void {
+  Bun.listen<State>({
+    hostname: '0.0.0.0',
+    port,
+    socket: {
+      open(socket) {
+        socket.data = newState(false);
+        socket.write('220 bench ESMTP\r\n');
+      },
+      data(socket, chunk) {
+        const answer = take(socket.data, chunk);
+        if (answer !== '') socket.write(answer);
+        if (answer.endsWith('221 bye\r\n')) socket.end();
+      },
+      error() {},
     },
-    data(socket, chunk) {
-      const answer = take(socket.data, chunk);
-      if (answer !== '') socket.write(answer);
+  });
+}
+
+/** Bun's own sockets cannot be upgraded on the server's side. */
+function listenTls(port: number, [keyFile = '', certFile = '']: readonly string[]): void {
+  const secureContext = createSecureContext({
+    key: readFileSync(keyFile),
+    cert: readFileSync(certFile),
+  });
+  const serve = (socket: Socket, state: State): void => {
+    socket.on('data', (chunk: Buffer) => {
+      const answer = take(state, chunk);
+      if (answer === READY) {
+        socket.removeAllListeners('data');
+        socket.write(answer);
+        serve(new TLSSocket(socket, { isServer: true, secureContext }), newState(false));
+      } else if (answer !== '') socket.write(answer);
       if (answer.endsWith('221 bye\r\n')) socket.end();
-    },
-    error() {},
-  },
-});
+    });
+    socket.on('error', () => socket.destroy());
+  };
+  createServer((socket) => {
+    serve(socket, newState(true));
+    socket.write('220 bench ESMTP\r\n');
+  }).listen(port, '0.0.0.0');
+}
+
+const [, , port = '', ...files] = process.argv;
+if (files.length > 0) listenTls(Number(port), files);
+else listenPlain(Number(port));
 
 let reported = -1;
 setInterval(() => {
