@@ -20,11 +20,13 @@ export const audit: Command = {
       before: call.get(BEFORE),
     });
     const shown = rows.map((row) => [
-      [row.who, row.via, row.action, when(row.at)],
-      [String(row.seq), row.address ?? '', row.account ?? ''],
-      [row.target],
+      [when(row.at), row.who, row.via, row.action],
+      [row.target, row.account ?? '', row.address ?? '', String(row.seq)],
     ]);
-    const headings = [['WHO', 'BY', 'WHAT', 'WHEN (UTC)'], ['SEQ', 'FROM', 'ACCOUNT'], ['OF']];
+    const headings = [
+      ['WHEN (UTC)', 'WHO', 'BY', 'WHAT'],
+      ['DETAILS', 'ACCOUNT', 'FROM', 'SEQ'],
+    ];
     const json = rows.map(({ at, ...row }) => ({ ...row, at: new Date(at).toISOString() }));
     call.print(json, table(headings, shown, 'Nothing has been changed yet.'));
   },

@@ -4,7 +4,6 @@
  * Promises the same outcome either way, and never two processes on one data directory: without a server the command
  * holds the directory's lock while it works, and what the operation logged waits there for the next server's log.
  */
-import { userInfo } from 'node:os';
 
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
@@ -18,6 +17,7 @@ import type { Context } from '../flow/context.ts';
 import { DirectoryInUseError } from '../store/directory-lock.ts';
 import type { Call } from './command.ts';
 import { keepLines } from './kept-log.ts';
+import { machineUser } from './machine-user.ts';
 import { becomeOwner, requireDataDir } from './owner.ts';
 
 /** How long to wait for a process that holds the directory without a socket. */
@@ -41,43 +41,22 @@ export async function operate<Name extends OperationName>(
     // A command that ends takes its own work with it.
     left: new AbortController().signal,
   };
+  // Asked once: without a server this process becomes the owner of the data.
+  const by = machineUser();
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
-    const response = await askServer(
-      config.startup.dataDir,
-      { operation: name, args, by: runner() },
-      sink,
-    );
+    const response = await askServer(config.startup.dataDir, { operation: name, args, by }, sink);
     if (response !== null) return OPERATIONS[name].readResult(response.value);
     try {
-      return await operateAlone(call, config, name, args, sink);
+      return await alone(call, config, (ctx) =>
+        perform({ ctx, queue: null, dispatcher: null, sink, reload: null, by }, name, args),
+      );
     } catch (error) {
       // A server that starts or ends holds the directory, but has no socket; so does another command.
       if (!(error instanceof DirectoryInUseError) || Date.now() > until) throw error;
       await Bun.sleep(ASK_AGAIN_MS);
     }
   }
-}
-
-/** Who runs this command: the user behind sudo, else that of the process. Empty where the machine has no name. */
-function runner(): string {
-  try {
-    return (process.env['SUDO_USER'] ?? userInfo().username).slice(0, 100);
-  } catch {
-    return '';
-  }
-}
-
-async function operateAlone<Name extends OperationName>(
-  call: Call,
-  config: Config,
-  name: Name,
-  args: ArgumentsOf<Name>,
-  sink: Sink,
-): Promise<ResultOf<Name>> {
-  return await alone(call, config, (ctx) =>
-    perform({ ctx, queue: null, dispatcher: null, sink, reload: null, by: runner() }, name, args),
-  );
 }
 
 /** Opens the store for `work`, while no server runs. Throws `OperatorError`, or what `work` throws. */

@@ -1,6 +1,5 @@
 /** `operator` and `audit` on the compiled binary, beside a running server and without one. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { userInfo } from 'node:os';
 
 import { BinaryAppliance } from '../rig/binary.ts';
 
@@ -61,7 +60,7 @@ describe.each([['cold'], ['warm']])('%s', (kind) => {
     const rows = (await appliance.json(['audit', '--limit', '3'])) as unknown as object[];
     expect(rows[0]).toMatchObject({
       via: 'command',
-      who: process.env['SUDO_USER'] ?? userInfo().username,
+      who: process.env['SUDO_USER'] ?? Bun.spawnSync(['id', '-un']).stdout.toString().trim(),
       action: 'account.create',
       target: `name=${kind}-shop`,
       at: expect.stringMatching(/Z$/),
