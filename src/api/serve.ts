@@ -9,7 +9,7 @@ import type { Listen } from '../base/config.ts';
 import { ApiError } from '../base/errors.ts';
 import type { Api } from './app.ts';
 import { errorBody } from './shapes/error-body.ts';
-import { afterUnreadBody, endsConnection } from './unread-body.ts';
+import { endsConnection, UnreadBodies } from './unread-body.ts';
 
 /**
  * Beyond its limit Bun sends an empty 413 (docs/runtime-hazards.md H7). Readers of bodies have their own limits:
@@ -29,6 +29,8 @@ export interface ServeOptions {
   isSharingPort?: boolean;
   /** True when another server has taken over: each response is the last of its connection. */
   isLeaving?: () => boolean;
+  /** Bodies that it throws away, for a stop to end; default: of its own. */
+  unread?: UnreadBodies;
   /** Handles requests that are not for the API (the dashboard); null: this one is for the API. */
   before?: (request: Request, peer: string | null) => Response | Promise<Response> | null;
 }
@@ -39,6 +41,7 @@ export function serveApi(
   options: ServeOptions,
 ): Bun.Server<undefined> {
   const addresses = new Addresses();
+  const unread = options.unread ?? new UnreadBodies();
   return Bun.serve({
     hostname: options.listen.host,
     port: options.listen.port,
@@ -55,7 +58,7 @@ export function serveApi(
         other === null ? await api.handle(addressed, peer) : withId(await other, api);
       const isLeaving = options.isLeaving?.() === true;
       if (isLeaving) response.headers.set('Connection', 'close');
-      return isLeaving || endsConnection(request) ? afterUnreadBody(addressed, response) : response;
+      return isLeaving || endsConnection(request) ? unread.after(addressed, response) : response;
     },
     error() {
       // `handle` never rejects; if that ever fails, this replaces the error page of Bun.

@@ -12,6 +12,7 @@ import { createServer } from 'node:net';
 import type { Api } from '../api/app.ts';
 import { IDLE_SECONDS, serveApi } from '../api/serve.ts';
 import type { ServeOptions } from '../api/serve.ts';
+import { UnreadBodies } from '../api/unread-body.ts';
 import type { Config, Listen } from '../base/config.ts';
 import { listenFailure } from '../base/listening.ts';
 import { steerTo } from '../base/shared-port.ts';
@@ -28,6 +29,9 @@ export type HttpChange = { kind: 'none' } | { kind: 'restart' } | { kind: 'pair'
 
 /** By then an idle connection has been closed anyway. */
 const LEAVE_MS = (IDLE_SECONDS + 5) * 1_000;
+/** A stop cuts connections once all responses have been handed over for this long. */
+const TAKEN_MS = 1_000;
+const TICK_MS = 50;
 
 export class HttpListener {
   readonly #config: Config;
@@ -41,6 +45,7 @@ export class HttpListener {
   readonly #leaving = new Map<Server, ReturnType<typeof setTimeout>>();
   /** Of servers that rest and still have connections. */
   readonly #ending = new Set<Promise<void>>();
+  readonly #unread = new UnreadBodies();
   /** Where it listens again after a rest. */
   #port = 0;
 
@@ -128,10 +133,15 @@ export class HttpListener {
     return `${this.#pair === null ? 'http' : 'https'}://${host}:${port}`;
   }
 
-  /** No new request; resolves when those under way are answered. */
+  /** No new request; resolves when those under way are answered. Waits for no body of a request that was refused. */
   async stop(): Promise<void> {
     for (const wait of this.#leaving.values()) clearTimeout(wait);
-    await Promise.all([...this.#servers.splice(0).map((server) => server.stop()), ...this.#ending]);
+    this.#unread.end();
+    const servers = [...new Set([...this.#servers.splice(0), ...this.#leaving.keys()])];
+    const ended = Promise.all([...servers.map((server) => server.stop()), ...this.#ending]);
+    const cutting = cutWhenAnswered(servers);
+    await ended;
+    clearInterval(cutting);
   }
 
   #serve(listen: Listen, tls: TlsPair | null): Server {
@@ -140,6 +150,7 @@ export class HttpListener {
       tls,
       isSharingPort: tls !== null,
       isLeaving: () => this.#leaving.has(server),
+      unread: this.#unread,
       before: this.#before,
     });
     this.#servers.push(server);
@@ -155,6 +166,20 @@ export class HttpListener {
     if (last !== old) this.#servers[index] = last;
     steerTo(this.#server.port ?? 0, this.#servers.indexOf(this.#server));
   }
+}
+
+/**
+ * Bun waits for the rest of a body whose request was answered long ago, until the connection has been idle for
+ * `IDLE_SECONDS`.
+ */
+function cutWhenAnswered(servers: readonly Server[]): ReturnType<typeof setInterval> {
+  let answeredMs = 0;
+  return setInterval(() => {
+    const isAnswered = servers.every(({ pendingRequests }) => pendingRequests === 0);
+    answeredMs = isAnswered ? answeredMs + TICK_MS : 0;
+    if (answeredMs < TAKEN_MS) return;
+    for (const server of servers) void server.stop(true);
+  }, TICK_MS);
 }
 
 function pairOf(config: Config): TlsPair | null {

@@ -1,0 +1,86 @@
+/** A stop of the HTTP listener: responses under way are read to their end, and no unread body is waited for. */
+import { expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+
+import { HttpListener } from '../../src/appliance/http-listener.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+
+const MIB = 1024 * 1024;
+
+/** A listener whose every response is `respond`'s, and a connection to it. */
+async function start(respond: () => Response): Promise<{ http: HttpListener; socket: Socket }> {
+  const config = parseConfig(
+    'hostname = "mail.rig.test"\n[http]\nlisten = "127.0.0.1:0"\n',
+    'test',
+  );
+  const api = { handle: () => Promise.resolve(respond()), requestId: () => 'unused' };
+  const http = new HttpListener(config, api, () => null);
+  await http.start();
+  const socket = connect(Number(new URL(http.url()).port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  return { http, socket };
+}
+
+const refusal = (): Response => Response.json({ code: 'missing_api_key' }, { status: 401 });
+
+function head(connection: string): string {
+  return `POST /emails HTTP/1.1\r\nHost: rig.test\r\nConnection: ${connection}\r\nContent-Length: ${10 * MIB}\r\n\r\n`;
+}
+
+/** Milliseconds that `stop` takes. */
+async function stopped(http: HttpListener): Promise<number> {
+  const beganAt = performance.now();
+  await http.stop();
+  return performance.now() - beganAt;
+}
+
+test.each([
+  ['close', 'sends nothing of it', 0],
+  ['close', 'sends half of it', 5 * MIB],
+  // The runtime waits for the rest by itself, until the connection has been idle for 30 s.
+  ['keep-alive', 'sends nothing of it', 0],
+  ['keep-alive', 'sends half of it', 5 * MIB],
+])(
+  'a refused body (Connection: %s) of a client that %s delays no stop',
+  async (connection, _, bytes) => {
+    const { http, socket } = await start(refusal);
+    socket.write(head(connection));
+    socket.write(Buffer.alloc(bytes));
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toStartWith('HTTP/1.1 401');
+    expect(await stopped(http)).toBeLessThan(1_800);
+    socket.destroy();
+  },
+);
+
+test.each(['close', 'keep-alive'])(
+  'a refused body (Connection: %s) that drips delays no stop',
+  async (connection) => {
+    const { http, socket } = await start(refusal);
+    socket.write(head(connection));
+    await once(socket, 'data');
+    const dripping = setInterval(() => socket.write('x'), 100);
+    expect(await stopped(http)).toBeLessThan(1_800);
+    clearInterval(dripping);
+    socket.destroy();
+  },
+);
+
+test('a response under way is read to its end, however slowly, before the stop is done', async () => {
+  const bytes = 20 * MIB;
+  const { http, socket } = await start(() => new Response('x'.repeat(bytes)));
+  let read = 0;
+  socket.write('GET / HTTP/1.1\r\nHost: rig.test\r\nConnection: keep-alive\r\n\r\n');
+  await once(socket, 'data');
+  socket.pause();
+  const stopping = stopped(http);
+  // Longer than a stop leaves a connection that has got its response.
+  await Bun.sleep(1_500);
+  socket.on('data', (chunk: Buffer) => (read += chunk.length));
+  socket.resume();
+  expect(await stopping).toBeGreaterThan(1_400);
+  await once(socket, 'close');
+  expect(read).toBeGreaterThan(bytes - MIB);
+});
