@@ -264,6 +264,12 @@ test('a dead host is dialled once for many messages, and each is put off with th
   // At most the sessions a new lane begins with.
   expect(stages.filter((stage) => stage === 'connect').length).toBeLessThanOrEqual(5);
   expect(stages.filter((stage) => stage === 'throttled').length).toBeGreaterThanOrEqual(55);
+  // What comes now is not even signed: that its key is gone does not show.
+  const unsignable = await rig.accept(['eve@dead.example']);
+  unsignable.message.domainId = 'gone';
+  rig.queue.offerAccepted([unsignable]);
+  const [eve] = await rig.attempted(unsignable.message.id, 1);
+  expect(eve?.attempts[0]?.stage).toBe('throttled');
 });
 
 describe('the smarthost', () => {
