@@ -202,8 +202,13 @@ async function bindBoth(tcp: Server, host: string, port: number): Promise<Socket
     const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4');
     await new Promise<void>((resolve, reject) => {
       udp.once('error', reject);
-      udp.bind(port, host, resolve);
+      udp.bind(port, host, () => {
+        udp.off('error', reject);
+        resolve();
+      });
     });
+    // Who asked may have given up and closed its socket: the kernel tells the next one to read here.
+    udp.on('error', () => undefined);
     const isBound = await new Promise<boolean>((resolve, reject) => {
       const refuse = (error: NodeJS.ErrnoException): void => {
         if (port === 0 && error.code === 'EADDRINUSE') resolve(false);
