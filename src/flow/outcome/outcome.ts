@@ -22,7 +22,7 @@ import { endOf } from '../recipient-end.ts';
 import { isSentStage } from './kinds.ts';
 import type { Outcome } from './kinds.ts';
 import { isFirstSent, sentEvent } from './sent.ts';
-import { describeOutcome, whereOf } from './text.ts';
+import { describeOutcome } from './text.ts';
 import { verdictOf } from './verdict.ts';
 import type { Verdict } from './verdict.ts';
 import { DELAYED_EVENT_EVERY_MS, nextAttemptAt } from './retry-schedule.ts';
@@ -177,7 +177,7 @@ function suppressionOf(ctx: Context, ended: EndedAttempt, reason: string): Suppr
     email: ended.recipient.address.toLowerCase(),
     reason: 'hard_bounce',
     source: ended.message.id,
-    note: `${whereOf(ended.outcome)}: ${reason}`.slice(0, 500),
+    note: reason.slice(0, 500),
     createdAt: ended.endedAt,
   };
 }
