@@ -60,16 +60,48 @@ export async function pagesOf(session: DashboardSession): Promise<NamedPage[]> {
     }
   }
   const email = [...found.values()].find((path) => /\/emails\/[0-9a-f-]{36}$/.test(path));
+  // Whether one account has an email of a status just now is chance: the others are asked too.
+  const accounts = [account, ...linksIn(overview).flatMap(accountsIn)];
   for (const status of ['bounced', 'delivery_delayed']) {
-    const list = await session.read(`${account}/emails?status=${status}`);
-    const path = linksIn(list).find((link) => /\/emails\/[0-9a-f-]{36}$/.test(link));
-    if (path !== undefined) found.set(`email-${status}`, path);
+    const path = await firstEmail(session, new Set(accounts), status);
+    if (path !== null) found.set(`email-${status}`, path);
   }
-  if (email !== undefined) {
-    for (const tab of ['source', 'headers']) found.set(`email-${tab}`, `${email}?tab=${tab}`);
-  }
+  for (const tab of ['source', 'headers']) addTab(found, 'email', email, tab);
+  const captured = found.get('inbox-one');
+  for (const tab of ['check', 'links', 'source']) addTab(found, 'inbox', captured, tab);
+  const queue = await session.read(`${ROOT}/queue`);
+  const waiting = /queue\?domain=[^"]+/.exec(queue)?.[0];
+  if (waiting !== undefined) found.set('queue-one', `${ROOT}/${waiting}`);
   found.set('overview-30d', `${ROOT}?period=30d`);
   return Array.from(found, ([name, path]) => ({ name, path }));
+}
+
+/** The account's pages that a link of the menu leads to. */
+function accountsIn(link: string): string[] {
+  const [path] = /^.*\/accounts\/[0-9a-f-]{36}/.exec(link) ?? [];
+  return path === undefined ? [] : [path];
+}
+
+async function firstEmail(
+  session: DashboardSession,
+  accounts: ReadonlySet<string>,
+  status: string,
+): Promise<string | null> {
+  for (const account of accounts) {
+    const list = await session.read(`${account}/emails?status=${status}`);
+    const path = linksIn(list).find((link) => /\/emails\/[0-9a-f-]{36}$/.test(link));
+    if (path !== undefined) return path;
+  }
+  return null;
+}
+
+function addTab(
+  found: Map<string, string>,
+  name: string,
+  path: string | undefined,
+  tab: string,
+): void {
+  if (path !== undefined) found.set(`${name}-${tab}`, `${path}?tab=${tab}`);
 }
 
 /** Paths of links, without their query and fragment, in the order of the page. */

@@ -15,6 +15,8 @@ import { draft, mailbox } from '../flow/fixture.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
+/** Before the month's end, one provider begins to refuse for now: its mail is in the queue when the month is over. */
+const TROUBLE_MS = 5 * HOUR_MS;
 
 type Random = (below: number) => number;
 
@@ -28,7 +30,7 @@ export interface Shop {
 
 export const SHOPS: readonly Shop[] = [
   {
-    account: 'default',
+    account: 'shop',
     name: 'Birch & Bloom',
     domain: 'birchandbloom.example',
     events: [],
@@ -40,7 +42,7 @@ export const SHOPS: readonly Shop[] = [
     ],
   },
   {
-    account: 'letters',
+    account: 'default',
     name: 'The Tuesday Letter',
     domain: 'tuesdayletter.example',
     events: ['email.bounced', 'email.complained'],
@@ -64,15 +66,16 @@ export const SHOPS: readonly Shop[] = [
   },
 ];
 
-interface Destination {
+export interface Destination {
   domain: string;
   share: number;
   host: string;
   address: string;
 }
 
-const DESTINATIONS: readonly Destination[] = [
-  { domain: 'gmail.com', share: 42, host: 'gmail-smtp-in.l.google.com', address: '192.0.2.27' },
+/** Where the month's mail goes. An empty host: the domain does not exist. */
+export const DESTINATIONS: readonly Destination[] = [
+  { domain: 'gmail.com', share: 40, host: 'gmail-smtp-in.l.google.com', address: '192.0.2.27' },
   {
     domain: 'outlook.com',
     share: 16,
@@ -94,7 +97,7 @@ const DESTINATIONS: readonly Destination[] = [
     address: '198.51.100.9',
   },
   { domain: 'closed.example', share: 1, host: '', address: '' },
-  { domain: 'slow.example', share: 3, host: 'mail.slow.example', address: '198.51.100.40' },
+  { domain: 'slow.example', share: 5, host: 'mail.slow.example', address: '198.51.100.40' },
 ];
 
 const FIRST = [
@@ -186,7 +189,8 @@ function htmlOf(shop: Shop, subject: string): string {
 }
 
 export interface Fate {
-  outcomeOf(attempt: number): Outcome;
+  /** `leftMs`: until the month's end. */
+  outcomeOf(attempt: number, leftMs: number): Outcome;
   /** What comes after it was delivered. */
   late: { kind: 'bounce' | 'complaint'; afterMs: number } | null;
   report: Parameters<typeof settleBounce>[3];
@@ -199,7 +203,7 @@ export function fateOf(domain: string, random: Random): Fate {
   const chance = random(1000);
   const late = chance < 4 ? ('bounce' as const) : chance < 6 ? ('complaint' as const) : null;
   return {
-    outcomeOf: (attempt) => outcomeOf(at, attempt, chance, random),
+    outcomeOf: (attempt, leftMs) => outcomeOf(at, attempt, leftMs, chance, random),
     late: late === null ? null : { kind: late, afterMs: HOUR_MS * (1 + random(8)) },
     report: REPORT,
     complaint: COMPLAINT,
@@ -209,6 +213,7 @@ export function fateOf(domain: string, random: Random): Fate {
 function outcomeOf(
   at: Destination | undefined,
   attempt: number,
+  leftMs: number,
   chance: number,
   random: Random,
 ): Outcome {
@@ -218,9 +223,10 @@ function outcomeOf(
     return outcomeWithoutSession('impossible', 'dns', `the domain ${at.domain} does not exist`);
   }
   if (at.domain === 'slow.example') {
-    const isOver = attempt > 8 && chance < 700;
+    const isOver = attempt > 12 && chance < 400;
     return isOver ? accepted(at, random) : unreached(at);
   }
+  if (at.domain === 'yahoo.com' && leftMs < TROUBLE_MS) return refused(at, ...YAHOO_DEFERS);
   if (chance >= 970)
     return refused(at, 550, '5.1.1', 'The email account that you tried to reach does not exist');
   if (chance >= 965) return refused(at, 554, '5.7.1', 'Message rejected because of its content');
@@ -229,6 +235,13 @@ function outcomeOf(
   }
   return accepted(at, random);
 }
+
+/** What Yahoo says to senders whose mail it slows down: https://senders.yahooinc.com/smtp-error-codes. */
+export const YAHOO_DEFERS = [
+  421,
+  '4.7.0',
+  '[TSS04] Messages from 192.0.2.10 temporarily deferred due to unexpected volume or user complaints',
+] as const;
 
 const TLS = {
   version: 'TLSv1.3',

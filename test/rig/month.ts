@@ -30,6 +30,8 @@ import { arrivalTimes, draftOf, fateOf, SHOPS, type Fate, type Shop } from './mo
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
+/** How long an attempt takes that finds nobody. */
+const NO_CONNECTION_MS = 30_000;
 /** Owner of the leases that this file takes. */
 const OWNER = 'month';
 
@@ -47,6 +49,7 @@ interface Sending {
   account: Account;
   domain: Domain;
   sender: Sender;
+  keyId: string;
 }
 
 /** Something that is still to happen to a recipient. */
@@ -58,8 +61,8 @@ interface Coming {
   fate: Fate;
 }
 
-/** Fills the directory; the account `default` of `init` is the first of the three. */
-export async function fillMonth(month: Month): Promise<void> {
+/** Fills the directory; the account `default` of `init` is one of the three. Returns their domains. */
+export async function fillMonth(month: Month): Promise<Domain[]> {
   const clock = new TestClock(month.now - 31 * DAY_MS);
   const config = loadConfig(month.config);
   const log = createLog(
@@ -70,19 +73,25 @@ export async function fillMonth(month: Month): Promise<void> {
   try {
     const random = randomFrom(month.seed);
     const sendings: Sending[] = [];
-    for (const shop of SHOPS) sendings.push(await opened(ctx, shop));
+    for (const shop of SHOPS) sendings.push(await opened(ctx, shop, month.now));
     await clock.advance(DAY_MS);
-    await new Walk(ctx, clock, sendings, random).through(arrivalTimes(month, random));
+    await new Walk(ctx, clock, sendings, random, month.now).through(arrivalTimes(month, random));
     await clock.advance(Math.max(0, month.now - clock.now()));
-    for (const sending of sendings) await logged(ctx, sending, random);
+    const domains = sendings.map(({ domain }) => domain);
+    for (const sending of sendings) {
+      await logged(ctx, sending, random);
+      await ctx.store.touchKeys([{ id: sending.keyId, usedAt: ctx.clock.now() }]);
+      domains.push(await addDomain(ctx, sending.account, `new.${sending.shop.domain}`));
+    }
+    return domains;
   } finally {
     ctx.signing.stop();
     await ctx.store.close();
   }
 }
 
-/** The account with a verified domain, another that waits for its records, keys, an endpoint and suppressions. */
-async function opened(ctx: Context, shop: Shop): Promise<Sending> {
+/** The account with a verified domain that is checked again at `end`, keys, an endpoint and suppressions. */
+async function opened(ctx: Context, shop: Shop, end: number): Promise<Sending> {
   const known = (await ctx.store.accounts()).find(({ name }) => name === shop.account);
   const account = known ?? (await createAccount(ctx, { name: shop.account }));
   const domain = await addDomain(ctx, account, shop.domain);
@@ -93,11 +102,10 @@ async function opened(ctx: Context, shop: Shop): Promise<Sending> {
     status: 'verified',
     recordStates: { DKIM: 'verified', SPF: 'verified', DMARC: 'verified' },
     verifiedAt: now,
-    nextCheckAt: null,
+    nextCheckAt: end,
     failingSince: null,
     pendingSince: now,
   });
-  await addDomain(ctx, account, `new.${shop.domain}`);
   const { key } = await createKey(ctx, account.id, {
     name: 'production',
     permission: 'sending_access',
@@ -122,7 +130,7 @@ async function opened(ctx: Context, shop: Shop): Promise<Sending> {
   }
   const plan = planOf(ctx.config.live.plans, account);
   const sender = { key: { id: key.id, isTest: false }, account, plan, requestId: null };
-  return { shop, account, domain, sender };
+  return { shop, account, domain, sender, keyId: key.id };
 }
 
 class Walk {
@@ -130,6 +138,8 @@ class Walk {
   readonly #clock: TestClock;
   readonly #sendings: readonly Sending[];
   readonly #random: (below: number) => number;
+  /** Epoch milliseconds at which the month is over. */
+  readonly #end: number;
   readonly #messages = new Map<string, Message>();
   /** Soonest first. */
   readonly #coming: Coming[] = [];
@@ -139,7 +149,9 @@ class Walk {
     clock: TestClock,
     sendings: readonly Sending[],
     random: (below: number) => number,
+    end: number,
   ) {
+    this.#end = end;
     this.#ctx = ctx;
     this.#clock = clock;
     this.#sendings = sendings;
@@ -226,8 +238,8 @@ class Walk {
     const lease = { owner: OWNER, leaseUntil: now + MINUTE_MS, nextAttemptAt: now + MINUTE_MS };
     const [recipient] = await store.begin([{ recipientId: id, ...lease }], now);
     if (recipient === undefined) return;
-    const outcome = coming.fate.outcomeOf(recipient.attempts);
-    const tookMs = 180 + this.#random(1400);
+    const outcome = coming.fate.outcomeOf(recipient.attempts, this.#end - now);
+    const tookMs = outcome.kind === 'unreached' ? NO_CONNECTION_MS : 180 + this.#random(1400);
     await this.#clock.advance(tookMs);
     const endedAt = now + tookMs;
     // The wall clock of the month is steady.
