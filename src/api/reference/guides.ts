@@ -44,7 +44,7 @@ export const GUIDES: readonly Guide[] = [
     body: (base, language) =>
       html`${steps([
           'Take the API key that `postrider init` showed, or make one under API keys in the dashboard. A key that begins with `pr_test_` checks everything and sends nothing.',
-          'Add your domain and publish its DNS records: see Domains.',
+          'Add your domain and publish its DNS records: see “Sending domains”.',
           'Send. The answer has the id of the email; it is on disk when you get it.',
           'Look at what became of it: in the dashboard, by the id, or by a webhook.',
         ])}
@@ -56,7 +56,7 @@ export const GUIDES: readonly Guide[] = [
   },
   {
     slug: 'sending-domains',
-    title: 'Domains',
+    title: 'Sending domains',
     about: 'DNS records, their check, and what each is for.',
     body: (base, language) =>
       html`${p('Mail is sent from domains whose records prove that you may. Add one; the answer lists the records to publish.')}
@@ -78,7 +78,7 @@ export const GUIDES: readonly Guide[] = [
   },
   {
     slug: 'receiving-webhooks',
-    title: 'Webhooks',
+    title: 'Receiving webhooks',
     about: 'Being told of events, and knowing that it was us.',
     body: (base, language) =>
       html`${p('Register an https address; the answer shows the signing secret once.')}

@@ -52,7 +52,9 @@ export function operationView(
     <h2 id="${operation.operationId}-h">
       <a href="#${operation.operationId}">${operation.summary}</a>
     </h2>
-    <p class="route"><b class="${method}">${method.toUpperCase()}</b> <code>${path}</code></p>
+    <p class="route">
+      <b class="method ${method}">${method.toUpperCase()}</b> <code>${path}</code>
+    </p>
     ${paragraphs(text.replace(CONTRACT, ''))} ${!isCall && snippetView(found, base, language)}
     ${parametersView(operation, schemas)}
     ${bodyView('What is sent', operation.requestBody?.content, schemas)}

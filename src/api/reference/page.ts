@@ -61,15 +61,7 @@ function contentOf(document: Document, { slug, language, base }: Where): Content
     operation.tags.includes(tag.name),
   );
   const body = html`<p>${words(tag.description)}</p>
-    <ul class="index">
-      ${operations.map(
-        ({ operation, method }) =>
-          html`<li>
-            <b class="${method}">${method.toUpperCase()}</b>
-            <a href="#${operation.operationId}">${operation.summary}</a>
-          </li>`,
-      )}
-    </ul>
+    ${index('', operations)}
     ${operations.map((one) => operationView(one, document.components.schemas, base, language))}`;
   return { title: tag.name, body };
 }
@@ -97,21 +89,26 @@ function overview(document: Document, language: Language): Html {
       ({ name, description }) =>
         html`<h3><a href="${pathTo(slugOf(name), language)}">${name}</a></h3>
           <p>${words(description)}</p>
-          <ul class="index">
-            ${operations
-              .filter(({ operation }) => operation.tags.includes(name))
-              .map(
-                ({ operation, method, path, isCall }) =>
-                  html`<li>
-                    <a href="${pathTo(slugOf(name), language)}#${operation.operationId}"
-                      >${operation.summary}</a
-                    >
-                    ${!isCall && html`<code>${method.toUpperCase()} ${path}</code>`}
-                  </li>`,
-              )}
-          </ul>`,
+          ${index(
+            pathTo(slugOf(name), language),
+            operations.filter(({ operation }) => operation.tags.includes(name)),
+          )}`,
     )}
     <p>For programs: <a href="/openapi.json">openapi.json</a>, OpenAPI 3.1.</p>`;
+}
+
+/** Operations with their paths, each a link to its section of the page at `path`. */
+function index(path: string, operations: readonly Found[]): Html {
+  return html`<ul class="index">
+    ${operations.map(
+      ({ operation, method, path: route, isCall }) =>
+        html`<li>
+          <b class="method ${method}">${isCall ? 'call' : method.toUpperCase()}</b>
+          <a href="${path}#${operation.operationId}">${operation.summary}</a>
+          ${!isCall && html`<code>${route}</code>`}
+        </li>`,
+    )}
+  </ul>`;
 }
 
 /** Nothing of the language in the path of the first one. */
@@ -142,19 +139,17 @@ function pageOf(document: Document, where: Where, { title, body }: Content): Htm
       <body>
         <a class="skip" href="#page">Skip to the page</a>
         <header>
-          <a class="brand" href="${pathTo('', where.language)}">Postrider API</a>
-          <span class="soft">${document.info.version}</span>
-          <a href="/dashboard">Dashboard</a>
+          <div class="top">
+            <a class="brand" href="${pathTo('', where.language)}">Postrider API</a>
+            <span class="soft">${document.info.version}</span>
+            <a href="/dashboard">Dashboard</a>
+          </div>
         </header>
         <div class="columns">
-          <details class="menu" open>
-            <summary>Contents</summary>
-            ${menu(document, where)}
-          </details>
+          ${menu(document, where)}
           <main id="page">
-            ${languages(where)}
             <h1>${title}</h1>
-            ${body}
+            ${languages(where)} ${body}
           </main>
         </div>
       </body>
@@ -166,20 +161,25 @@ function menu({ tags }: Document, { slug, language }: Where): Html {
     html`<li>
       <a href="${pathTo(to, language)}" ${to === slug && html`aria-current="page"`}>${label}</a>
     </li>`;
-  return html`<nav aria-label="Contents">
-    <p>Guides</p>
-    <ul>
-      ${GUIDES.map((guide) => entry(guide.slug, guide.title))}
-    </ul>
-    <p>Operations</p>
-    <ul>
-      ${tags.map(({ name }) => entry(slugOf(name), name))}
-    </ul>
+  return html`<nav class="menu" aria-label="Contents">
+    <input type="checkbox" id="contents" aria-label="Show the contents" />
+    <label for="contents" aria-hidden="true">Contents</label>
+    <div>
+      <p>Guides</p>
+      <ul>
+        ${GUIDES.map((guide) => entry(guide.slug, guide.title))}
+      </ul>
+      <p>Operations</p>
+      <ul>
+        ${tags.map(({ name }) => entry(slugOf(name), name))}
+      </ul>
+    </div>
   </nav>`;
 }
 
 function languages({ slug, language }: Where): Html {
   return html`<nav class="languages" aria-label="Language of the examples">
+    <span class="soft">Examples in</span>
     ${LANGUAGES.map(
       ([name, label]) =>
         html`<a href="${pathTo(slug, name)}" ${name === language && html`aria-current="true"`}
