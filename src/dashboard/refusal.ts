@@ -12,7 +12,8 @@ import { formPage } from './pages/routes.ts';
 
 /** A page that says why there is no other. */
 export function errorPage(title: string, words: string): PageResponse {
-  const body = html`<p class="notice bad" role="alert">${words}</p>`;
+  const body = html`<p class="notice bad" role="alert">${words}</p>
+    <p><a class="button plain" href="${ROOT}">Back to the start</a></p>`;
   return { kind: 'page', title, account: null, body };
 }
 

@@ -67,6 +67,12 @@ export function linkButton(
   return html`<a class="button ${kind}" href="${href}">${label}</a>`;
 }
 
+/** A link to the form with this id further down the page, for whom it is there: `to` is what it posts to. */
+export function jumpTo(viewer: Viewer, to: string, id: string, label: string): Html | null {
+  if (!viewer.may('POST', to)) return null;
+  return html`<a class="button plain" href="#${id}">${label}</a>`;
+}
+
 /** A link within a text; its words alone for whom it would not open. */
 export function linkTo(viewer: Viewer, href: string, words: string): HtmlValue {
   return viewer.may('GET', href) ? html`<a href="${href}">${words}</a>` : words;

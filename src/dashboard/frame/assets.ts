@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import enhance from './enhance.js' with { type: 'text' };
 import icon from './icon.svg' with { type: 'text' };
 import morph from 'idiomorph/dist/idiomorph.min.js' with { type: 'text' };
+import cards from './cards.css' with { type: 'text' };
 import charts from './charts.css' with { type: 'text' };
 import controls from './controls.css' with { type: 'text' };
 import objects from './objects.css' with { type: 'text' };
@@ -27,7 +28,7 @@ interface Asset {
 const STYLE = asset(
   'style.css',
   'text/css; charset=utf-8',
-  style + sheets + controls + charts + objects,
+  style + sheets + controls + charts + objects + cards,
 );
 const MORPH = asset('morph.js', 'text/javascript; charset=utf-8', morph);
 const ENHANCE = asset('enhance.js', 'text/javascript; charset=utf-8', enhance);

@@ -8,7 +8,7 @@ import { html, type Html } from './html.ts';
 import { table } from './table.ts';
 
 export interface Series {
-  /** Names its colour: `delivered`, `delayed`, `bounced`, `complained`, `failed`. */
+  /** Names its colour: `delivered`, `delayed`, `bounced`, `complained`, `failed`, `used`. */
   key: string;
   label: string;
   /** One for each column. */
@@ -26,6 +26,8 @@ export interface Chart {
   ticks: readonly string[];
   /** Stacked from the first, at the bottom, to the last. */
   series: readonly Series[];
+  /** Values are counts: the scale has no halves. */
+  isWhole?: boolean;
   /** A value as people read it. */
   words: (value: number) => string;
   /** What a whole chart's series comes to, for the legend; the sum when absent. */
@@ -45,7 +47,8 @@ export function chart(spec: Chart): Html {
   const { columns, series, lines = [] } = spec;
   const sums = columns.map((_, at) => sum(series.map(({ values }) => values[at] ?? 0)));
   const highest = Math.max(...sums, ...lines.map(({ value }) => value * HEADROOM));
-  const top = niceAbove(highest);
+  const nice = niceAbove(highest);
+  const top = spec.isWhole === true && nice % 2 !== 0 ? nice + 1 : nice;
   return html`<figure class="chart">
     <div class="plot">
       <div class="scale" aria-hidden="true">

@@ -138,7 +138,8 @@ function menu(page: PageResponse, view: FrameView): Html {
       ${view.operator !== null && ownEntries(view.operator)}
     </ul>
     <p class="keys" data-scripted="" hidden>
-      <kbd>/</kbd> search, <kbd>n</kbd> next, <kbd>p</kbd> previous
+      <span><kbd>/</kbd> search</span> <span><kbd>n</kbd> next</span>
+      <span><kbd>p</kbd> previous</span>
     </p>
   </nav>`;
 }

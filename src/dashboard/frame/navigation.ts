@@ -62,13 +62,17 @@ export function pager(path: string, query: URLSearchParams, next: string | null)
   </nav>`;
 }
 
-/** Views of one page; `current` is the key of the open one. Each is a link, so that it can be opened and shared. */
+/**
+ * Views of one page; `current` is the key of the open one. Each is a link, so that it can be opened and shared.
+ * `small`: within another tab.
+ */
 export function tabs(
   label: string,
   current: string,
   list: readonly (readonly [key: string, label: string, href: string])[],
+  size: 'small' | '' = '',
 ): Html {
-  return html`<nav class="tabs" aria-label="${label}">
+  return html`<nav class="tabs ${size}" aria-label="${label}">
     ${list.map(
       ([key, words, href]) =>
         html`<a href="${href}" data-swap="" ${key === current && html`aria-current="true"`}

@@ -1,17 +1,28 @@
 /**
  * How objects and lists stand on a page: tables, facts, tiles, cards, empty states, timelines.
  *
- * On a phone a table becomes a list of cards: each cell carries its heading (`data-label`). A wide table scrolls inside
- * its own region, which the keyboard can reach; the page never scrolls sideways.
+ * On a phone a table becomes a list of cards: each cell carries its heading (`data-label`), unless the kind of its column
+ * says more than a word could. A wide table scrolls inside its own region, which the keyboard can reach; the page never
+ * scrolls sideways.
  */
 import { html, type Html, type HtmlValue } from './html.ts';
+
+/**
+ * How a column is laid out. `title`: what the row is about; it gets the space that is left, and heads the card. `state`
+ * and `time`: beside each other in the card, without their headings. `short`: of several, three stand in one line of the
+ * card. `number`: right-aligned, and short. `minor`: left out where there is little space.
+ */
+export type ColumnKind = 'title' | 'state' | 'time' | 'short' | 'number' | 'minor';
+
+/** The heading of a column; empty for controls. */
+export type Heading = string | readonly [label: string, kind: ColumnKind];
 
 /**
  * A table, or `none` when it has no rows: a sentence, or an `empty` that says what to do next. A column without a heading
  * holds controls; it is left out for whom it has none.
  */
 export function table(
-  headings: readonly string[],
+  headings: readonly Heading[],
   rows: readonly (readonly HtmlValue[])[],
   none: HtmlValue,
 ): Html {
@@ -23,11 +34,7 @@ export function table(
     <table>
       <thead>
         <tr>
-          ${columns.map(({ heading }) =>
-            heading === ''
-              ? html`<th scope="col"><span class="hidden">Actions</span></th>`
-              : html`<th scope="col">${heading}</th>`,
-          )}
+          ${columns.map(({ heading }) => headingCell(heading))}
         </tr>
       </thead>
       <tbody>
@@ -42,10 +49,20 @@ export function table(
   </div>`;
 }
 
-function cellOf(heading: string, cell: HtmlValue): Html {
-  const isNumber = typeof cell === 'number';
-  const kind = isEmpty(cell) ? 'void' : isNumber ? 'number' : '';
-  return html`<td data-label="${heading}" ${kind !== '' && html`class="${kind}"`}>${cell}</td>`;
+function headingCell(heading: Heading): Html {
+  if (heading === '') return html`<th scope="col"><span class="hidden">Actions</span></th>`;
+  const [label, kind] = typeof heading === 'string' ? [heading] : heading;
+  return html`<th scope="col" ${kind !== undefined && html`class="col-${kind}"`}>${label}</th>`;
+}
+
+function cellOf(heading: Heading, cell: HtmlValue): Html {
+  const [label, kind] = typeof heading === 'string' ? [heading] : heading;
+  const words = [
+    ...(kind === undefined ? [] : [`col-${kind}`]),
+    ...(isEmpty(cell) ? ['void'] : []),
+  ];
+  const marks = words.length > 0 && html`class="${words.join(' ')}"`;
+  return html`<td data-label="${label}" ${marks}>${cell}</td>`;
 }
 
 function isEmpty(cell: HtmlValue): boolean {

@@ -75,7 +75,15 @@ async function list(visit: Visit): ReturnType<Page['open']> {
   const rows = await Promise.all(accounts.map((account) => accountCells(visit, account)));
   const plans = [...ctx.config.live.plans.values()];
   const body = html`${table(
-    ['Account', 'Status', 'Plan', 'Sent this month', 'Kept', 'Created', ''],
+    [
+      ['Account', 'title'],
+      ['Status', 'state'],
+      'Plan',
+      ['Sent this month', 'number'],
+      ['Kept', 'number'],
+      ['Created', 'minor'],
+      '',
+    ],
     rows,
     'No accounts yet.',
   )}
@@ -171,7 +179,15 @@ function planField(plans: readonly Plan[], value: string, hint?: string): FieldS
 
 function planTable(plans: readonly Plan[]): Html {
   return table(
-    ['Plan', 'Emails a month', 'Emails a day', 'Domains', 'Content kept', 'Logs', 'Requests'],
+    [
+      ['Plan', 'title'],
+      ['Emails a month', 'number'],
+      ['Emails a day', 'number'],
+      ['Domains', 'number'],
+      ['Content kept', 'number'],
+      ['Logs', 'number'],
+      ['Requests', 'number'],
+    ],
     plans.map((plan) => [
       plan.id,
       limit(plan.includedEmails),

@@ -24,7 +24,15 @@ export const auditPages: readonly Page[] = [
       const names = new Map((await store.accounts()).map(({ id, name }) => [id, name]));
       const body = html`${filters(PATH, [{ kind: 'text', name: 'who', label: 'Who', value: who }])}
       ${table(
-        ['When', 'Who', 'By', 'What', 'Of', 'Account', 'From'],
+        [
+          ['When', 'time'],
+          'Who',
+          ['By', 'minor'],
+          ['What', 'title'],
+          'Of',
+          'Account',
+          ['From', 'minor'],
+        ],
         rows.map((row) => [
           time(row.at),
           row.who,

@@ -117,7 +117,7 @@ async function list(visit: Visit): ReturnType<Page['open']> {
   const domains = await visit.ctx.store.domains(account.id);
   const path = `${accountPath(account)}/domains`;
   const body = html`${table(
-    ['Domain', 'Status', 'Added', 'Last check', 'Next check'],
+    [['Domain', 'title'], ['Status', 'state'], ['Added', 'minor'], 'Last check', 'Next check'],
     domains.map((domain) => [
       html`<a href="${path}/${domain.id}">${domain.name}</a>`,
       badge(domain.status),

@@ -89,10 +89,11 @@ async function shown(
 
 function htmlTab(path: string, isPhone: boolean): Html {
   const at = `${path}?tab=html`;
-  return html`${tabs('Width', isPhone ? 'phone' : 'desktop', [
-      ['desktop', 'Desktop', at],
-      ['phone', 'Phone', `${at}&width=phone`],
-    ])}
+  const widths = [
+    ['desktop', 'Desktop', at],
+    ['phone', 'Phone', `${at}&width=phone`],
+  ] as const;
+  return html`${tabs('Width', isPhone ? 'phone' : 'desktop', widths, 'small')}
     <iframe
       class="${isPhone ? 'phone' : 'desktop'}"
       sandbox=""
@@ -111,12 +112,12 @@ function headersTab(source: Buffer | null): Html {
       .trim(),
     decodeWords(valueOf(source, field)),
   ]);
-  return table(['Field', 'Value'], rows, 'No fields.');
+  return table([['Field', 'title'], 'Value'], rows, 'No fields.');
 }
 
 function attachmentsTab(path: string, content: Body): Html {
   return table(
-    ['Name', 'Type', 'Size', ''],
+    [['Name', 'title'], 'Type', ['Size', 'number'], ''],
     content.attachments.map(({ filename, contentType, content: data }, at) => [
       filename,
       contentType,

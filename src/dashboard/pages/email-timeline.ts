@@ -2,10 +2,12 @@
  * What happened to an email, in its order: accepted, each attempt with server, TLS and reply, reports, the webhook calls
  * of each event, and what comes next.
  *
- * An event that an attempt raised stands with that attempt. Each reason is said once: a reply that stands above, or that
- * the last attempt got too, is not repeated. Bounded: of a long story the beginning and the end are shown.
+ * An event that an attempt raised stands with that attempt. Each reason is said once: a reply that stands above is not
+ * repeated, and attempts of a recipient that had the same end one after the other are one entry. With one recipient its
+ * address is left out. Bounded: of a long story the beginning and the end are shown.
  */
 import type { TlsFacts } from '../../flow/outcome/kinds.ts';
+import { STAGE_WORDS } from '../../flow/outcome/text.ts';
 import type { Attempt, Event, Message, Recipient } from '../../store/rows.ts';
 import type { MessageCall } from '../../store/webhooks.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
@@ -16,6 +18,8 @@ import { isWaiting } from './email-headline.ts';
 
 const MOST_MOMENTS = 120;
 const FIRST_MOMENTS = 20;
+/** From so many attempts with the same end on they are one entry. */
+const FEWEST_IN_RUN = 3;
 
 export interface Story {
   message: Message;
@@ -51,9 +55,11 @@ export function timelineOf(story: Story): Html {
   for (const [key, list] of ofAttempt) if (!known.has(key)) alone.push(...list);
   const past: Dated[] = [
     accepted(story),
-    ...attempts.map((attempt) => {
-      const raised = ofAttempt.get(`${attempt.recipientId} ${attempt.number}`) ?? [];
-      return attemptMoment(story, attempt, raised, said);
+    ...runsOf(attempts).map((run) => {
+      const raised = run.flatMap(
+        ({ recipientId, number }) => ofAttempt.get(`${recipientId} ${number}`) ?? [],
+      );
+      return attemptMoment(story, run, raised, said);
     }),
     ...alone
       .filter(({ type }) => type !== 'email.queued')
@@ -61,9 +67,44 @@ export function timelineOf(story: Story): Html {
   ].sort((a, b) => a.atMs - b.atMs || a.order - b.order);
   const moments = [
     ...shortened(past),
-    ...recipients.filter(isWaiting).slice(0, FIRST_MOMENTS).map(nextMoment),
+    ...recipients
+      .filter(isWaiting)
+      .slice(0, FIRST_MOMENTS)
+      .map((recipient) => nextMoment(story, recipient)),
   ];
   return timeline(moments);
+}
+
+/** Attempts that had the same end one after the other, by recipient; those that are too few stand alone. */
+function runsOf(attempts: readonly Attempt[]): Run[] {
+  const runs: Attempt[][] = [];
+  const latest = new Map<string, Attempt[]>();
+  for (const attempt of attempts) {
+    const run = latest.get(attempt.recipientId);
+    if (run !== undefined && isSameEnd(run[0], attempt)) {
+      run.push(attempt);
+      continue;
+    }
+    const next = [attempt];
+    latest.set(attempt.recipientId, next);
+    runs.push(next);
+  }
+  return runs.flatMap((run): Run[] =>
+    run.length < FEWEST_IN_RUN ? run.map((one): Run => [one]) : [run as [Attempt, ...Attempt[]]],
+  );
+}
+
+/** At least one attempt. */
+type Run = readonly [Attempt, ...Attempt[]];
+
+function isSameEnd(one: Attempt | undefined, other: Attempt): boolean {
+  return (
+    one?.outcome === 'deferred' &&
+    other.outcome === 'deferred' &&
+    one.reply === other.reply &&
+    one.host === other.host &&
+    one.address === other.address
+  );
 }
 
 function shortened(past: readonly Dated[]): Moment[] {
@@ -101,40 +142,81 @@ const OUTCOMES: Readonly<Record<Attempt['outcome'], readonly [words: string, ton
   failed: ['refused for good', 'bad'],
 };
 
-function attemptMoment(
-  story: Story,
-  attempt: Attempt,
-  raised: readonly Event[],
-  said: Set<string>,
-): Dated {
+/** One attempt, or several that had the same end. */
+function attemptMoment(story: Story, run: Run, raised: readonly Event[], said: Set<string>): Dated {
+  const [attempt] = run;
+  const last = run.at(-1) ?? attempt;
   const [words, tone] = OUTCOMES[attempt.outcome];
-  const address = story.recipients.find(({ id }) => id === attempt.recipientId)?.address ?? '';
   const reply = attempt.reply ?? '';
   const isSaid = said.has(reply);
   said.add(reply);
   const isDelivered = attempt.outcome === 'delivered' || attempt.outcome === 'sent';
+  const isRun = run.length > 1;
   return {
     atMs: attempt.endedAt,
     order: 1,
-    at: time(attempt.endedAt),
+    at: isRun ? html`${time(attempt.endedAt)} to ${time(last.endedAt)}` : time(attempt.endedAt),
     tone,
-    title: `${address}: ${words}`,
+    title: titleOf(story, attempt.recipientId, isRun ? `${words}, ${run.length} times` : words),
     detail: lines([
-      html`Attempt ${attempt.number}, ${attempt.endedAt - attempt.beganAt} ms${whereOf(attempt)}`,
+      isRun
+        ? html`Attempts ${attempt.number} to ${last.number}${whereOf(attempt)}`
+        : html`Attempt ${attempt.number}, ${attempt.endedAt - attempt.beganAt} ms${whereOf(attempt)}`,
       reply !== '' &&
         (isSaid
           ? !isDelivered && 'With the reason that stands above.'
           : html`<code>${reply}</code>`),
-      attempt.class !== null && !isDelivered && `Kind: ${attempt.class.replaceAll('_', ' ')}`,
-      attempt.mayBeDuplicate &&
+      attempt.class !== null && !isDelivered && classWords(attempt.class),
+      run.some(({ mayBeDuplicate }) => mayBeDuplicate) &&
         'No reply came after the message was sent: the receiver may have it twice.',
       ...eventLines(story.message, raised, story.calls),
+      isRun && eachOf(run),
     ]),
   };
 }
 
+/** Of several recipients it is said whom it was about. */
+function titleOf({ recipients }: Story, recipientId: string | null, words: string): string {
+  const address = recipients.find(({ id }) => id === recipientId)?.address;
+  return recipients.length > 1 && address !== undefined ? `${address}: ${words}` : sentence(words);
+}
+
+function sentence(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
+
+function eachOf(run: Run): Html {
+  return html`<details>
+    <summary>Each attempt</summary>
+    <ul class="plain-list">
+      ${run.map(
+        ({ number, endedAt, beganAt }) =>
+          html`<li>${number}: ${time(endedAt)}, ${endedAt - beganAt} ms</li>`,
+      )}
+    </ul>
+  </details>`;
+}
+
+const CLASSES: Readonly<Record<string, string>> = {
+  recipient: 'The address does not exist, or takes no mail.',
+  mailbox_full: 'The mailbox is full.',
+  content: 'The receiver refuses the content.',
+  policy: 'A rule of the receiver forbids it.',
+  reputation: 'The receiver does not trust this server or domain enough.',
+  rate: 'Too much at once for the receiver.',
+  network: 'The receiver could not be reached.',
+  protocol: 'The session with the receiver went wrong.',
+  ours: 'The fault is on this server.',
+};
+
+/** What kind of refusal it was; nothing where nobody knows. */
+function classWords(name: string): string | null {
+  return CLASSES[name] ?? null;
+}
+
 function whereOf({ host, address, tls, stage }: Attempt): HtmlValue {
-  if (host === null) return `, at ${stage}`;
+  if (stage === 'throttled') return ', not dialled: the receiver had asked to slow down';
+  if (host === null) return `, at ${STAGE_WORDS[stage as keyof typeof STAGE_WORDS] ?? stage}`;
   const at = address === null || address === host ? host : `${host} [${address}]`;
   return `, ${at}, ${tlsWords(tls)}`;
 }
@@ -168,13 +250,12 @@ function eventMoment(story: Story, event: Event, said: Set<string>): Dated {
   const isSaid =
     reason === undefined || said.has(reason) || story.reasons.some((one) => one.includes(reason));
   if (reason !== undefined) said.add(reason);
-  const address = typeof facts['recipient'] === 'string' ? facts['recipient'] : null;
   return {
     atMs: event.occurredAt,
     order: 2,
     at: time(event.occurredAt),
     tone,
-    title: address === null ? words : `${address}: ${words}`,
+    title: titleOf(story, event.recipientId, words),
     detail: lines([
       isReport && 'A report of the receiver came back.',
       !isSaid && html`<code>${reason}</code>`,
@@ -183,42 +264,56 @@ function eventMoment(story: Story, event: Event, said: Set<string>): Dated {
   };
 }
 
-/** The events of a moment by name, each with its webhook calls. */
+/** The events of a moment by name, those that were told to nobody in one line, and each webhook call. */
 function eventLines(
   message: Message,
   events: readonly Event[],
   calls: readonly MessageCall[],
 ): Html[] {
-  return events.map((event) => {
-    const own = calls.filter(({ eventId }) => eventId === event.id);
-    const links = own.map(
-      (call) =>
-        html`<span class="line call"
-          >${badge(call.status, CALL_TONES[call.status])}
-          <a href="${accountPath({ id: message.accountId })}/webhooks/${call.endpointId}"
-            >${call.url}</a
-          >
-          ${callWords(call)}</span
-        >`,
-    );
-    return html`<span class="event">${event.type}</span>${links}`;
+  const told = new Set(calls.map(({ eventId }) => eventId));
+  const names = events.filter(({ id }) => !told.has(id)).map(({ type }) => type);
+  const links = events
+    .filter(({ id }) => told.has(id))
+    .map((event) => {
+      const own = calls.filter(({ eventId }) => eventId === event.id);
+      return html`<span class="event">${event.type}</span>
+        ${own.map((call) => callLine(message, call))}`;
+    });
+  const quiet = html`<span class="event">${counted(names).join(', ')}</span>`;
+  return names.length === 0 ? links : [quiet, ...links];
+}
+
+/** `email.sent`, `email.delivery_delayed (4 times)`. */
+function counted(names: readonly string[]): string[] {
+  return Array.from(new Set(names), (name) => {
+    const times = names.filter((one) => one === name).length;
+    return times === 1 ? name : `${name} (${times} times)`;
   });
+}
+
+function callLine(message: Message, call: MessageCall): Html {
+  return html`<span class="call"
+    >${badge(call.status, CALL_TONES[call.status])}
+    <a href="${accountPath({ id: message.accountId })}/webhooks/${call.endpointId}">${call.url}</a>
+    ${callWords(call)}</span
+  >`;
 }
 
 const CALL_TONES = { done: 'good', failed: 'bad', open: 'fair' } as const;
 
 function callWords({ status, attempts, nextAttemptAt }: MessageCall): HtmlValue {
+  if (status === 'done' && attempts === 1) return null;
   const times = attempts === 0 ? 'not posted yet' : `after ${count(attempts, 'attempt')}`;
   return status === 'open' && nextAttemptAt !== null
     ? html`${times}, next at ${time(nextAttemptAt)}`
     : times;
 }
 
-function nextMoment(recipient: Recipient): Moment {
+function nextMoment(story: Story, recipient: Recipient): Moment {
   return {
     at: time(recipient.nextAttemptAt),
     tone: 'neutral',
-    title: `${recipient.address}: attempt ${recipient.attempts + 1} is next`,
+    title: titleOf(story, recipient.id, `attempt ${recipient.attempts + 1} is next`),
     detail: html`Given up at ${time(recipient.expiresAt)} if nothing helps.`,
   };
 }

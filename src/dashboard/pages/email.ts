@@ -155,18 +155,21 @@ function reasonsOf(recipients: readonly Recipient[]): Map<string, string[]> {
 function recipientTable(recipients: readonly Recipient[]): Html {
   const left = recipients.length - MOST_RECIPIENTS;
   return html`${table(
-    ['Recipient', 'Status', 'Attempts', 'Next attempt'],
+    [['Recipient', 'title'], 'Status'],
     recipients
       .slice(0, MOST_RECIPIENTS)
       .map((row) => [
         html`${row.address} ${row.kind !== 'to' && html`<span class="soft">${row.kind}</span>`}`,
-        badge(row.status),
-        row.attempts,
-        time(row.nextAttemptAt),
+        html`<span>${badge(row.status)} <span class="line hint">${triedWords(row)}</span></span>`,
       ]),
     'No recipients.',
   )}
   ${left > 0 && html`<p class="soft">and ${count(left, 'more recipient')}</p>`}`;
+}
+
+function triedWords(row: Recipient): Html {
+  const tried = row.attempts === 0 ? 'not tried yet' : `after ${count(row.attempts, 'attempt')}`;
+  return html`${tried}${isWaiting(row) && html`, next ${time(row.nextAttemptAt)}`}`;
 }
 
 function factsOf(message: Message): Html {

@@ -66,8 +66,9 @@ async function list(visit: Parameters<Page['open']>[0]): ReturnType<Page['open']
   ]);
   const path = `${accountPath(account)}/emails`;
   const asked = query.toString();
-  const body = html`${emailFilters(path, wanted, { domains, keys })}
-  ${found.rows.length > 0 || isFiltered(wanted) || after !== null ? rowsOf(path, found.rows) : first(account)}
+  const isEmpty = found.rows.length === 0 && !isFiltered(wanted) && after === null;
+  const body = html`${!isEmpty && emailFilters(path, wanted, { domains, keys })}
+  ${isEmpty ? first(account) : rowsOf(path, found.rows)}
   ${
     found.searchedTo !== null &&
     html`<p class="soft">
@@ -80,23 +81,32 @@ async function list(visit: Parameters<Page['open']>[0]): ReturnType<Page['open']
     title: 'Emails',
     account,
     body,
-    tools: html`<a class="button plain" href="${path}.csv?${asked}">Download CSV</a>`,
+    ...(!isEmpty && {
+      tools: html`<a class="button plain" href="${path}.csv?${asked}">Download CSV</a>`,
+    }),
     ...(after === null && { liveSeconds: LIVE_SECONDS }),
   };
 }
 
 function rowsOf(path: string, rows: readonly Message[]): Html {
   return table(
-    ['Status', 'To', 'Subject', 'From', 'Time'],
+    [['Status', 'state'], 'To', ['Subject', 'title'], ['From', 'minor'], ['Time', 'time']],
     rows.map((message) => [
       html`${badge(message.status)}${message.isSandbox && html` ${badge('sandbox')}`}`,
       recipientsOf(message),
       html`<a href="${path}/${message.id}">${message.subject || '(no subject)'}</a>`,
-      message.from,
+      html`<span title="${message.from}">${addressIn(message.from)}</span>`,
       time(message.createdAt),
     ]),
-    'No email matches.',
+    NOTHING_FOUND,
   );
+}
+
+const NOTHING_FOUND = empty('No email matches.', 'Leave out a filter, or write less of the text.');
+
+/** The address of `Name <address>`. */
+function addressIn(from: string): string {
+  return /<([^<>]+)>$/.exec(from)?.[1] ?? from;
 }
 
 function recipientsOf({ to, cc, bcc }: Message): string {

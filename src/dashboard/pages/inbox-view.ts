@@ -37,11 +37,11 @@ export function messageView(
     offered.find(([tab]) => tab === query.get('tab'))?.[0] ?? offered[0]?.[0] ?? 'source';
   const list = offered.map(([tab, label]) => [tab, label, `${path}?tab=${tab}`] as const);
   const body = html`${facts([
-    ['Envelope', html`<code>${message.returnPath}</code> → <code>${message.recipient}</code>`],
     ['From', parts.from],
     ['To', parts.to],
     ['Received', time(message.receivedAt)],
     ['Size', bytes(message.raw.length)],
+    ['Envelope', html`<code>${message.returnPath}</code> → <code>${message.recipient}</code>`],
   ])}
   ${tabs('Content', open, list)} ${shown(open, message, parts, path, query)}`;
   return {
@@ -97,6 +97,7 @@ function htmlTab(path: string, asked: string | null): Html {
       'Width',
       width,
       WIDTHS.map(([key, label]) => [key, label, `${path}?tab=html&width=${key}`] as const),
+      'small',
     )}
     <iframe class="${width}" sandbox="" src="${path}/html" title="HTML content"></iframe>
     <p class="soft">Scripts and remote images are blocked here.</p>`;
@@ -115,7 +116,13 @@ function checkTab(parts: MessageParts): Html {
           </ul>`
     }
     ${table(
-      ['Used', 'Gmail', 'Outlook on Windows', 'Apple Mail', 'Yahoo'],
+      [
+        ['Used', 'title'],
+        ['Gmail', 'short'],
+        ['Outlook on Windows', 'short'],
+        ['Apple Mail', 'short'],
+        ['Yahoo', 'short'],
+      ],
       features.map((row) => [
         html`<code>${row.feature}</code>`,
         support(row.gmail),
@@ -133,7 +140,7 @@ function checkTab(parts: MessageParts): Html {
 
 function linksTab(content: string): Html {
   return table(
-    ['', 'Address', ''],
+    ['Kind', ['Address', 'title'], ['Finding', 'state']],
     linksOf(content).map(({ kind, url, problem }) => [
       kind,
       html`<code>${url}</code>`,
@@ -145,7 +152,7 @@ function linksTab(content: string): Html {
 
 function attachmentsTab(path: string, { attachments }: MessageParts): Html {
   return table(
-    ['Name', 'Type', 'Size as sent', ''],
+    [['Name', 'title'], 'Type', ['Size as sent', 'number'], ''],
     attachments.map(({ filename, contentType, byteLength }, at) => [
       filename,
       contentType,

@@ -134,7 +134,7 @@ function messageTable(all: readonly CapturedMessage[], asked: string | null): Ht
     [subject, from, recipient].some((text) => text.toLowerCase().includes(q)),
   );
   return table(
-    ['Time', 'Recipient', 'Subject', 'From', 'Size'],
+    [['Time', 'time'], 'Recipient', ['Subject', 'title'], ['From', 'minor'], ['Size', 'number']],
     found.map((message) => [
       time(message.receivedAt),
       message.recipient,
@@ -147,7 +147,7 @@ function messageTable(all: readonly CapturedMessage[], asked: string | null): Ht
           'Nothing was captured since the start',
           'Send an email to any address: it is shown here as its receiver would get it, and goes nowhere.',
         )
-      : 'No message matches.',
+      : empty('No message matches.', 'Subject, sender and recipient are searched.'),
   );
 }
 

@@ -68,10 +68,18 @@ async function list(visit: Visit): ReturnType<Page['open']> {
     .toReversed()
     .sort((a, b) => Number(a.revokedAt !== null) - Number(b.revokedAt !== null));
   const body = html`${table(
-    ['Name', 'Key', 'Permission', 'Mode', 'Created', 'Last used', ''],
+    [
+      ['Name', 'title'],
+      'Key',
+      'Permission',
+      ['Mode', 'state'],
+      ['Created', 'minor'],
+      'Last used',
+      '',
+    ],
     sorted.map((key) => [
       html`<a href="${accountPath(account)}/logs?key=${key.id}">${key.name}</a>`,
-      html`<code>${key.prefix}…${key.last4}</code>`,
+      html`<code class="nowrap">${key.prefix}…${key.last4}</code>`,
       key.permission === 'full_access' ? 'Full access' : 'Sending only',
       key.isTest ? badge('sandbox') : badge('live'),
       time(key.createdAt),

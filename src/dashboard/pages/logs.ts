@@ -60,9 +60,17 @@ async function list(visit: Visit): ReturnType<Page['open']> {
   const page = { limit: PAGE_SIZE, after, before: null };
   const { rows, hasMore } = await visit.ctx.store.logs(account.id, { ...page, ...asked });
   const isFiltered = Object.values(asked).some((value) => value !== null);
-  const body = html`${filters(path, filterFields(visit, asked, keys))}
+  const isEmpty = rows.length === 0 && !isFiltered && after === null;
+  const body = html`${!isEmpty && filters(path, filterFields(visit, asked, keys))}
   ${table(
-    ['Time', 'Request', 'Status', 'Duration', 'Key', 'Email'],
+    [
+      ['Time', 'time'],
+      ['Request', 'title'],
+      ['Status', 'state'],
+      ['Duration', 'number'],
+      'Key',
+      'Email',
+    ],
     rows.map((row) => [
       time(row.createdAt),
       html`<a href="${path}/${row.id}">${row.method} ${row.path}</a>`,
@@ -72,9 +80,13 @@ async function list(visit: Visit): ReturnType<Page['open']> {
       row.messageId !== null &&
         html`<a href="${accountPath(account)}/emails/${row.messageId}">email</a>`,
     ]),
-    isFiltered
-      ? 'No request matches.'
-      : empty('No requests yet', 'Every API request of this account is listed here.'),
+    isEmpty
+      ? empty(
+          'No requests yet',
+          'Every API request of this account is listed here, with what was asked and what was answered.',
+          html`<a class="button" href="/docs">How to send</a>`,
+        )
+      : empty('No request matches.', 'Leave out a filter, or choose other days.'),
   )}
   ${pager(path, visit.query, hasMore ? (rows.at(-1)?.id ?? null) : null)}`;
   const isNewest = after === null && asked.until === null;

@@ -33,7 +33,7 @@ export const operatorPages: readonly Page[] = [
       const { store } = visit.ctx;
       const [operators, accounts] = await Promise.all([store.operators(), store.accounts()]);
       const body = html`${table(
-        ['Name', 'Role', 'Sees', 'Second factor', 'Last sign-in', ''],
+        [['Name', 'title'], 'Role', 'Sees', 'Second factor', 'Last sign-in', ''],
         operators.map((one) => cells(visit, one, accounts)),
         'There are no operators.',
       )}

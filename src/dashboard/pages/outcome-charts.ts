@@ -3,12 +3,13 @@
  * destination and provider.
  *
  * Reads the counters that the store keeps (`store/counters.ts`); nothing is counted here, so that the page takes the same
- * time with a million messages. Times are UTC.
+ * time with a million messages. A rate is that of the 24 hours which end with its column: of one hour's few recipients
+ * it would say nothing, and a complaint comes hours after the delivery it is about. Times are UTC.
  */
 import type { Context } from '../../flow/context.ts';
 import type { OutcomeBucket, Outcomes } from '../../store/counters.ts';
 import { chart, type Series } from '../frame/chart.ts';
-import { html, type Html } from '../frame/html.ts';
+import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { card, table, tiles } from '../frame/table.ts';
 import { percent } from '../frame/values.ts';
 
@@ -35,6 +36,8 @@ export interface Counted {
   /** Start of each column, oldest first. */
   starts: readonly number[];
   columns: readonly Outcomes[];
+  /** Of the 24 hours that end with each column. */
+  days: readonly Outcomes[];
   total: Outcomes;
   byDestination: ReadonlyMap<string, Outcomes>;
   byProvider: ReadonlyMap<string, Outcomes>;
@@ -49,38 +52,56 @@ export async function countedIn(
   const { columns: number, columnMs, bucket } = PERIODS[period];
   const until = (Math.floor(ctx.clock.now() / columnMs) + 1) * columnMs;
   const from = until - number * columnMs;
-  const buckets = await ctx.store.outcomes({ accountId, from, until, bucket });
-  const columns = Array.from({ length: number }, none);
+  const [columns, days] = [
+    Array.from({ length: number }, none),
+    Array.from({ length: number }, none),
+  ];
+  const perDay = DAY_MS / columnMs;
+  const before = from - (perDay - 1) * columnMs;
+  const buckets = await ctx.store.outcomes({ accountId, from: before, until, bucket });
   const [byDestination, byProvider] = [new Map<string, Outcomes>(), new Map<string, Outcomes>()];
   const total = none();
   for (const one of buckets) {
-    const column = columns[Math.floor((one.start - from) / columnMs)];
+    const at = Math.floor((one.start - from) / columnMs);
+    for (const day of days.slice(Math.max(0, at), Math.max(0, at + perDay))) add(day, one);
+    const column = columns[at];
     if (column === undefined) continue;
     add(column, one);
     add(total, one);
-    add(sumsOf(byDestination, one.destination), one);
-    add(sumsOf(byProvider, one.provider || 'others'), one);
+    add(sumsOf(byDestination, DESTINATIONS[one.destination] ?? one.destination), one);
+    add(sumsOf(byProvider, one.provider || 'Others'), one);
   }
   const starts = columns.map((_, at) => from + at * columnMs);
-  return { period, starts, columns, total, byDestination, byProvider };
+  return { period, starts, columns, days, total, byDestination, byProvider };
+}
+
+/** Whether nothing became of anything in the period. */
+export function isNothing({ total }: Counted): boolean {
+  return Object.values(total).every((value) => value === 0);
 }
 
 /** The numbers at a glance. */
 export function outcomeTiles({ total }: Counted): Html {
   const bounces = bounceShare(total);
   const complaints = complaintShare(total);
+  const few = isMany(total) ? '' : 'few recipients say little; ';
+  const ended = total.delivered + total.bounced + total.failed;
   return tiles([
-    { label: 'Delivered', value: total.delivered.toLocaleString('en-US') },
+    {
+      label: 'Delivered',
+      value: total.delivered.toLocaleString('en-US'),
+      hint: ended === 0 ? 'nothing yet' : `${percent(total.delivered, ended)} of what ended`,
+    },
     {
       label: 'Bounce rate',
       value: percent(total.bounced, total.delivered + total.bounced),
-      hint: `below ${percent(BOUNCE_LINE, 1)} is healthy`,
+      hint: `${few}below ${percent(BOUNCE_LINE, 1)} is healthy`,
       ...(isMany(total) && bounces >= BOUNCE_LINE && { tone: 'bad' as const }),
     },
     {
       label: 'Complaint rate',
       value: percent(total.complained, total.delivered),
-      hint: `keep below ${percent(COMPLAINT_LINE, 1)}, never ${percent(COMPLAINT_LIMIT, 1)}`,
+      hint: `${few}keep below ${percent(COMPLAINT_LINE, 1)}, never ${percent(COMPLAINT_LIMIT, 1)}`,
       ...(isMany(total) &&
         complaints >= COMPLAINT_LINE && {
           tone: complaints >= COMPLAINT_LIMIT ? ('bad' as const) : ('fair' as const),
@@ -91,7 +112,11 @@ export function outcomeTiles({ total }: Counted): Html {
       value: total.delayed.toLocaleString('en-US'),
       hint: 'tried again by itself',
     },
-    { label: 'Failed', value: total.failed.toLocaleString('en-US') },
+    {
+      label: 'Failed',
+      value: total.failed.toLocaleString('en-US'),
+      hint: 'not delivered in time, or by a fault',
+    },
   ]);
 }
 
@@ -102,7 +127,7 @@ export function outcomeCharts(counted: Counted): Html {
     ticksOf(counted),
   ];
   const over = `${counted.period === '30d' ? 'Day' : 'From'} (UTC)`;
-  const shares = (share: (one: Outcomes) => number): number[] => counted.columns.map(share);
+  const shares = (share: (one: Outcomes) => number): number[] => counted.days.map(share);
   const asPercent = (value: number): string => percent(value, 1);
   const { total } = counted;
   const volume = chart({
@@ -115,10 +140,11 @@ export function outcomeCharts(counted: Counted): Html {
       label,
       values: counted.columns.map((one) => one[key]),
     })),
+    isWhole: true,
     words: (value) => value.toLocaleString('en-US'),
   });
   const bounces = chart({
-    title: 'Bounce rate',
+    title: 'Bounce rate of the 24 hours that end with each column',
     over,
     columns,
     ticks,
@@ -128,7 +154,7 @@ export function outcomeCharts(counted: Counted): Html {
     lines: [{ value: BOUNCE_LINE, label: '5 %: receivers begin to refuse', tone: 'bad' }],
   });
   const complaints = chart({
-    title: 'Complaint rate',
+    title: 'Complaint rate of the 24 hours that end with each column',
     over,
     columns,
     ticks,
@@ -141,12 +167,27 @@ export function outcomeCharts(counted: Counted): Html {
     ],
   });
   return html`${card('What became of recipients', volume)}
-    <div class="columns">${card('Bounces', bounces)} ${card('Complaints', complaints)}</div>
     <div class="columns">
-      ${card('By destination', sharesTable('Destination', counted.byDestination))}
-      ${card('By provider', sharesTable('Provider', counted.byProvider))}
+      ${card('Bounces', bounces, OVER_A_DAY)} ${card('Complaints', complaints, OVER_A_DAY)}
+    </div>
+    <div class="columns">
+      ${card('By destination', sharesTable('Destination', counted.byDestination), BY_DOMAIN)}
+      ${card('By provider', sharesTable('Provider', counted.byProvider), BY_HOST)}
     </div>`;
 }
+
+const OVER_A_DAY = html`<span class="hint">rate of 24 hours</span>`;
+const BY_DOMAIN = html`<span class="hint">by the domain of the address</span>`;
+const BY_HOST = html`<span class="hint">by who runs the mail host</span>`;
+
+/** The store's kinds of domains as people call them. */
+const DESTINATIONS: Readonly<Record<string, string>> = {
+  gmail: 'Gmail',
+  microsoft: 'Outlook, Hotmail',
+  yahoo: 'Yahoo, AOL',
+  apple: 'iCloud',
+  other: 'Other domains',
+};
 
 const SERIES = [
   ['delivered', 'Delivered'],
@@ -161,18 +202,34 @@ function sharesTable(heading: string, by: ReadonlyMap<string, Outcomes>): Html {
     .toSorted(([, a], [, b]) => b.delivered + b.bounced - a.delivered - a.bounced)
     .map(([name, one]) => [
       name,
-      one.delivered,
-      one.delayed,
-      html`${one.bounced}
-        <span class="soft">${percent(one.bounced, one.delivered + one.bounced)}</span>`,
-      html`${one.complained} <span class="soft">${percent(one.complained, one.delivered)}</span>`,
-      one.failed,
+      amount(one.delivered),
+      amount(one.delayed),
+      withShare(one.bounced, one.delivered + one.bounced),
+      withShare(one.complained, one.delivered),
+      amount(one.failed),
     ]);
   return table(
-    [heading, 'Delivered', 'Delayed', 'Bounced', 'Complained', 'Failed'],
+    [
+      [heading, 'title'],
+      ['Delivered', 'number'],
+      ['Delayed', 'number'],
+      ['Bounced', 'number'],
+      ['Complained', 'number'],
+      ['Failed', 'number'],
+    ],
     rows,
     'Nothing in this period.',
   );
+}
+
+/** Where nothing is, nothing shouts. */
+function amount(value: number): HtmlValue {
+  return value === 0 ? html`<span class="soft">–</span>` : value.toLocaleString('en-US');
+}
+
+function withShare(value: number, of: number): HtmlValue {
+  if (value === 0) return amount(0);
+  return html`${amount(value)} <span class="line hint">${percent(value, of)}</span>`;
 }
 
 /** `2026-11-22`, with the hour where columns are shorter than a day. */

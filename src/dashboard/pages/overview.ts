@@ -6,17 +6,25 @@
  */
 import type { Context } from '../../flow/context.ts';
 import { checklist } from './checklist.ts';
-import { countedIn, outcomeCharts, outcomeTiles, PERIODS, type Period } from './outcome-charts.ts';
 import { linkButton, together } from '../frame/action.ts';
+import {
+  countedIn,
+  isNothing,
+  outcomeCharts,
+  outcomeTiles,
+  PERIODS,
+  type Period,
+} from './outcome-charts.ts';
 import { form, filters } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT, tabs } from '../frame/navigation.ts';
-import { card, table, tiles, type Tile } from '../frame/table.ts';
+import { card, empty, table, tiles, type Tile } from '../frame/table.ts';
 import { badge, bytes, count, time } from '../frame/values.ts';
 import { field, type Page, queryText, type Visit } from '../frame/visit.ts';
 
 const LIVE_SECONDS = 10;
 const MOST_DESTINATIONS = 20;
+const OVERVIEW = { label: 'Overview', href: ROOT };
 
 export const overviewPages: readonly Page[] = [
   { method: 'GET', path: '', open: overview },
@@ -43,7 +51,7 @@ export const overviewPages: readonly Page[] = [
           submit: 'Halt all sending',
           kind: 'danger',
         })}`;
-      return { kind: 'page', title: 'Halt sending', account: null, body };
+      return { kind: 'page', title: 'Halt sending', account: null, body, up: OVERVIEW };
     },
   },
   {
@@ -84,8 +92,8 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
     period,
     Object.entries(PERIODS).map(([key, { label }]) => [key, label, hrefOf(key as Period)] as const),
   );
-  const body = html`${steps} ${tiles(now)}
-    <div class="over-charts">
+  const isNew = steps !== null && isNothing(counted);
+  const charts = html`<div class="over-charts">
       ${periods}
       ${
         accounts.length > 1 &&
@@ -101,7 +109,8 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
         ])
       }
     </div>
-    ${outcomeTiles(counted)} ${outcomeCharts(counted)} ${slowed(parts)}
+    ${outcomeTiles(counted)} ${outcomeCharts(counted)}`;
+  const body = html`${steps} ${tiles(now)} ${slowed(parts)} ${isNew ? NO_CHARTS : charts}
     ${card('Waiting by destination', waiting, html`<a href="${ROOT}/queue">Queue</a>`)}
     <div id="host">${card('Host check', findings(parts))}</div>`;
   const isHalted = ctx.halt.state !== null;
@@ -118,6 +127,11 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
     tools,
   };
 }
+
+const NO_CHARTS = empty(
+  'No mail yet',
+  'What became of your emails stands here, hour by hour, from the first one on.',
+);
 
 function periodOf(text: string | null): Period {
   return text !== null && Object.hasOwn(PERIODS, text) ? (text as Period) : '24h';
@@ -174,7 +188,7 @@ export function slowed({ queue }: Visit['parts']): Html | null {
   ]);
   return card(
     `${count(list.length, 'receiver')} asked to slow down`,
-    table(['Receiver', 'Reason', 'Until'], rows, 'None.'),
+    table([['Receiver', 'title'], 'Reason', 'Until'], rows, 'None.'),
   );
 }
 
@@ -182,7 +196,7 @@ async function waitingTable(ctx: Context): Promise<Html> {
   const now = ctx.clock.now();
   const rows = (await ctx.store.queueCounts(now)).slice(0, MOST_DESTINATIONS);
   return table(
-    ['Destination', 'Recipients', 'Oldest', 'Last reason'],
+    [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', 'Last reason'],
     rows.map(({ domain, waiting, oldestCreatedAt, reason }) => [
       html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
       waiting,
@@ -200,7 +214,7 @@ export function findings({ vitals }: Visit['parts']): Html {
   const open = last.findings.filter(({ level }) => level !== 'ok');
   return html`<p class="soft">Checked at ${time(last.checkedAt)}.</p>
     ${table(
-      ['Level', 'Finding', 'What to do'],
+      [['Level', 'state'], ['Finding', 'title'], 'What to do'],
       open.map(({ level, summary, advice }) => [badge(level), summary, advice]),
       `All ${last.findings.length} checks passed.`,
     )}`;

@@ -5,8 +5,8 @@
  */
 import { ApiError } from '../../base/errors.ts';
 import type { Context } from '../../flow/context.ts';
-import { explain, inWallTime } from '../../flow/queue/operator.ts';
-import { waitingReasons } from '../../flow/queue/waiting-reasons.ts';
+import { inWallTime } from '../../flow/queue/operator.ts';
+import { waitingReasons, type WaitingReason } from '../../flow/queue/waiting-reasons.ts';
 import type { QueueCount } from '../../store/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
 import { actions, confirm } from '../frame/action.ts';
@@ -73,12 +73,12 @@ async function destinations(visit: Visit): Promise<PageResponse> {
   const { ctx, parts } = visit;
   const counts = await ctx.store.queueCounts(ctx.clock.now());
   const total = counts.reduce((sum, { waiting }) => sum + waiting, 0);
-  const body = html`${filters(PATH, [
+  const search = filters(PATH, [
     { kind: 'text', type: 'search', name: 'domain', label: 'Destination' },
-  ])}
-  ${slowed(parts)}
+  ]);
+  const body = html`${slowed(parts)} ${counts.length > 0 && search}
   ${table(
-    ['Destination', 'Recipients', 'Oldest', 'Why the oldest waits', ''],
+    [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', 'Why the oldest waits', ''],
     counts.slice(0, MOST_DESTINATIONS).map((row) => destinationCells(visit, row)),
     empty(
       'Nothing waits',
@@ -134,15 +134,25 @@ function retryAll(
 
 async function destination(visit: Visit, domain: string): Promise<PageResponse> {
   const { ctx, query } = visit;
-  const now = ctx.clock.now();
   const filter = { domain, limit: PAGE_SIZE + 1, after: queryText(visit, 'after') };
   const found = await ctx.store.queue(filter);
   const rows = found.slice(0, PAGE_SIZE);
   const next = found.length > PAGE_SIZE ? (rows.at(-1)?.id ?? null) : null;
-  const body = html`${await reasons(ctx, domain)}
+  const { groups, seen, isMore } = await groupsOf(ctx, domain);
+  // One reason stands above; it is not said again in each row.
+  const isOneReason = groups.length === 1 && seen > 1;
+  const body = html`${seen > 1 && reasonsCard(groups, seen, isMore)}
   ${table(
-    ['Recipient', 'Status', 'Attempts', 'Next attempt', 'Why it waits', ''],
-    rows.map((row) => cells(visit, inWallTime(ctx.clock, row), now)),
+    [
+      ['Recipient', 'title'],
+      ['Status', 'state'],
+      ['Attempts', 'number'],
+      'Next attempt',
+      ['Given up at', 'minor'],
+      ...(isOneReason ? [] : ['Why it waits']),
+      '',
+    ],
+    rows.map((row) => cells(visit, inWallTime(ctx.clock, row), isOneReason)),
     empty('Nothing waits', `No recipients are waiting for ${domain}.`),
   )}
   ${pager(PATH, query, next)}`;
@@ -162,8 +172,11 @@ async function destination(visit: Visit, domain: string): Promise<PageResponse> 
   };
 }
 
-/** The reasons for which recipients of one destination wait; nothing where there is only one row to read anyway. */
-async function reasons(ctx: Context, domain: string): Promise<Html | null> {
+/** The reasons for which recipients of one destination wait, and of how many. */
+async function groupsOf(
+  ctx: Context,
+  domain: string,
+): Promise<{ groups: WaitingReason[]; seen: number; isMore: boolean }> {
   const rows: Recipient[] = [];
   let isMore = true;
   while (isMore && rows.length < MOST_GROUPED) {
@@ -174,12 +187,15 @@ async function reasons(ctx: Context, domain: string): Promise<Html | null> {
     // Between two reads the event loop is given back.
     await new Promise((resolve) => setImmediate(resolve));
   }
-  if (rows.length < 2) return null;
   const groups = waitingReasons(rows.map((row) => inWallTime(ctx.clock, row)));
+  return { groups, seen: rows.length, isMore };
+}
+
+function reasonsCard(groups: readonly WaitingReason[], seen: number, isMore: boolean): Html | null {
   return card(
-    isMore ? `Reasons of the first ${count(rows.length, 'recipient')}` : 'Reasons',
+    isMore ? `Reasons of the first ${count(seen, 'recipient')}` : 'Reasons',
     table(
-      ['Reason', 'Recipients', 'Next attempt'],
+      [['Reason', 'title'], ['Recipients', 'number'], 'Next attempt'],
       groups.map(({ reason, count: waiting, nextAttemptAt }) => [
         reason ?? 'Not tried yet.',
         waiting,
@@ -190,7 +206,7 @@ async function reasons(ctx: Context, domain: string): Promise<Html | null> {
   );
 }
 
-function cells(visit: Visit, row: Recipient, now: number): HtmlValue[] {
+function cells(visit: Visit, row: Recipient, isOneReason: boolean): HtmlValue[] {
   const email = `${accountPath({ id: row.accountId })}/emails/${row.messageId}`;
   const fields = { id: row.id, at: row.domain };
   return [
@@ -198,7 +214,8 @@ function cells(visit: Visit, row: Recipient, now: number): HtmlValue[] {
     badge(row.status),
     row.attempts,
     time(row.nextAttemptAt),
-    explain(row, now),
+    time(row.expiresAt),
+    ...(isOneReason ? [] : [row.lastReason ?? html`<span class="soft">not tried yet</span>`]),
     actions([
       confirm(visit, {
         to: `${PATH}/retry`,

@@ -66,7 +66,9 @@ function killSwitch(visit: Visit): Html {
   return visit.ctx.halt.state !== null
     ? html`<p>New sends are refused and deliveries are paused.</p>
         ${action(visit, `${ROOT}/resume`, 'Resume sending', 'primary')}`
-    : html`<p>Sending is not halted.</p>
+    : html`<p class="soft">
+          For an emergency, such as a leaked key: no sends are accepted, nothing leaves the server.
+        </p>
         ${confirm(visit, {
           to: `${ROOT}/halt`,
           label: 'Halt all sending',
@@ -118,11 +120,11 @@ async function configPage({ ctx }: Visit): ReturnType<Page['open']> {
       <code>postrider reload</code>.
     </p>
     ${table(
-      ['Key', 'Value', 'A change needs'],
+      [['Key', 'title'], 'Value', 'Takes effect'],
       shownConfig(ctx.config).map(({ path, value, needsRestart }) => [
         html`<code>${path}</code>`,
         value,
-        needsRestart ? 'a restart' : html`<span class="soft">a reload</span>`,
+        needsRestart ? 'after a restart' : html`<span class="soft">after a reload</span>`,
       ]),
       '',
     )}`;

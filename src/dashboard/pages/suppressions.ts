@@ -11,7 +11,7 @@ import { exportSuppressions } from '../../flow/suppressions/csv-import.ts';
 import type { ImportState } from '../../flow/suppressions/imports.ts';
 import { addSuppression, removeSuppression } from '../../flow/suppressions/suppressions.ts';
 import type { Account, Suppression } from '../../store/rows.ts';
-import { confirm, linkButton, together } from '../frame/action.ts';
+import { confirm, jumpTo, linkButton, together } from '../frame/action.ts';
 import { type FieldSpec, filters, form } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { accountPath, pager } from '../frame/navigation.ts';
@@ -107,38 +107,41 @@ async function list(visit: Visit): ReturnType<Page['open']> {
   const reason = reasonOf(queryText(visit, 'reason'));
   const page = { limit: PAGE_SIZE, after: queryText(visit, 'after'), before: null };
   const { rows, hasMore } = await visit.ctx.store.suppressions(account.id, q, page, reason);
-  const body = html`${filters(path, filterFields(q, reason))}
-  ${table(
-    ['Address', 'Reason', 'Source', 'Note', 'Added', ''],
-    rows.map((row) => [
-      row.email,
-      badge(...REASONS[row.reason]),
-      sourceOf(account, row),
-      row.note,
-      time(row.createdAt),
-      removal(visit, path, row),
-    ]),
-    q === null && reason === undefined
-      ? empty(
-          'No suppressed addresses',
-          'Addresses that bounce or complain come here by themselves, and get no more mail.',
-          linkButton(visit, `${path}/import`, 'Import a list'),
-        )
-      : 'No suppressed address matches.',
-  )}
-  ${pager(path, visit.query, hasMore ? (rows.at(-1)?.email ?? null) : null)}
-  ${card(
-    'Suppress an address',
-    form(visit, {
-      to: path,
-      fields: [
-        { kind: 'text', type: 'email', name: 'email', label: 'Address', required: true },
-        { kind: 'text', name: 'note', label: 'Note', maxLength: 200 },
-      ],
-      submit: 'Suppress',
-    }),
-  )}`;
+  const isAsked = q !== null || reason !== undefined || page.after !== null;
+  const body = html`${(isAsked || rows.length > 0) && filters(path, filterFields(q, reason))}
+    ${table(
+      [['Address', 'title'], ['Reason', 'state'], 'Source', ['Added', 'time'], ''],
+      rows.map((row) => [
+        html`${row.email} ${row.note !== null && html`<p class="hint">${row.note}</p>`}`,
+        badge(...REASONS[row.reason]),
+        sourceOf(account, row),
+        time(row.createdAt),
+        removal(visit, path, row),
+      ]),
+      isAsked
+        ? empty('No suppressed address matches.', 'Whoever is not listed here gets mail.')
+        : empty(
+            'No suppressed addresses',
+            'Addresses that bounce or complain come here by themselves, and get no more mail.',
+            linkButton(visit, `${path}/import`, 'Import a list'),
+          ),
+    )}
+    ${pager(path, visit.query, hasMore ? (rows.at(-1)?.email ?? null) : null)}
+    <div id="add">
+      ${card(
+        'Suppress an address',
+        form(visit, {
+          to: path,
+          fields: [
+            { kind: 'text', type: 'email', name: 'email', label: 'Address', required: true },
+            { kind: 'text', name: 'note', label: 'Note', maxLength: 200 },
+          ],
+          submit: 'Suppress',
+        }),
+      )}
+    </div>`;
   const tools = together([
+    jumpTo(visit, path, 'add', 'Add'),
     linkButton(visit, `${path}/import`, 'Import'),
     linkButton(visit, `${path}/export`, 'Export'),
   ]);
@@ -244,7 +247,7 @@ function progressOf(state: ImportState): Html | null {
       ${
         result.named.length > 0 &&
         table(
-          ['Line', 'Problem'],
+          [['Line', 'number'], 'Problem'],
           result.named.map(({ line, message }) => [line, message]),
           '',
         )

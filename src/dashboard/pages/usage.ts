@@ -35,10 +35,9 @@ async function usagePage(visit: Visit): ReturnType<Page['open']> {
     title: `Emails of the last ${DAYS} days that count against the plan`,
     over: 'Day (UTC)',
     columns,
-    ticks: columns.filter((_, at) => at % 7 === 0 || at === DAYS - 1),
-    series: [
-      { key: 'delivered', label: 'Emails', values: columns.map((day) => used.get(day) ?? 0) },
-    ],
+    ticks: [0, 1, 2, 3].map((third) => columns[Math.round((third * (DAYS - 1)) / 3)] ?? ''),
+    series: [{ key: 'used', label: 'Emails', values: columns.map((day) => used.get(day) ?? 0) }],
+    isWhole: true,
     words: (value) => value.toLocaleString('en-US'),
     ...(dailyLimit !== null && {
       lines: [{ value: dailyLimit, label: `${dailyLimit} a day`, tone: 'bad' }],

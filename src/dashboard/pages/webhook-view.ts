@@ -9,7 +9,7 @@ import { WEBHOOK_EVENTS } from '../../base/status.ts';
 import type { TestResult } from '../../flow/webhooks/dispatcher.ts';
 import type { Account, CallAttempt, Endpoint } from '../../store/rows.ts';
 import type { AttemptDetail, ListedAttempt } from '../../store/webhooks.ts';
-import { action, actions, confirm } from '../frame/action.ts';
+import { action, actions, confirm, jumpTo } from '../frame/action.ts';
 import { type FieldSpec, form } from '../frame/form.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { accountPath, pager, tabs } from '../frame/navigation.ts';
@@ -17,7 +17,7 @@ import { card, empty, facts, table } from '../frame/table.ts';
 import { badge, copyable, time } from '../frame/values.ts';
 import { type PageResponse, queryText, type Visit } from '../frame/visit.ts';
 
-const PAGE_SIZE = 50;
+const PAGE_SIZE = 25;
 const LIVE_SECONDS = 10;
 /** May be subscribed to, and never happen: opens and clicks are not tracked (docs/contract.md C1.10). */
 const NEVER_SENT: ReadonlySet<string> = new Set(['email.opened', 'email.clicked']);
@@ -30,7 +30,13 @@ export function endpointPath(account: Account, endpoint: Pick<Endpoint, 'id'>): 
 export async function listView(visit: Visit, account: Account): Promise<PageResponse> {
   const endpoints = await visit.ctx.store.endpoints(account.id);
   const body = html`${table(
-    ['Endpoint', 'Status', 'Events', 'Failures in a row', 'Last failure'],
+    [
+      ['Endpoint', 'title'],
+      ['Status', 'state'],
+      'Events',
+      ['Failures in a row', 'number'],
+      'Last failure',
+    ],
     endpoints.map((endpoint) => [
       html`<a href="${endpointPath(account, endpoint)}">${endpoint.url}</a>`,
       badge(endpoint.status),
@@ -109,7 +115,10 @@ export async function endpointView(
     ])}
     ${attemptTable(visit, account, endpoint, list.rows, isFailedOnly)}
     ${pager(path, visit.query, next)}
-    <div class="columns">${replayCard(visit, path)} ${editCard(visit, path, endpoint)}</div>`;
+    <div class="columns">
+      <div id="replay">${replayCard(visit, path)}</div>
+      <div id="edit">${editCard(visit, path, endpoint)}</div>
+    </div>`;
   return {
     kind: 'page',
     title: endpoint.url,
@@ -123,6 +132,8 @@ export async function endpointView(
 
 function changesOf(visit: Visit, path: string, endpoint: Endpoint): Html | null {
   return actions([
+    jumpTo(visit, `${path}/replay`, 'replay', 'Replay'),
+    jumpTo(visit, `${path}/edit`, 'edit', 'Edit'),
     endpoint.status === 'disabled'
       ? action(visit, `${path}/enable`, 'Enable', 'primary')
       : confirm(visit, {
@@ -168,11 +179,18 @@ function attemptTable(
 ): Html {
   const path = endpointPath(account, endpoint);
   return table(
-    ['Time', 'Event', 'Attempt', 'Result', 'Reason', ''],
+    [
+      ['Time', 'time'],
+      ['Event', 'title'],
+      ['Attempt', 'number'],
+      ['Result', 'state'],
+      'Reason',
+      '',
+    ],
     rows.map((row) => [
       html`<a href="${path}/attempts/${row.id}">${time(row.createdAt)}</a>`,
       html`${row.eventType}
-      ${row.messageId !== null && html`<br /><a href="${emailPath(account, row.messageId)}">email</a>`}`,
+      ${row.messageId !== null && html`<a href="${emailPath(account, row.messageId)}">(email)</a>`}`,
       row.attempt,
       resultOf(row),
       row.error,
@@ -276,7 +294,7 @@ export function attemptView(
     ${textOf(call === null ? null : indented(call.body), 'The payload is no longer kept.')}
     <h2>Attempts of this event</h2>
     ${table(
-      ['Time', 'Attempt', 'Result', 'Reason'],
+      [['Time', 'time'], ['Attempt', 'number'], ['Result', 'state'], 'Reason'],
       attempts.map((row) => [
         html`<a href="${path}/attempts/${row.id}">${time(row.createdAt)}</a>`,
         row.attempt,

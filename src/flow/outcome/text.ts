@@ -9,8 +9,8 @@ import type { Verdict } from './verdict.ts';
 
 const MAX_CHARACTERS = 1000;
 
-/** The stages in words for people. */
-const STAGE_WORDS: Record<Outcome['stage'], string> = {
+/** The stages in words for people, behind "at". */
+export const STAGE_WORDS: Readonly<Record<Outcome['stage'], string>> = {
   throttled: 'waiting for the receiver to recover',
   route: 'choosing the route',
   dns: 'looking up the domain',

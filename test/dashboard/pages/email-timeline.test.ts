@@ -72,6 +72,25 @@ test('a reply is said once, however often it came', () => {
   expect(occurrences(told({ attempts, reasons }), '452 4.2.2 full')).toBe(0);
 });
 
+test('attempts with the same end are one entry, each of them one click away', () => {
+  const attempts = [1, 2, 3, 4].map((number) => attempt(number, '452 4.2.2 full'));
+  const other = attempt(5, '451 4.3.0 later');
+  const text = told({ attempts: [...attempts, other, attempt(6, '452 4.2.2 full')] });
+  // Accepted, the four, the other, the one behind it, the next: what lies between is not left out.
+  expect(occurrences(text, '<li class=')).toBe(5);
+  expect(text).toContain('Not now, 4 times');
+  expect(text).toContain('Attempts 1 to 4, mx.receiver.example');
+  expect(occurrences(text, '<li>')).toBe(4);
+  expect(text).toContain('The mailbox is full.');
+});
+
+test('with several recipients each entry says whom it is about', () => {
+  const second: Recipient = { ...first, id: 'second', address: 'two@receiver.example' };
+  const text = told({ recipients: [waiting, second], attempts: [attempt(1, '452 4.2.2 full')] });
+  expect(text).toContain(`${first.address}: not now`);
+  expect(told({ attempts: [attempt(1, '452 4.2.2 full')] })).not.toContain(first.address);
+});
+
 test('an event stands with the attempt that raised it, with its webhook calls', () => {
   const delayed = event('email.delivery_delayed', {
     attempt: 2,
@@ -95,7 +114,7 @@ test('an event stands with the attempt that raised it, with its webhook calls', 
   expect(text).toMatch(
     /email\.delivery_delayed.*webhooks\/endpoint-1.*https:\/\/hook\.example\/in.*after 3 attempts/,
   );
-  expect(text).toContain('attempt 3 is next');
+  expect(text).toContain('Attempt 3 is next');
 });
 
 test('what a report or an operator did stands alone', () => {
@@ -117,7 +136,7 @@ test('of a long story beginning and end are shown', () => {
     '451 try 1.',
     '451 try 5000.',
     '4881 entries not shown',
-    'attempt 3 is next',
+    'Attempt 3 is next',
   ]) {
     expect(text).toContain(part.replace('4881', '4,881'));
   }

@@ -56,7 +56,7 @@ const byName = (list: readonly Listed[]): string[] =>
 /** What the tab of attachments lists, in order of names. */
 function attachmentsIn(page: string): string[] {
   const cells =
-    /data-label="Name" *>([^<]*)<\/td><td data-label="Type" *>([^<]*)<\/td><td data-label="Size" *>([^<]*)</g;
+    /data-label="Name" [^>]*>([^<]*)<\/td><td data-label="Type" *>([^<]*)<\/td><td data-label="Size" [^>]*>([^<]*)</g;
   return Array.from(
     page.matchAll(cells),
     ([, name, type, size]) => `${name} (${type}, ${size})`,
