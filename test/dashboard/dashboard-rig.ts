@@ -1,5 +1,5 @@
 /**
- * A running appliance in capture mode with its dashboard, and an operator who uses it by HTTP.
+ * A running appliance, in capture mode unless a test says otherwise, with its dashboard, and an operator who uses it by HTTP.
  *
  * Promises a verified domain `sender.example` and an account `default`. `visit` and `submit` carry the
  * session's cookie; `submit` also what a browser sends with a form of the same page.
@@ -33,10 +33,12 @@ export interface DashboardRig {
   stop(): Promise<void>;
 }
 
+/** `delivery`: TOML inside `[delivery]`, instead of capture mode. */
 export async function startDashboardRig(
-  options: Parameters<typeof startRigAppliance>[0] = {},
+  options: NonNullable<Parameters<typeof startRigAppliance>[0]> & { delivery?: string } = {},
 ): Promise<DashboardRig> {
-  const config = `${options?.config ?? ''}\n[delivery]\nmode = "capture"\n`;
+  const delivery = options.delivery ?? 'mode = "capture"';
+  const config = `${options.config ?? ''}\n[delivery]\n${delivery}\n`;
   const rig = await startRigAppliance({ ...options, config });
   const { ctx } = rig.appliance;
   const password = await resetAdminPassword(ctx);

@@ -4,6 +4,7 @@
  * Until the first delivered email it leads there (`checklist.ts`). Charts and rates are `outcome-charts.ts`. Updates
  * itself. The halt refuses new sends and pauses deliveries; flow/upkeep stores it.
  */
+import { wallTime } from '../../base/clock.ts';
 import type { Context } from '../../flow/context.ts';
 import { checklist } from './checklist.ts';
 import { linkButton, together } from '../frame/action.ts';
@@ -110,7 +111,7 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
       }
     </div>
     ${outcomeTiles(counted)} ${outcomeCharts(counted)}`;
-  const body = html`${steps} ${tiles(now)} ${slowed(parts)} ${isNew ? NO_CHARTS : charts}
+  const body = html`${steps} ${tiles(now)} ${slowed(visit)} ${isNew ? NO_CHARTS : charts}
     ${card('Waiting by destination', waiting, html`<a href="${ROOT}/queue">Queue</a>`)}
     <div id="host">${card('Host check', findings(parts))}</div>`;
   const isHalted = ctx.halt.state !== null;
@@ -178,13 +179,13 @@ function diskTile({ disk }: Context): Tile {
 }
 
 /** Receivers that asked us to slow down. */
-export function slowed({ queue }: Visit['parts']): Html | null {
-  const list = queue.throttles();
+export function slowed({ ctx, parts }: Visit): Html | null {
+  const list = parts.queue.throttles();
   if (list.length === 0) return null;
   const rows = list.map(({ site, cause, hint, untilMs }) => [
     site,
     html`${cause} ${hint !== null && html`<p class="soft">${hint}</p>`}`,
-    time(untilMs),
+    time(wallTime(ctx.clock, untilMs)),
   ]);
   return card(
     `${count(list.length, 'receiver')} asked to slow down`,

@@ -70,13 +70,13 @@ function pathOf(domain: string): string {
 }
 
 async function destinations(visit: Visit): Promise<PageResponse> {
-  const { ctx, parts } = visit;
+  const { ctx } = visit;
   const counts = await ctx.store.queueCounts(ctx.clock.now());
   const total = counts.reduce((sum, { waiting }) => sum + waiting, 0);
   const search = filters(PATH, [
     { kind: 'text', type: 'search', name: 'domain', label: 'Destination' },
   ]);
-  const body = html`${slowed(parts)} ${counts.length > 0 && search}
+  const body = html`${slowed(visit)} ${counts.length > 0 && search}
   ${table(
     [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', 'Why the oldest waits', ''],
     counts.slice(0, MOST_DESTINATIONS).map((row) => destinationCells(visit, row)),

@@ -135,6 +135,9 @@ describe('a permanent refusal', () => {
     expect(typesOf(settled?.events ?? [])).toEqual(['email.sent', 'email.bounced']);
     const kept = await rig.ctx.store.suppression(message.accountId, 'gone@example.com');
     expect(kept?.reason).toBe('hard_bounce');
+    expect(kept?.note).toMatch(
+      /^mx\S* \(127\.0\.0\.1\) replied 550 5\.1\.1 no such user at RCPT TO$/,
+    );
   });
 
   test('for policy bounces and leaves the address alone', async () => {
