@@ -4,12 +4,13 @@
  * HTML is shown only as a document of its own, in a sandboxed frame without network.
  */
 import type { CapturedMessage } from '../../flow/upkeep/capture.ts';
-import { checkHtml, linksOf, type Support } from '../../mail/mime/html-check.ts';
+import { checkHtml, linksOf, type Support, type UsedFeature } from '../../mail/mime/html-check.ts';
+import { SUPPORT_DATE } from '../../mail/mime/html-support.ts';
 import { type MessageParts, readParts } from '../../mail/mime/message-parts.ts';
 import { action } from '../frame/action.ts';
 import { html, type Html } from '../frame/html.ts';
 import { neighbours, ROOT, tabs } from '../frame/navigation.ts';
-import { facts, table } from '../frame/table.ts';
+import { facts, type Heading, table } from '../frame/table.ts';
 import { badge, bytes, time, type Tone } from '../frame/values.ts';
 import type { PageResponse, Visit } from '../frame/visit.ts';
 
@@ -105,9 +106,16 @@ function htmlTab(path: string, asked: string | null): Html {
 
 const TONES: Record<Support, Tone> = { yes: 'good', partly: 'fair', no: 'bad' };
 
+/** The programs of the check, by their names in it. */
+const PROGRAMS = [
+  ['gmail', 'Gmail'],
+  ['outlook', 'Outlook on Windows'],
+  ['apple', 'Apple Mail'],
+  ['yahoo', 'Yahoo'],
+] as const;
+
 function checkTab(parts: MessageParts): Html {
   const { features, problems, isCut } = checkHtml(parts.html ?? '', parts.text);
-  const support = (word: Support): Html => badge(word, TONES[word]);
   return html`${
       problems.length === 0
         ? html`<p>${badge('ok')} Nothing is wrong for every reader.</p>`
@@ -116,26 +124,27 @@ function checkTab(parts: MessageParts): Html {
           </ul>`
     }
     ${table(
-      [
-        ['Used', 'title'],
-        ['Gmail', 'short'],
-        ['Outlook on Windows', 'short'],
-        ['Apple Mail', 'short'],
-        ['Yahoo', 'short'],
-      ],
+      [['Used', 'title'], ...PROGRAMS.map(([, label]): Heading => [label, 'short'])],
       features.map((row) => [
-        html`<code>${row.feature}</code>`,
-        support(row.gmail),
-        support(row.outlook),
-        support(row.apple),
-        support(row.yahoo),
+        usedCell(row),
+        ...PROGRAMS.map(([name]) => badge(row[name].support, TONES[row[name].support])),
       ]),
-      'It uses nothing that some mail programs do not show.',
+      'It uses nothing that one of these mail programs is known to leave out.',
     )}
     <p class="soft">
-      After caniemail.com. "no" means that the program leaves it out; check that the email can be
-      read without it. ${isCut && 'Only the first half megabyte was checked.'}
+      After the data of caniemail.com of ${SUPPORT_DATE}. "no" means that the program leaves it out;
+      see that the email can be read without it.
+      ${isCut && 'Only the first 262,144 characters were checked.'}
     </p>`;
+}
+
+/** What is used, and below it what is missing where a program supports it in part. */
+function usedCell(row: UsedFeature): Html {
+  const notes = PROGRAMS.flatMap(([name, label]) => {
+    const { note } = row[name];
+    return note === null ? [] : [html`<span class="line hint">${label}: ${note}</span>`];
+  });
+  return html`<a href="${row.url}" rel="noreferrer"><code>${row.feature}</code></a> ${notes}`;
 }
 
 function linksTab(content: string): Html {

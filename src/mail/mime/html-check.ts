@@ -1,27 +1,42 @@
 /**
  * What mail programs make of an email's HTML: which of its features some of them do not show, and its links.
  *
- * Looks at tags and style texts, not at a document tree: enough to name what is used. Promises work linear in the HTML,
- * of which the first `MAX_LENGTH` characters are looked at. Support after caniemail.com, as of 2026. Never throws.
+ * Looks at tags and style texts, not at a document tree: enough to name what is used (`html-features.ts`). What the
+ * programs make of it is caniemail.com's (`html-support.ts`). Promises work linear in the HTML, of which the first
+ * `MAX_LENGTH` characters are looked at. Never throws.
  */
+import { FEATURES, type Feature } from './html-features.ts';
+import { SUPPORT } from './html-support.ts';
+import { styleFacts } from './style-facts.ts';
 
-const MAX_LENGTH = 524_288;
-/** Gmail shows no more of a message and hides the rest behind a link. */
+const MAX_LENGTH = 262_144;
+/** Gmail shows no more of a message and hides the rest behind a link: github.com/hteumeuleu/email-bugs/issues/41. */
 const GMAIL_CLIP_BYTES = 102_400;
-/** Gmail drops a style element that is longer. */
-const GMAIL_STYLE_LENGTH = 8_192;
+/** Gmail takes so much of all style elements: github.com/hteumeuleu/email-bugs/issues/90. */
+const GMAIL_STYLE_BYTES = 16_384;
 const MOST_LINKS = 500;
+/** Of an image's address, what is looked at for its kind. */
+const MOST_URL = 2_000;
 
 export type Support = 'yes' | 'partly' | 'no';
 
-/** A feature that the HTML uses. */
+/** What one program makes of a feature. */
+export interface Answer {
+  support: Support;
+  /** What is missing, where it is supported in part. */
+  note: string | null;
+}
+
+/** A feature that the HTML uses, and that some program leaves out. */
 export interface UsedFeature {
   feature: string;
-  gmail: Support;
+  /** Where caniemail.com says more. */
+  url: string;
+  gmail: Answer;
   /** Outlook on Windows, which draws with Word. */
-  outlook: Support;
-  apple: Support;
-  yahoo: Support;
+  outlook: Answer;
+  apple: Answer;
+  yahoo: Answer;
 }
 
 export interface HtmlCheck {
@@ -39,50 +54,27 @@ export interface Link {
   problem: string | null;
 }
 
-type Row = readonly [
-  feature: string,
-  gmail: Support,
-  outlook: Support,
-  apple: Support,
-  yahoo: Support,
-];
+/** What is looked for, with what is known of it. */
+const KNOWN: readonly (UsedFeature & Pick<Feature, 'facts'>)[] = FEATURES.flatMap(
+  ({ slug, title, facts }) => {
+    const support = SUPPORT[slug];
+    if (support === undefined) return [];
+    const [gmail, outlook, apple, yahoo] = support;
+    return {
+      feature: title,
+      url: `https://www.caniemail.com/features/${slug}/`,
+      facts,
+      gmail: answerOf(gmail),
+      outlook: answerOf(outlook),
+      apple: answerOf(apple),
+      yahoo: answerOf(yahoo),
+    };
+  },
+);
+const BY_FACT = new Map(KNOWN.flatMap((one) => one.facts.map((fact) => [fact, one] as const)));
 
-/** By the name of the element. */
-const ELEMENTS: Readonly<Record<string, Row>> = {
-  style: ['<style>', 'partly', 'yes', 'yes', 'partly'],
-  link: ['<link>: style sheets from elsewhere', 'no', 'no', 'yes', 'no'],
-  script: ['<script>', 'no', 'no', 'no', 'no'],
-  svg: ['<svg>', 'no', 'no', 'yes', 'no'],
-  video: ['<video>', 'no', 'no', 'yes', 'no'],
-  audio: ['<audio>', 'no', 'no', 'yes', 'no'],
-  form: ['<form>', 'partly', 'no', 'yes', 'partly'],
-  iframe: ['<iframe>', 'no', 'no', 'no', 'no'],
-  object: ['<object>', 'no', 'no', 'no', 'no'],
-  picture: ['<picture>', 'no', 'no', 'yes', 'no'],
-};
-
-/** Looked for in style elements and attributes, in lower case. */
-const STYLES: readonly (readonly [pattern: RegExp, row: Row])[] = [
-  [/@media\b/, ['@media', 'partly', 'no', 'yes', 'partly']],
-  [/@font-face\b/, ['@font-face', 'no', 'no', 'yes', 'no']],
-  [/@import\b/, ['@import', 'no', 'no', 'yes', 'no']],
-  [/@keyframes\b|\banimation\b/, ['animation', 'no', 'no', 'yes', 'no']],
-  [/\bdisplay\s{0,9}:\s{0,9}(?:inline-)?flex\b/, ['display: flex', 'yes', 'no', 'yes', 'yes']],
-  [/\bdisplay\s{0,9}:\s{0,9}(?:inline-)?grid\b/, ['display: grid', 'no', 'no', 'yes', 'no']],
-  [/\bposition\s{0,9}:/, ['position', 'no', 'no', 'yes', 'no']],
-  [/\btransform\s{0,9}:/, ['transform', 'no', 'no', 'yes', 'no']],
-  [/\bborder-radius\s{0,9}:/, ['border-radius', 'yes', 'no', 'yes', 'yes']],
-  [/\bmax-width\s{0,9}:/, ['max-width', 'yes', 'partly', 'yes', 'yes']],
-  [
-    /\bbackground(?:-image)?\s{0,9}:[^;}"]{0,99}url\(/,
-    ['background-image', 'yes', 'no', 'yes', 'yes'],
-  ],
-  [/\bmargin[a-z-]{0,9}\s{0,9}:[^;}"]{0,40}-\d/, ['negative margin', 'no', 'no', 'yes', 'no']],
-  [/\bvar\(/, ['var()', 'no', 'no', 'yes', 'no']],
-  [/\bcalc\(/, ['calc()', 'yes', 'no', 'yes', 'partly']],
-  [/:hover\b/, [':hover', 'partly', 'no', 'yes', 'yes']],
-];
-const DATA_IMAGE: Row = ['images as data: URLs', 'no', 'no', 'yes', 'no'];
+/** Taken out by every program, since what they run or load would be others' in the reader's name. */
+const NEVER_SHOWN = new Set(['script', 'iframe', 'embed', 'applet']);
 
 interface Tag {
   name: string;
@@ -91,61 +83,98 @@ interface Tag {
   end: number;
 }
 
+/** What was seen on the way through the tags. */
+class Seen {
+  readonly features = new Set<UsedFeature>();
+  readonly never = new Set<string>();
+  readonly styles: string[] = [];
+  withoutAlt = 0;
+  styleBytes = 0;
+  isStyleInBody = false;
+
+  note(fact: string): void {
+    const feature = BY_FACT.get(fact);
+    if (feature !== undefined) this.features.add(feature);
+  }
+}
+
 /** Checks the HTML of an email. `textPart`: its plain text; null when it has none. */
 export function checkHtml(whole: string, textPart: string | null): HtmlCheck {
   const html = whole.slice(0, MAX_LENGTH);
-  const rows = new Map<string, Row>();
-  const add = (row: Row): void => void rows.set(row[0], row);
-  const styles: string[] = [];
-  const problems: string[] = [];
-  let [withoutAlt, longestStyle] = [0, 0];
-  let isStyleInBody = false;
+  const seen = lookThrough(html);
+  styleFacts(seen.styles.join('\n').toLowerCase(), (fact) => seen.note(fact));
+  return {
+    features: KNOWN.filter((feature) => seen.features.has(feature)),
+    problems: problemsOf(seen, html, textPart),
+    isCut: whole.length > MAX_LENGTH,
+  };
+}
+
+function lookThrough(html: string): Seen {
+  const seen = new Seen();
   let isInBody = false;
   let styleEnd = 0;
   for (const tag of tagsOf(html)) {
     // What looks like a tag inside a style element is none, and its text is read once.
     if (tag.end <= styleEnd) continue;
-    const element = ELEMENTS[tag.name];
-    if (element !== undefined && Object.hasOwn(ELEMENTS, tag.name)) add(element);
+    if (tag.name !== 'link' || /stylesheet/i.test(tag.text)) seen.note(`tag ${tag.name}`);
+    if (NEVER_SHOWN.has(tag.name)) seen.never.add(tag.name);
     if (tag.name === 'body') isInBody = true;
     if (tag.name === 'style') {
       styleEnd = endOfStyle(html, tag.end);
       const content = html.slice(tag.end, styleEnd);
-      styles.push(content);
-      longestStyle = Math.max(longestStyle, content.length);
-      isStyleInBody ||= isInBody;
+      seen.styles.push(content);
+      seen.styleBytes += Buffer.byteLength(content);
+      seen.isStyleInBody ||= isInBody;
     }
-    if (tag.name === 'img') {
-      if (attribute(tag.text, 'alt') === null) withoutAlt += 1;
-      if (attribute(tag.text, 'src')?.startsWith('data:') === true) add(DATA_IMAGE);
+    if (tag.name === 'img') noteImage(tag, seen);
+    for (const name of ['background', 'srcset']) {
+      // Without a value it is a word in another attribute.
+      if ((attribute(tag.text, name) ?? '') !== '') seen.note(`attribute ${name}`);
     }
     const style = attribute(tag.text, 'style');
-    if (style !== null) styles.push(style);
+    if (style !== null) seen.styles.push(style);
   }
-  const css = styles.join('\n').toLowerCase();
-  for (const [pattern, row] of STYLES) if (pattern.test(css)) add(row);
+  return seen;
+}
+
+function noteImage({ text }: Tag, seen: Seen): void {
+  if (attribute(text, 'alt') === null) seen.withoutAlt += 1;
+  const source = attribute(text, 'src') ?? '';
+  if (source.startsWith('data:')) seen.note('image data');
+  const kind = /\.([a-z]{3,4})(?:[?#]|$)/i.exec(source.slice(0, MOST_URL))?.[1]?.toLowerCase();
+  if (kind !== undefined) seen.note(`image ${kind}`);
+}
+
+function problemsOf(seen: Seen, html: string, textPart: string | null): string[] {
+  const problems: string[] = [];
   if (Buffer.byteLength(html) > GMAIL_CLIP_BYTES) {
     problems.push('Gmail cuts messages of more than 102,400 bytes of HTML and hides the rest.');
   }
-  if (longestStyle > GMAIL_STYLE_LENGTH) {
-    problems.push('Gmail drops a <style> element of more than 8,192 characters as a whole.');
-  }
-  if (isStyleInBody) problems.push('Gmail reads <style> in the <head> only: move it there.');
-  if (withoutAlt > 0) {
+  if (seen.styleBytes > GMAIL_STYLE_BYTES) {
     problems.push(
-      `${withoutAlt} of the images have no alt text: many readers see no images at first.`,
+      'Gmail takes 16,384 bytes of <style> elements and drops those that go beyond: make the styles shorter.',
     );
   }
+  if (seen.isStyleInBody) {
+    problems.push('Gmail reads <style> in the <head> only: move it there.');
+  }
+  if (seen.never.size > 0) {
+    const names = Array.from(seen.never, (name) => `<${name}>`).join(', ');
+    problems.push(`Every mail program takes out ${names}.`);
+  }
+  if (seen.withoutAlt > 0) {
+    const images = seen.withoutAlt === 1 ? '1 image has' : `${seen.withoutAlt} images have`;
+    problems.push(`${images} no alt text: many readers see no images at first.`);
+  }
   if (textPart === null) problems.push('There is no plain text for readers that show no HTML.');
-  return {
-    features: [...rows.values()].map(featureOf),
-    problems,
-    isCut: whole.length > MAX_LENGTH,
-  };
+  return problems;
 }
 
-function featureOf([feature, gmail, outlook, apple, yahoo]: Row): UsedFeature {
-  return { feature, gmail, outlook, apple, yahoo };
+/** `partly: what is missing` in its parts. */
+function answerOf(text: string): Answer {
+  const [support = 'no', ...note] = text.split(': ');
+  return { support: support as Support, note: note.length === 0 ? null : note.join(': ') };
 }
 
 function endOfStyle(html: string, from: number): number {
@@ -196,7 +225,7 @@ function attribute(tag: string, name: string): string | null {
 }
 
 const ATTRIBUTE: Readonly<Record<string, RegExp>> = Object.fromEntries(
-  ['alt', 'src', 'href', 'style'].map((name) => [
+  ['alt', 'background', 'href', 'src', 'srcset', 'style'].map((name) => [
     name,
     new RegExp(
       `[\\s"']${name}(?:\\s{0,9}=\\s{0,9}(?:"([^"]*)|'([^']*)|([^\\s"'>]+)))?(?![\\w-])`,

@@ -43,7 +43,7 @@ test('the HTML is shown in three widths, checked, and its links are listed', asy
   expect(await tab('html')).toContain('<iframe class="desktop"');
   const check = await tab('check');
   expect(check).toContain('<code>display: grid</code>');
-  expect(check).toContain('1 of the images have no alt text');
+  expect(check).toContain('1 image has no alt text');
   const links = await tab('links');
   expect(links).toContain('http://x.example/?a=1');
   expect(links).toContain('not encrypted: use https');

@@ -1,6 +1,9 @@
 /** What is said of an email's HTML: features that mail programs leave out, problems for everybody, links. */
 import { expect, test } from 'bun:test';
+import { supportOf } from '../../../scripts/html-support.ts';
 import { checkHtml, linksOf } from '../../../src/mail/mime/html-check.ts';
+import { FEATURES } from '../../../src/mail/mime/html-features.ts';
+import { SUPPORT } from '../../../src/mail/mime/html-support.ts';
 
 const used = (html: string): string[] =>
   checkHtml(html, 'text').features.map(({ feature }) => feature);
@@ -8,36 +11,96 @@ const used = (html: string): string[] =>
 test.each([
   ['<style>a{}</style>', ['<style>']],
   ['<p style="display : flex">', ['display: flex']],
+  ['<p style="display:inline-block; display: none !important">', ['display: none']],
   ["<p style='POSITION:absolute; color: red'>", ['position']],
-  ['<style>@media print{} @font-face{}</style>', ['<style>', '@media', '@font-face']],
+  ['<style>@media print{} @font-face{}</style>', ['<style>', '@font-face', '@media']],
+  [
+    '<style>@media (prefers-color-scheme: dark){a:hover{}}</style>',
+    ['<style>', '@media', '@media (prefers-color-scheme)', ':hover'],
+  ],
   ['<td style="background: #fff url(https://x.example/a.png)">', ['background-image']],
+  ['<td style="background-image: linear-gradient(red, blue)">', ['linear-gradient()']],
+  [
+    '<td background="a.png"><img alt="" srcset="b 2x" src="https://x.example/c.webp?d">',
+    ['background="…"', 'srcset="…"', 'images of the type webp'],
+  ],
   ['<p style="margin-left:-4px">', ['negative margin']],
+  ['<p style="margin: 0 -.5em">', ['negative margin']],
   ['<p style="margin: 4px 8px; background: #fff; width: 10px">', []],
+  ['<p style="width:calc(100% - 2rem);height:50vh">', ['calc()', 'rem as a unit', 'vh as a unit']],
+  ['<p style="color:var(--ink);--max:3">', ['var()']],
+  ['<style>li:nth-child(2)::before{}</style>', ['<style>', ':nth-child', '::before']],
+  ['<p style="animation-name:x;grid-template-columns:1fr">', ['animation', 'grid-template']],
   ['<img alt="" src="data:image/png;base64,AA==">', ['images as data: URLs']],
   ['<svg><path d="M0"></svg>', ['<svg>']],
+  [
+    '<link rel="icon" href="a"><link rel=StyleSheet href="b">',
+    ['<link>: style sheets from elsewhere'],
+  ],
   ['<p>display: flex</p><!-- <video> --><constructor>', []],
   ['<style><svg>@media</style><video>', ['<style>', '<video>', '@media']],
 ])('%j uses %j', (html, features) => {
   expect(used(html)).toEqual(features);
 });
 
-test('support is told for each program', () => {
+test('support is told for each program, with what is missing and where it says more', () => {
   const [flex] = checkHtml('<p style="display:flex">', 'text').features;
-  expect(flex).toEqual({
+  expect(flex).toMatchObject({
     feature: 'display: flex',
-    gmail: 'yes',
-    outlook: 'no',
-    apple: 'yes',
-    yahoo: 'yes',
+    url: 'https://www.caniemail.com/features/css-display-flex/',
+    gmail: { support: 'partly', note: 'Not supported with non Google accounts.' },
+    outlook: { support: 'no', note: null },
+    apple: { support: 'yes', note: null },
+    yahoo: { support: 'yes', note: null },
   });
+});
+
+test('support is known of each feature that is looked for, and no program lacks none of them', () => {
+  expect(FEATURES.map(({ slug }) => slug).toSorted()).toEqual(Object.keys(SUPPORT).toSorted());
+  for (const [slug, answers] of Object.entries(SUPPORT)) {
+    expect([slug, answers.length]).toEqual([slug, 4]);
+    for (const answer of answers) expect(answer).toMatch(/^(?:yes|no|partly(?:: .+)?)$/);
+    expect([slug, answers.every((answer) => answer === 'yes')]).toEqual([slug, false]);
+  }
+  const facts = FEATURES.flatMap((feature) => feature.facts);
+  expect(new Set(facts).size).toBe(facts.length);
+});
+
+test('of the tests of a program the newest on each platform count', () => {
+  const feature = {
+    slug: 'css-any',
+    stats: {
+      gmail: { 'desktop-webmail': { '2019': 'n', '2023': 'y' }, ios: { '2019': 'a #2' } },
+      outlook: { windows: { '2016': 'y', '2019': 'n' }, macos: { '2020': 'y' } },
+      'apple-mail': { macos: { '9': 'n', '13': 'y' }, ios: { '13': 'u' } },
+      yahoo: { 'desktop-webmail': { '2019': 'y' }, android: { '2019': 'n' } },
+    },
+    notes_by_num: {
+      '1': 'Another.',
+      '2': 'Partial. Not with [a link](https://x.example) and `code`',
+    },
+  };
+  expect(supportOf(feature)).toEqual([
+    'partly: Not with a link and code.',
+    'no',
+    'yes',
+    'partly: Not in Android.',
+  ]);
 });
 
 test.each([
   ['<p>Hello</p>', 'text', []],
   ['<p>Hello</p>', null, ['no plain text']],
-  ['<img src="a"><img src="b" alt="B"><img alt src="c">', 'text', ['1 of the images']],
+  ['<img src="a"><img src="b" alt="B"><img alt src="c">', 'text', ['1 image has no alt text']],
+  ['<img><img>', 'text', ['2 images have no alt text']],
+  ['<script>a</script><iframe src="b"></iframe>', 'text', ['takes out <script>, <iframe>.']],
   ['<body><style>a{}</style>', 'text', ['in the <head> only']],
-  [`<style>${'a'.repeat(8_193)}</style>`, 'text', ['more than 8,192 characters']],
+  [`<style>${'a'.repeat(16_384)}</style>`, 'text', []],
+  [
+    `<style>${'a'.repeat(8_192)}</style><style>${'ü'.repeat(4_097)}</style>`,
+    'text',
+    ['16,384 bytes'],
+  ],
   ['ü'.repeat(51_201), 'text', ['102,400 bytes']],
 ] as const)('%#: problems', (html, text, words) => {
   const { problems } = checkHtml(html, text);
@@ -71,6 +134,10 @@ test.each([
   '<p style="margin:',
   ' alt="',
   'url(',
+  '<p style="a:b:c:d',
+  '<style>a:',
+  '<style>-------',
+  '<style>((((',
 ])('repeated %j takes time by its length', (part) => {
   const timeOf = (length: number): number => {
     const html = part.repeat(length / part.length);
