@@ -1,6 +1,7 @@
 /**
  * Every page of the dashboard as axe-core sees it, in light and dark, on a desktop and on a phone: no critical and no
- * serious finding. And no page is wider than its window, at any of the three widths.
+ * serious finding. No page is wider than its window, at any of the three widths. And each opens in few bytes and requests,
+ * without moving what one reads, and its scripts keep no processor busy.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,6 +17,7 @@ import { createLog } from '../../src/base/log.ts';
 import { resetAdminPassword } from '../../src/flow/people/operators.ts';
 import { pagesOf, signedIn, type NamedPage } from '../rig/dashboard-pages.ts';
 import { fillMonth } from '../rig/month.ts';
+import { PageLoads, scriptRuns } from '../rig/page-load.ts';
 import { describeWith, PROGRAMS } from '../rig/programs.ts';
 
 const HEIGHT = 900;
@@ -27,6 +29,14 @@ const LOOKS = [
   { colorScheme: 'dark', width: 1440 },
 ] as const;
 const WIDTHS = [390, 768, 1440];
+
+/** Above 0.1 Core Web Vitals call it poor; half of that leaves some for other fonts. */
+const MOST_SHIFT = 0.05;
+const MOST_BYTES = 100_000;
+/** The page, the style sheet, the icon, two scripts, and the frame with an email's HTML. */
+const MOST_REQUESTS = 6;
+/** Milliseconds from which a task is long (W3C Long Tasks). */
+const LONG_TASK_MS = 50;
 
 describeWith(['chromium'], 'every page of the dashboard', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-accessible-'));
@@ -129,5 +139,29 @@ describeWith(['chromium'], 'every page of the dashboard', () => {
       }
     }
     expect(wide).toEqual([]);
+  }, 300_000);
+
+  test('opens in few bytes and requests, without moving, and runs no long script', async () => {
+    const session = await page.context().cookies();
+    const found: string[] = [];
+    const runs = await scriptRuns(browser, url, async () => {
+      for (const width of [1440, 390]) {
+        const context = await browser.newContext({ viewport: { width, height: HEIGHT } });
+        await context.addCookies(session);
+        const loads = await PageLoads.in(context, '/enhance.js');
+        for (const { name, path } of [...pages, { name: 'docs', path: '/docs' }]) {
+          const { shift, bytes, requests } = await loads.of(url + path);
+          if (shift > MOST_SHIFT) found.push(`${name} ${width}: moves by ${shift}`);
+          if (bytes > MOST_BYTES) found.push(`${name} ${width}: ${bytes} bytes`);
+          if (requests.length > MOST_REQUESTS)
+            found.push(`${name} ${width}: ${requests.join(' ')}`);
+        }
+        await context.close();
+      }
+    });
+    expect(found).toEqual([]);
+    // The two scripts of each page, at least.
+    expect(runs.length).toBeGreaterThan(4 * pages.length - 1);
+    expect(runs[0]).toBeLessThan(LONG_TASK_MS);
   }, 300_000);
 });

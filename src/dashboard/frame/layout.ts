@@ -87,8 +87,8 @@ function documentOf(title: string, body: HtmlValue, bodyClass = ''): Html {
         <title>${title} · Postrider</title>
         <link rel="icon" href="${ICON_PATH}" type="image/svg+xml" />
         <link rel="stylesheet" href="${STYLE_PATH}" />
+        <script src="${ENHANCE_PATH}" defer blocking="render"></script>
         <script src="${MORPH_PATH}" defer></script>
-        <script src="${ENHANCE_PATH}" defer></script>
       </head>
       <body class="${bodyClass}">
         ${body}

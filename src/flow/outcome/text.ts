@@ -34,7 +34,7 @@ export const STAGE_WORDS: Readonly<Record<Outcome['stage'], string>> = {
 };
 
 /** `mx.example.com (192.0.2.1)`, or what there is of it. */
-export function whereOf(outcome: Pick<Outcome, 'host' | 'address'>): string {
+function whereOf(outcome: Pick<Outcome, 'host' | 'address'>): string {
   if (outcome.host === null) return outcome.address ?? 'no host';
   return outcome.address === null || outcome.address === outcome.host
     ? outcome.host

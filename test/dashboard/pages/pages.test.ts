@@ -9,7 +9,7 @@ import { type DashboardRig, type Seen, startDashboardRig } from '../dashboard-ri
 const HOSTILE = `"><script>alert(1)</script><img src=x onerror='alert(2)'>`;
 /** Any script but the two files that the frame names. */
 const FOREIGN_SCRIPT =
-  /<script(?! src="\/dashboard\/(?:morph|enhance)\.js\?v=[\w-]+" defer><\/script>)/;
+  /<script(?! src="\/dashboard\/(?:morph|enhance)\.js\?v=[\w-]+" defer(?: blocking="render")?><\/script>)/;
 
 let rig: DashboardRig;
 beforeAll(async () => {

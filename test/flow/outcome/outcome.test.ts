@@ -77,3 +77,16 @@ test('our own words for a failure are no reply, nor is what was said of another 
   expect([end.status, end.nextAttemptAt]).toEqual(['failed', null]);
   expect(end.events.map(({ type }) => type)).toEqual(['email.failed']);
 });
+
+test('the note of a suppression names the host once', async () => {
+  const refused: Outcome = {
+    ...LATER,
+    kind: 'refused',
+    host: 'mx.example.com',
+    address: '192.0.2.1',
+    reply: { code: 550, enhanced: '5.1.1', text: 'no such user' },
+  };
+  const { suppress } = await expired(refused, []);
+  expect(suppress).toMatchObject({ reason: 'hard_bounce', email: 'ann@receiver.example' });
+  expect(suppress?.note).toStartWith('mx.example.com (192.0.2.1) replied 550 5.1.1 no such user');
+});
