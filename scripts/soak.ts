@@ -204,7 +204,7 @@ async function sampleOver(ms: number): Promise<Sample> {
 /** Error lines so far; forgets what was read, so that hours of log do not stay in memory. */
 function takeErrors(): object[] {
   const errors = appliance.log.items.filter(
-    ({ level, event }) => level === 'error' && event !== 'doctor',
+    ({ level, event }) => level === 'error' && event !== 'host_problem_found',
   );
   appliance.log.clear();
   return errors;
