@@ -5,7 +5,7 @@
  * Builds when needed, fills a throw-away data directory (`test/rig/month.ts`), starts the binary in an internet on
  * loopback and writes PNG files, whole pages, to `dist/screenshots` or the folder that is named; `--only A,B` takes the
  * pages whose name contains one of these words, `--schemes` and `--widths` some of the looks, `--window` only what a
- * window shows. Says which page is wider than its
+ * window shows. Says which page or table is wider than its
  * window, which broke a rule of its Content-Security-Policy, and how long each took. Nothing leaves the machine;
  * everything but the pictures is removed.
  */
@@ -97,6 +97,10 @@ async function shoot(
   const ms = Math.round(performance.now() - beganAt);
   const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
   if (over > 0) say(`${file}: ${over} px wider than its window`);
+  const cut = await page.evaluate<number>(
+    `Math.max(0, ...[...document.querySelectorAll('.scroll')].map((one) => one.scrollWidth - one.clientWidth))`,
+  );
+  if (cut > 0) say(`${file}: a table is ${cut} px wider than its page`);
   if (isWhole) {
     // A window as high as the page: a frame that is out of sight is not drawn.
     const height = await page.evaluate<number>('document.documentElement.scrollHeight');

@@ -9,10 +9,11 @@ import { html, type Html, type HtmlValue } from './html.ts';
 
 /**
  * How a column is laid out. `title`: what the row is about; it gets the space that is left, and heads the card. `state`
- * and `time`: beside each other in the card, without their headings. `short`: of several, three stand in one line of the
- * card. `number`: right-aligned, and short. `minor`: left out where there is little space.
+ * and `time`: beside each other in the card, without their headings. `short`: two stand in one line of the card.
+ * `number`: right-aligned; of several, three stand in one line of the card. `minor`: left out where there is little
+ * space. `words`: sentences with long words, such as addresses of pages, which break anywhere.
  */
-export type ColumnKind = 'title' | 'state' | 'time' | 'short' | 'number' | 'minor';
+export type ColumnKind = 'title' | 'state' | 'time' | 'short' | 'number' | 'minor' | 'words';
 
 /** The heading of a column; empty for controls. */
 export type Heading = string | readonly [label: string, kind: ColumnKind];

@@ -161,7 +161,7 @@ function attemptMoment(story: Story, run: Run, raised: readonly Event[], said: S
     detail: lines([
       isRun
         ? html`Attempts ${attempt.number} to ${last.number}${whereOf(attempt)}`
-        : html`Attempt ${attempt.number}, ${attempt.endedAt - attempt.beganAt} ms${whereOf(attempt)}`,
+        : html`Attempt ${attempt.number}${tookWords(attempt)}${whereOf(attempt)}`,
       reply !== '' &&
         (isSaid
           ? !isDelivered && 'With the reason that stands above.'
@@ -212,6 +212,10 @@ const CLASSES: Readonly<Record<string, string>> = {
 /** What kind of refusal it was; nothing where nobody knows. */
 function classWords(name: string): string | null {
   return CLASSES[name] ?? null;
+}
+
+function tookWords({ stage, beganAt, endedAt }: Attempt): string {
+  return stage === 'throttled' ? '' : `, ${endedAt - beganAt} ms`;
 }
 
 function whereOf({ host, address, tls, stage }: Attempt): HtmlValue {

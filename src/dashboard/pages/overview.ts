@@ -189,7 +189,7 @@ export function slowed({ ctx, parts }: Visit): Html | null {
   ]);
   return card(
     `${count(list.length, 'receiver')} asked to slow down`,
-    table([['Receiver', 'title'], 'Reason', 'Until'], rows, 'None.'),
+    table([['Receiver', 'title'], ['Reason', 'words'], 'Until'], rows, 'None.'),
   );
 }
 
@@ -197,7 +197,7 @@ async function waitingTable(ctx: Context): Promise<Html> {
   const now = ctx.clock.now();
   const rows = (await ctx.store.queueCounts(now)).slice(0, MOST_DESTINATIONS);
   return table(
-    [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', 'Last reason'],
+    [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', ['Last reason', 'words']],
     rows.map(({ domain, waiting, oldestCreatedAt, reason }) => [
       html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
       waiting,
@@ -215,7 +215,11 @@ export function findings({ vitals }: Visit['parts']): Html {
   const open = last.findings.filter(({ level }) => level !== 'ok');
   return html`<p class="soft">Checked at ${time(last.checkedAt)}.</p>
     ${table(
-      [['Level', 'state'], ['Finding', 'title'], 'What to do'],
+      [
+        ['Level', 'state'],
+        ['Finding', 'title'],
+        ['What to do', 'words'],
+      ],
       open.map(({ level, summary, advice }) => [badge(level), summary, advice]),
       `All ${last.findings.length} checks passed.`,
     )}`;

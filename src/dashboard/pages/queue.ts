@@ -78,7 +78,13 @@ async function destinations(visit: Visit): Promise<PageResponse> {
   ]);
   const body = html`${slowed(visit)} ${counts.length > 0 && search}
   ${table(
-    [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', 'Why the oldest waits', ''],
+    [
+      ['Destination', 'title'],
+      ['Recipients', 'number'],
+      'Oldest',
+      ['Why the oldest waits', 'words'],
+      '',
+    ],
     counts.slice(0, MOST_DESTINATIONS).map((row) => destinationCells(visit, row)),
     empty(
       'Nothing waits',
@@ -145,11 +151,10 @@ async function destination(visit: Visit, domain: string): Promise<PageResponse> 
   ${table(
     [
       ['Recipient', 'title'],
-      ['Status', 'state'],
+      ['Status', 'minor'],
       ['Attempts', 'number'],
       'Next attempt',
       ['Given up at', 'minor'],
-      ...(isOneReason ? [] : ['Why it waits']),
       '',
     ],
     rows.map((row) => cells(visit, inWallTime(ctx.clock, row), isOneReason)),
@@ -210,12 +215,13 @@ function cells(visit: Visit, row: Recipient, isOneReason: boolean): HtmlValue[] 
   const email = `${accountPath({ id: row.accountId })}/emails/${row.messageId}`;
   const fields = { id: row.id, at: row.domain };
   return [
-    html`<a href="${email}">${row.address}</a>`,
+    html`<a href="${email}">${row.address}</a> ${
+        !isOneReason && html`<p class="hint">${row.lastReason ?? 'not tried yet'}</p>`
+      }`,
     badge(row.status),
     row.attempts,
     time(row.nextAttemptAt),
     time(row.expiresAt),
-    ...(isOneReason ? [] : [row.lastReason ?? html`<span class="soft">not tried yet</span>`]),
     actions([
       confirm(visit, {
         to: `${PATH}/retry`,

@@ -35,7 +35,7 @@ export async function listView(visit: Visit, account: Account): Promise<PageResp
       ['Status', 'state'],
       'Events',
       ['Failures in a row', 'number'],
-      'Last failure',
+      ['Last failure', 'minor'],
     ],
     endpoints.map((endpoint) => [
       html`<a href="${endpointPath(account, endpoint)}">${endpoint.url}</a>`,
@@ -184,7 +184,7 @@ function attemptTable(
       ['Event', 'title'],
       ['Attempt', 'number'],
       ['Result', 'state'],
-      'Reason',
+      ['Reason', 'words'],
       '',
     ],
     rows.map((row) => [
@@ -207,7 +207,7 @@ function replayButton(visit: Visit, path: string, eventId: string): Html | null 
 }
 
 function resultOf({ ok, statusCode, durationMs }: CallAttempt): Html {
-  return html`<span
+  return html`<span class="nowrap"
     >${badge(ok ? 'ok' : 'failed')} ${statusCode}
     ${durationMs !== null && html`<span class="soft">${durationMs} ms</span>`}</span
   >`;
