@@ -55,9 +55,12 @@ export class UnreadBodies {
     this.#ends.add(end);
     return new ReadableStream<Uint8Array>({
       start: async (controller) => {
-        for await (const chunk of refusal) controller.enqueue(chunk);
-        await discard(body, ending.signal);
-        this.#ends.delete(end);
+        try {
+          for await (const chunk of refusal) controller.enqueue(chunk);
+          await discard(body, ending.signal);
+        } finally {
+          this.#ends.delete(end);
+        }
         if (!isClientGone) controller.close();
       },
       cancel() {

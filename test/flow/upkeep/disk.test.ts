@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Periodic } from '../../../src/base/periodic.ts';
+import type { Context } from '../../../src/flow/context.ts';
 import { DiskWatch } from '../../../src/flow/upkeep/disk.ts';
 import { describeWith } from '../../rig/programs.ts';
 import { makeSmallDisk } from '../../rig/small-disk.ts';
@@ -32,14 +33,19 @@ test('a disk with enough free space lets sends through again, and says so once',
 test('while the disk cannot be measured the last measurement counts', async () => {
   const fixture = await openFixture();
   const { ctx } = fixture;
-  const startup = { ...ctx.config.startup, dataDir: `${fixture.dir}/gone` };
   ctx.disk.isLow = true;
-  await new Periodic(ctx, new DiskWatch({ ...ctx, config: { ...ctx.config, startup } })).runNow();
+  await watchOn(ctx, `${fixture.dir}/gone`).runNow();
   expect(ctx.disk.isLow).toBe(true);
   expect(fixture.logged).toMatchObject([{ event: 'disk_unknown', level: 'error' }]);
   expect(fixture.logged[0]?.['hint']).toContain('gone');
   await fixture.close();
 });
+
+/** The watch of an appliance whose data lie at `dataDir`. */
+function watchOn(ctx: Context, dataDir: string): Periodic {
+  const startup = { ...ctx.config.startup, dataDir };
+  return new Periodic(ctx, new DiskWatch({ ...ctx, config: { ...ctx.config, startup } }));
+}
 
 describeWith(['mount', 'small disk'], 'the reserve file', () => {
   test('is made, its use and its return are said once each, and it counts as free', async () => {
@@ -47,11 +53,7 @@ describeWith(['mount', 'small disk'], 'the reserve file', () => {
     const disk = makeSmallDisk(32 * 1024 * 1024);
     try {
       const { ctx } = fixture;
-      const startup = { ...ctx.config.startup, dataDir: disk.path };
-      const watch = new Periodic(
-        ctx,
-        new DiskWatch({ ...ctx, config: { ...ctx.config, startup } }),
-      );
+      const watch = watchOn(ctx, disk.path);
       await watch.runNow();
       const file = join(disk.path, 'disk.reserve');
       const whole = statSync(file).size;
@@ -93,11 +95,7 @@ describeWith(['mount', 'small disk'], 'the reserve file', () => {
     const disk = makeSmallDisk(32 * 1024 * 1024);
     try {
       const { ctx } = fixture;
-      const startup = { ...ctx.config.startup, dataDir: disk.path };
-      const watch = new Periodic(
-        ctx,
-        new DiskWatch({ ...ctx, config: { ...ctx.config, startup } }),
-      );
+      const watch = watchOn(ctx, disk.path);
       const file = join(disk.path, 'disk.reserve');
       mkdirSync(file);
       await watch.runNow();
