@@ -49,15 +49,16 @@ describeWith(['openssl', 'mount', 'small disk'], 'a disk without a byte left', (
   const whole = (): Promise<void> =>
     until(() => existsSync(reserve()) && statSync(reserve()).size === RESERVE_BYTES);
 
-  /** Another program takes every byte, and each that is freed. */
+  /** Another program takes every byte, and each that the server frees while it does so. */
   const takeAll = (): void => {
     const page = Buffer.alloc(4096);
-    try {
-      for (;;) writeFileSync(join(disk.path, 'filler'), page, { flag: 'a' });
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'ENOSPC' });
-    }
-    expect(statfsSync(disk.path).bavail).toBe(0);
+    do {
+      try {
+        for (;;) writeFileSync(join(disk.path, 'filler'), page, { flag: 'a' });
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'ENOSPC' });
+      }
+    } while (statfsSync(disk.path).bavail > 0);
   };
 
   test('the last byte goes between the 250 and the record of it: recorded, and a kill -9 repeats none', async () => {
