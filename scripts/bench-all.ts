@@ -1,0 +1,79 @@
+/**
+ * Every case of the benchmark in one table, each figure beside its reference of the same run.
+ *
+ * `scripts/bench [all] [--only accept,deliver] [--runs 3] [--quick] [--json FILE] [--binary dist/postrider]`. Progress goes
+ * to standard error, the table and one JSON line a case to standard output. `--quick` proves with small sizes that it
+ * works. A case that fails says why, the others go on, and the end is 1. Needs dist/postrider; Postfix needs root.
+ */
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { accept } from './bench-accept.ts';
+import { Bench, FULL, QUICK } from './bench-case.ts';
+import type { Case } from './bench-case.ts';
+import { freePort, startReceiverNames } from './bench-load.ts';
+import { deliver, memory, starttls } from './bench-rates.ts';
+import { OURS, tableOf } from './bench-table.ts';
+
+const CASES: readonly Case[] = [accept, deliver, starttls, memory];
+const USAGE_ERROR = 64;
+
+function refuse(why: string): never {
+  process.stderr.write(
+    `${why}\nusage: scripts/bench [all] [--only CASE,…] [--runs N] [--quick] [--json FILE] [--binary FILE]\n` +
+      `cases: ${CASES.map(({ name }) => name).join(', ')}\n`,
+  );
+  process.exit(USAGE_ERROR);
+}
+
+function chosen(only: string): readonly Case[] {
+  if (only === '') return CASES;
+  const wanted = only.split(',');
+  const unknown = wanted.filter((name) => !CASES.some((one) => one.name === name));
+  if (unknown.length > 0) refuse(`There is no case ${unknown.join(', ')}.`);
+  return CASES.filter(({ name }) => wanted.includes(name));
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', default: '' },
+      runs: { type: 'string', default: '3' },
+      quick: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      binary: { type: 'string', default: join(import.meta.dir, '../dist/postrider') },
+    },
+  });
+  const runs = Number(values.runs);
+  if (!Number.isInteger(runs) || runs < 1) refuse('--runs takes a whole number from 1.');
+  const cases = chosen(values.only);
+  if (!(await Bun.file(values.binary).exists())) refuse(`There is no ${values.binary}: build it.`);
+  const names = await startReceiverNames();
+  const receiverPort = await freePort();
+  const sizes = values.quick ? QUICK : FULL;
+  const bench = new Bench({ runs, sizes, binary: values.binary, names, receiverPort });
+  const about = { at: new Date().toISOString(), machine: machine(), runs, quick: values.quick };
+  const lines = (): string[] =>
+    bench.records().map((record) => `${JSON.stringify({ ...record, ...about })}\n`);
+  for (const one of cases) {
+    try {
+      await one.measure(bench);
+    } catch (error) {
+      bench.fail(one.name, OURS, error);
+    }
+    // After each case: a run takes hours, and may be stopped.
+    if (values.json !== undefined) writeFileSync(values.json, lines().join(''));
+  }
+  await names.stop();
+  process.stdout.write(`${tableOf(bench.samples, bench.notes)}\n${lines().join('')}`);
+  process.exit(bench.hasFailed ? 1 : 0);
+}
+
+function machine(): string {
+  const all = cpus();
+  return `${all.length} × ${all[0]?.model.trim() ?? 'unknown processor'}, ${process.platform} ${process.arch}`;
+}
+
+await main();
