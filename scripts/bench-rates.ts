@@ -22,7 +22,7 @@ const BEARABLE = 0.85;
 
 interface Starter {
   subject: string;
-  start(): Promise<Contender>;
+  start: () => Promise<Contender>;
 }
 
 /** Postrider and the peers that this machine has; the others are noted under `name`. */
