@@ -164,7 +164,7 @@ function attemptMoment(story: Story, run: Run, raised: readonly Event[], said: S
         : html`Attempt ${attempt.number}${tookWords(attempt)}${whereOf(attempt)}`,
       reply !== '' &&
         (isSaid
-          ? !isDelivered && 'With the reason that stands above.'
+          ? !isDelivered && 'The reason is shown above.'
           : html`<code>${reply}</code>`),
       attempt.class !== null && !isDelivered && classWords(attempt.class),
       run.some(({ mayBeDuplicate }) => mayBeDuplicate) &&
