@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { Elysia, t } from 'elysia';
 
 import type { Contender } from './bench-contender.ts';
-import { connect, unitEnvironment } from './bench-postrider.ts';
+import { connectHttp } from './bench-http.ts';
+import { unitEnvironment } from './bench-postrider.ts';
 
 export interface Bare extends Contender {
   url: string;
@@ -34,7 +35,7 @@ export async function startBare(): Promise<Bare> {
     pids: [child.pid],
     url,
     readyMs,
-    connect: () => connect(new URL(url), 'none'),
+    connect: () => connectHttp(new URL(url), 'none'),
     async stop() {
       child.kill('SIGTERM');
       await child.exited;

@@ -1,5 +1,6 @@
 /** The other mail servers that deliver the same load in the same run, and why one of them cannot. */
 import type { Contender } from './bench-contender.ts';
+import { missingHaraka, startHaraka } from './bench-haraka.ts';
 import { freePort } from './bench-load.ts';
 import { startPostfix } from './bench-postfix.ts';
 
@@ -22,4 +23,12 @@ const POSTFIX: Peer = {
   },
 };
 
-export const PEERS: readonly Peer[] = [POSTFIX];
+const HARAKA: Peer = {
+  name: 'Haraka, 2 workers',
+  missing: missingHaraka,
+  async start(receiverPort) {
+    return startHaraka({ receiver: receiverPort, smtp: await freePort() });
+  },
+};
+
+export const PEERS: readonly Peer[] = [POSTFIX, HARAKA];

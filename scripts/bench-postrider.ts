@@ -6,8 +6,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Names } from '../test/rig/names.ts';
-import { HTML, SENDER_DOMAIN, TEXT } from './bench-contender.ts';
-import type { Connection, Contender } from './bench-contender.ts';
+import { SENDER_DOMAIN } from './bench-contender.ts';
+import type { Contender } from './bench-contender.ts';
+import { connectHttp } from './bench-http.ts';
 
 const ACCOUNT = 'bench';
 
@@ -121,7 +122,7 @@ async function serve(
     pids: [child.pid],
     url: http,
     readyMs,
-    connect: () => connect(new URL(http), key),
+    connect: () => connectHttp(new URL(http), key),
     async stop() {
       child.kill('SIGTERM');
       await child.exited;
@@ -156,45 +157,4 @@ export function unitEnvironment(): Record<string, string> {
   const unit = readFileSync(join(import.meta.dir, '../packaging/postrider.service'), 'utf8');
   const lines = unit.matchAll(/^Environment=(\w+)=(\S*)$/gm);
   return Object.fromEntries(Array.from(lines, ([, name = '', value = '']) => [name, value]));
-}
-
-/** HTTP/1.1 by hand on one kept connection: the generator must cost little. */
-export async function connect(url: URL, key: string): Promise<Connection> {
-  let answered: ((text: string) => void) | null = null;
-  let pending = '';
-  const socket = await Bun.connect({
-    hostname: url.hostname,
-    port: Number(url.port),
-    socket: {
-      data(_socket, chunk) {
-        pending += chunk.toString('latin1');
-        const end = pending.indexOf('\r\n\r\n');
-        if (end < 0) return;
-        const length = Number(/content-length: (\d+)/i.exec(pending)?.[1] ?? 0);
-        if (pending.length < end + 4 + length) return;
-        const answer = pending;
-        pending = '';
-        answered?.(answer);
-      },
-      close() {
-        answered?.('closed');
-      },
-    },
-  });
-  const from = `Shop <shop@${SENDER_DOMAIN}>`;
-  const rest = JSON.stringify({ from, subject: 'Sent', html: HTML, text: TEXT }).slice(1);
-  return {
-    async submit(recipient) {
-      // All of it is ASCII, and written but once.
-      const body = `{"to":"${recipient}",${rest}`;
-      const answer = new Promise<string>((resolve) => (answered = resolve));
-      socket.write(
-        `POST /emails HTTP/1.1\r\nHost: ${url.host}\r\nAuthorization: Bearer ${key}\r\n` +
-          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-      );
-      const text = await answer;
-      if (!/^HTTP\/1\.1 2\d\d/.test(text)) throw new Error(text.slice(0, 600));
-    },
-    close: () => socket.end(),
-  };
 }
