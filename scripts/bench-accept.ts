@@ -23,7 +23,7 @@ const NAME = 'accept';
 const RATE = 'accepted a second';
 
 export const accept: Case = {
-  name: NAME,
+  names: [NAME],
   async measure(bench) {
     const { names, receiverPort, binary, sizes } = bench.options;
     await bench.eachRun(NAME, async (run) => {

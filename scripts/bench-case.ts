@@ -7,6 +7,7 @@
 import type { Names } from '../test/rig/names.ts';
 import type { Contender } from './bench-contender.ts';
 import { startReceiver, measure } from './bench-load.ts';
+import type { Filling } from './bench-filled.ts';
 import type { Load, Result } from './bench-load.ts';
 import { caseRecord } from './bench-table.ts';
 import type { Note, Sample } from './bench-table.ts';
@@ -25,6 +26,13 @@ export interface Sizes {
   commitSeconds: number;
   /** How long memory rests before it counts as memory at rest, in seconds. */
   restSeconds: number;
+  /** Searches of each kind, one after the other. */
+  searches: number;
+  /** Rows of each kind for searches in the store itself. */
+  storeRows: number;
+  fillings: readonly Filling[];
+  /** Webhook calls that count. */
+  calls: number;
 }
 
 export const FULL: Sizes = {
@@ -34,6 +42,16 @@ export const FULL: Sizes = {
   requests: 40_000,
   commitSeconds: 5,
   restSeconds: 30,
+  searches: 200,
+  storeRows: 1_000_000,
+  fillings: [
+    { stored: 0, queued: 0 },
+    { stored: 1_000_000, queued: 0 },
+    { stored: 1_000_000, queued: 100_000 },
+    { stored: 10_000_000, queued: 0 },
+    { stored: 10_000_000, queued: 1_000_000 },
+  ],
+  calls: 20_000,
 };
 
 /** Proves that everything runs and prints; its figures mean nothing. */
@@ -44,6 +62,14 @@ export const QUICK: Sizes = {
   requests: 200,
   commitSeconds: 0.2,
   restSeconds: 1,
+  searches: 5,
+  storeRows: 1_000,
+  fillings: [
+    { stored: 0, queued: 0 },
+    { stored: 3_000, queued: 0 },
+    { stored: 3_000, queued: 500 },
+  ],
+  calls: 200,
 };
 
 export interface BenchOptions {
@@ -66,9 +92,11 @@ export interface Delivered {
   afterMb: number;
 }
 
+/** One case, or several that share what is dear to make. */
 export interface Case {
-  name: string;
-  measure(bench: Bench): Promise<void>;
+  names: readonly string[];
+  /** `wanted`: those of its names that are asked for. Every line of the table begins with one of them. */
+  measure(bench: Bench, wanted: ReadonlySet<string>): Promise<void>;
 }
 
 export class Bench {
@@ -116,6 +144,14 @@ export class Bench {
       this.say(`${what}: run ${run + 1} of ${this.options.runs}`);
       await work(run);
     }
+  }
+
+  /** Puts the lines of the table into the order of the cases; those of one case stay in theirs. */
+  sort(names: readonly string[]): void {
+    const at = (entry: { case: string }): number =>
+      names.indexOf(entry.case.slice(0, /[^a-z]|$/.exec(entry.case)?.index));
+    this.samples.sort((a, b) => at(a) - at(b));
+    this.notes.sort((a, b) => at(a) - at(b));
   }
 
   /** The lines of the table that have figures or notes, as values for JSON. */

@@ -41,11 +41,17 @@ export async function openHttp(url: URL, key: string): Promise<HttpConnection> {
           : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
       socket.write(`${body === undefined ? 'GET' : 'POST'} ${path} ${head}${rest}`);
       const text = await answer;
-      if (!/^HTTP\/1\.1 2\d\d/.test(text)) throw new Error(text.slice(0, 600));
+      if (!/^HTTP\/1\.1 2\d\d/.test(text)) throw new Error(refusalOf(text));
       return text.slice(text.indexOf('\r\n\r\n') + 4);
     },
     close: () => socket.end(),
   };
+}
+
+/** The status line and the body, without the header between them. */
+function refusalOf(answer: string): string {
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  return `${head.split('\r\n')[0]} ${body.slice(0, 400)}`;
 }
 
 /** A connection that sends the benchmarks' message. */

@@ -164,11 +164,15 @@ export function waitAt(waits: readonly number[], share: number): number {
   return waits[Math.floor(waits.length * share)] ?? NaN;
 }
 
-/** Sends `count` messages, `rate` a second, whatever is still unanswered; returns what each took in ms. */
+/**
+ * Sends `count` messages, `rate` a second, whatever is still unanswered; returns what each took in ms, ascending. Stops
+ * at the first message that is refused, and throws what was said.
+ */
 async function submitAt(contender: Contender, count: number, rate: number): Promise<number[]> {
   const waits: number[] = [];
   const free: { connection: Connection; since: number }[] = [];
   const running: Promise<void>[] = [];
+  const refusals: unknown[] = [];
   const begin = performance.now();
   const send = async (index: number): Promise<void> => {
     const last = free.pop();
@@ -179,12 +183,15 @@ async function submitAt(contender: Contender, count: number, rate: number): Prom
     waits.push(performance.now() - begin - (index / rate) * 1000);
     free.push({ connection, since: performance.now() });
   };
-  for (let index = 0; index < count;) {
+  for (let index = 0; index < count && refusals.length === 0;) {
     const due = Math.floor(((performance.now() - begin) / 1000) * rate);
-    for (; index <= due && index < count; index += 1) running.push(send(index));
+    for (; index <= due && index < count; index += 1) {
+      running.push(send(index).catch((error: unknown) => void refusals.push(error)));
+    }
     await Bun.sleep(TICK_MS);
   }
   await Promise.all(running);
+  if (refusals.length > 0) throw refusals[0];
   for (const { connection } of free) connection.close();
   return waits.sort((a, b) => a - b);
 }

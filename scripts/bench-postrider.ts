@@ -61,6 +61,7 @@ export async function installPostrider(
 data_dir = "${dataDir}"
 [http]
 listen = "127.0.0.1:0"
+requests_per_address = 100000
 [delivery]
 port = ${receiverPort}
 allow_networks = ["127.0.0.0/8"]
