@@ -13,12 +13,11 @@ import type { Names } from '../test/rig/names.ts';
 import { DOMAINS, recipientOf } from './bench-contender.ts';
 import type { Connection, Contender } from './bench-contender.ts';
 import type { Receipt } from './bench-receiver.ts';
-import { spread } from './bench-table.ts';
 import { cpuSeconds, opensslRate, pssMb, threadSeconds } from './bench-usage.ts';
 
-export const CONNECTIONS = 20;
+const CONNECTIONS = 20;
 /** Messages before those that count: processes are there, keys read, hosts found, and what is compiled at run time is. */
-export const WARMING = 4_000;
+const WARMING = 4_000;
 /** CPU seconds per 1,000 messages below which a thread is not worth a word. */
 const THREAD_SHOWN = 0.005;
 const PATIENCE_MS = 300_000;
@@ -81,8 +80,8 @@ export async function startReceiver(port: number, tlsFiles: readonly string[] = 
 
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** Sends `count` messages over the connections; returns what each took in ms, ascending. */
-export async function submitAll(contender: Contender, count: number): Promise<number[]> {
+/** Sends `count` messages over the connections; returns what each took in ms. */
+async function submitAll(contender: Contender, count: number): Promise<number[]> {
   const waits: number[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -98,23 +97,15 @@ export async function submitAll(contender: Contender, count: number): Promise<nu
   return waits.sort((a, b) => a - b);
 }
 
-export interface Load {
-  /** Messages that count. */
-  count: number;
-  /** Messages a second of an open load; null or left out: a closed one. */
-  rate?: number | null;
-  /** Messages before those that count; left out: 4,000. */
-  warming?: number;
-}
-
-/** Warms `contender` up and measures. `receiver` must be a new one. Throws when a message is missing or unsigned. */
+/** Warms `contender` up and measures `count` messages. `rate`: messages a second of an open load; null: a closed one. */
 export async function measure(
   contender: Contender,
   receiver: Receiver,
-  { count, rate = null, warming = WARMING }: Load,
+  count: number,
+  rate: number | null = null,
 ): Promise<Result> {
-  await submitAll(contender, warming);
-  await receiver.until(warming);
+  await submitAll(contender, WARMING);
+  await receiver.until(WARMING);
   await Bun.sleep(1_000);
   const opensslBefore = await opensslRate();
   const { count: before, unsigned } = receiver.receipt();
@@ -150,8 +141,8 @@ export async function measure(
     contender: contender.name,
     acceptedPerSecond: (count / accepted) * 1000,
     deliveredPerSecond: (count / (receipt.lastAt - begin)) * 1000,
-    p50Ms: waitAt(waits, 0.5),
-    p99Ms: waitAt(waits, 0.99),
+    p50Ms: waits[Math.floor(waits.length * 0.5)] ?? NaN,
+    p99Ms: waits[Math.floor(waits.length * 0.99)] ?? NaN,
     cpuSecondsPer1000: (cpu / count) * 1000,
     peakPssMb,
     opensslPerSecond: (opensslBefore + opensslAfter) / 2,
@@ -159,20 +150,11 @@ export async function measure(
   };
 }
 
-/** The wait within which `share` of all were answered; `waits` ascend. */
-export function waitAt(waits: readonly number[], share: number): number {
-  return waits[Math.floor(waits.length * share)] ?? NaN;
-}
-
-/**
- * Sends `count` messages, `rate` a second, whatever is still unanswered; returns what each took in ms, ascending. Stops
- * at the first message that is refused, and throws what was said.
- */
+/** Sends `count` messages, `rate` a second, whatever is still unanswered; returns what each took in ms. */
 async function submitAt(contender: Contender, count: number, rate: number): Promise<number[]> {
   const waits: number[] = [];
   const free: { connection: Connection; since: number }[] = [];
   const running: Promise<void>[] = [];
-  const refusals: unknown[] = [];
   const begin = performance.now();
   const send = async (index: number): Promise<void> => {
     const last = free.pop();
@@ -183,15 +165,12 @@ async function submitAt(contender: Contender, count: number, rate: number): Prom
     waits.push(performance.now() - begin - (index / rate) * 1000);
     free.push({ connection, since: performance.now() });
   };
-  for (let index = 0; index < count && refusals.length === 0;) {
+  for (let index = 0; index < count;) {
     const due = Math.floor(((performance.now() - begin) / 1000) * rate);
-    for (; index <= due && index < count; index += 1) {
-      running.push(send(index).catch((error: unknown) => void refusals.push(error)));
-    }
+    for (; index <= due && index < count; index += 1) running.push(send(index));
     await Bun.sleep(TICK_MS);
   }
   await Promise.all(running);
-  if (refusals.length > 0) throw refusals[0];
   for (const { connection } of free) connection.close();
   return waits.sort((a, b) => a - b);
 }
@@ -230,7 +209,11 @@ export function show(results: Result[]): void {
 export function medians(results: readonly Result[]): Result {
   const first = results[0];
   if (first === undefined) throw new Error('no run');
-  const median = (pick: (r: Result) => number): number => spread(results.map(pick)).median;
+  const median = (pick: (r: Result) => number): number => {
+    const all = results.map(pick).sort((a, b) => a - b);
+    const at = (index: number): number => all[Math.floor(index)] ?? NaN;
+    return (at((all.length - 1) / 2) + at(all.length / 2)) / 2;
+  };
   return {
     contender: first.contender,
     acceptedPerSecond: median((r) => r.acceptedPerSecond),

@@ -1,6 +1,7 @@
 /**
  * Pictures of every page of the dashboard and of `/docs`, light and dark, 390, 768 and 1440 pixels wide: of a server with
- * a month of mail, and of a new one (`new-…`), which then captures a few emails (`inbox…`).
+ * a month of mail, and of a new one (`new-…`), which then captures a few emails (`inbox…`),
+ * with the spam score of a real rspamd where there is one.
  *
  * Builds when needed, fills a throw-away data directory (`test/rig/month.ts`), starts the binary in an internet on
  * loopback and writes PNG files, whole pages, to `dist/screenshots` or the folder that is named; `--only A,B` takes the
@@ -23,7 +24,8 @@ import {
 } from '../test/rig/dashboard-pages.ts';
 import { fillMonth } from '../test/rig/month.ts';
 import { startMonthInternet, type MonthInternet } from '../test/rig/month-internet.ts';
-import { PROGRAMS } from '../test/rig/programs.ts';
+import { isInstalled, PROGRAMS } from '../test/rig/programs.ts';
+import { type Rspamd, startRspamd } from '../test/rig/rspamd.ts';
 import { showcase } from '../test/rig/showcase-emails.ts';
 import { build } from './build.ts';
 
@@ -177,8 +179,13 @@ const SHAPES: readonly NamedPage[] = [
   { name: 'docs-operations', path: '/docs/domains' },
 ];
 
-async function newPages(shots: Shots, internet: MonthInternet): Promise<void> {
-  const config = internet.config.replace('[delivery]', '[delivery]\nmode = "capture"');
+async function newPages(
+  shots: Shots,
+  internet: MonthInternet,
+  rspamd: Rspamd | null,
+): Promise<void> {
+  const inbox = rspamd === null ? '' : `[inbox]\nrspamd_url = "${rspamd.url}"\n`;
+  const config = inbox + internet.config.replace('[delivery]', '[delivery]\nmode = "capture"');
   const appliance = await BinaryAppliance.start({ hostname: HOSTNAME, config });
   try {
     const session = await signedIn(appliance.url, appliance.made.admin_password);
@@ -211,6 +218,7 @@ async function main(): Promise<void> {
   mkdirSync(folder, { recursive: true });
   if (!existsSync(BINARY)) await build(BINARY, null);
   const internet = await startMonthInternet();
+  const rspamd = isInstalled('rspamd') ? await startRspamd() : null;
   const browser = await chromium.launch({
     executablePath: PROGRAMS.chromium.file,
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
@@ -224,10 +232,11 @@ async function main(): Promise<void> {
     isWhole: !values.window,
   };
   try {
-    await newPages(shots, internet);
+    await newPages(shots, internet, rspamd);
     await monthPages(shots, internet);
   } finally {
     await browser.close();
+    await rspamd?.stop();
     await internet.stop();
   }
 }

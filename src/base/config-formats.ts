@@ -274,6 +274,23 @@ export const httpsUrl: Format<string> = {
   },
 };
 
+/** The address of a service of the operator's own; the closing slash is cut. Nothing of it is repeated: it may hold a password. */
+export const serviceUrl: Format<string> = {
+  words: 'URL such as "http://127.0.0.1:11333"',
+  read(value) {
+    const url = URL.parse(text.read(value));
+    if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+      throw new WrongValue('must be a URL such as "http://127.0.0.1:11333"');
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new WrongValue('must have no user name and no password');
+    }
+    // An empty query or fragment is in `href` alone.
+    if (/[?#]/.test(url.href)) throw new WrongValue('must have no query and no fragment');
+    return url.href.replace(/\/$/, '');
+  },
+};
+
 export const absolutePath: Format<string> = {
   words: 'path that begins with "/"',
   read(value) {

@@ -137,6 +137,14 @@ export const CONFIG_FILE = table('', {
   http: HTTP,
   smtp: SMTP,
   delivery: DELIVERY,
+  inbox: table('The inbox of mode "capture", where the dashboard shows the mail.', {
+    rspamdUrl: key(format.orEmpty(format.serviceUrl), {
+      about:
+        'The rspamd whose spam score of a message the inbox shows: the address of its normal worker, usually "http://127.0.0.1:11333". When somebody opens the tab "Spam" of a message, the whole message is sent there.',
+      default: '',
+      means: 'off',
+    }),
+  }),
   dns: table('How the appliance asks DNS.', {
     servers: key(format.listOf(format.listenAddress), {
       about: 'Resolvers, such as ["127.0.0.1:53"].',

@@ -2,9 +2,10 @@
  * `dev`: an emulator for a developer's machine, ready at once: the whole API, SMTP and an inbox, without a config.
  *
  * Builds the config in memory and starts the appliance as `serve` does, in capture mode and with an emulator
- * (appliance/emulator). Promises that it listens on loopback only, that nothing leaves the machine but webhooks, and that
- * the temporary folder is gone at the end, unless the process is killed. Refuses to stand in for the service: under
- * systemd, and on a data directory that another command made. Fails with `OperatorError` when a port is in use.
+ * (appliance/emulator). Promises that it listens on loopback only, that nothing leaves the machine but webhooks and
+ * questions to an rspamd that was named, and that the temporary folder is gone at the end, unless the process is killed.
+ * Refuses to stand in for the service: under systemd, and on a data directory that another command made. Fails with
+ * `OperatorError` when a port is in use.
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,6 +14,7 @@ import { join, resolve } from 'node:path';
 import { startAppliance } from '../appliance/appliance.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
+import { serviceUrl, WrongValue } from '../base/config-formats.ts';
 import { parseConfig } from '../base/config-file.ts';
 import { OperatorError } from '../base/errors.ts';
 import { LineGatherer, createLog } from '../base/log.ts';
@@ -43,19 +45,25 @@ const KEY = option('key', 'KEY', 'The only API key that is accepted (default: an
 const DATA = option('data', 'DIR', 'Keep the data in DIR (default: a temporary folder)', {
   completion: 'file',
 });
+const RSPAMD = option(
+  'rspamd-url',
+  'URL',
+  'Address of an rspamd, which the inbox asks for spam scores (default: none)',
+);
 const LOG = flag('log', 'Write the whole log to standard error, not only warnings and errors');
 
 export const dev: Command = {
   summary: 'Run an emulator for a developer: any key, every mail in an inbox',
   details:
     'Needs no config file. Takes any API key and any sender, shows every email in an inbox without a password, and calls webhooks on this machine over plain http too. POST /emails takes cc, bcc and attachments, as with [api] single_send = "full". Listens on 127.0.0.1 only. Ctrl-C ends it and removes its data.',
-  parameters: [PORT, MAIL_PORT, KEY, DATA, LOG],
+  parameters: [PORT, MAIL_PORT, KEY, DATA, RSPAMD, LOG],
   run: runDev,
 };
 
 async function runDev(call: Call): Promise<number> {
   const [port, smtpPort, key] = [portOf(call, PORT), portOf(call, MAIL_PORT), call.get(KEY)];
   if (key !== null && /\s/.test(key)) throw new UsageError('--key must not contain white space.');
+  const rspamdUrl = rspamdOf(call);
   refuseAsService();
   if (!call.isJson) call.output.print(FIRST_LINE);
   const http = await choosePort(HOST, port, HTTP_PORT, '--port');
@@ -67,7 +75,8 @@ async function runDev(call: Call): Promise<number> {
   const log = logOf(lines, call.get(LOG));
   dieOfFaults(log);
   const ending = endingSignal(['SIGINT', 'SIGTERM', 'SIGHUP']);
-  const appliance = await startAppliance(configOf(dataDir, http.port, smtp.port), {
+  const ports = { http: http.port, smtp: smtp.port };
+  const appliance = await startAppliance(configOf(dataDir, ports, rspamdUrl), {
     clock: systemClock,
     log,
     emulate: { key },
@@ -92,6 +101,18 @@ function portOf(call: Call, parameter: typeof PORT): number | null {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port <= 65_535) return port;
   throw new UsageError(`--${parameter.name} must be a number from 0 to 65535, not "${text}".`);
+}
+
+/** Empty when it was not given. Throws `UsageError`. */
+function rspamdOf(call: Call): string {
+  const given = call.get(RSPAMD);
+  if (given === null) return '';
+  try {
+    return serviceUrl.read(given);
+  } catch (error) {
+    if (!(error instanceof WrongValue)) throw error;
+    throw new UsageError(`--${RSPAMD.name} ${error.message}.`);
+  }
 }
 
 function refuseAsService(): void {
@@ -124,15 +145,21 @@ function keptFolder(folder: string): string {
   return folder;
 }
 
-function configOf(dataDir: string, port: number, smtpPort: number): Config {
+function configOf(
+  dataDir: string,
+  ports: { http: number; smtp: number },
+  rspamdUrl: string,
+): Config {
   const toml = `hostname = "postrider.localhost"
 data_dir = ${JSON.stringify(dataDir)}
 [http]
-listen = "${HOST}:${port}"
+listen = "${HOST}:${ports.http}"
 [smtp]
-submission = ["${HOST}:${smtpPort}"]
+submission = ["${HOST}:${ports.smtp}"]
 [delivery]
 mode = "capture"
+[inbox]
+rspamd_url = ${JSON.stringify(rspamdUrl)}
 [api]
 single_send = "full"
 key_prefix = "re"

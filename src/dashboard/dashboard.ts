@@ -24,6 +24,7 @@ import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
 import { isUpload, MAX_UPLOAD_BYTES, withUpload } from './upload.ts';
 import { Backups } from '../flow/upkeep/backups.ts';
+import { SpamChecks } from '../flow/upkeep/spam-checks.ts';
 import { SuppressionImports } from '../flow/suppressions/imports.ts';
 import type {
   DashboardParts,
@@ -37,7 +38,7 @@ import type {
 export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
 
 /** The parts that are not the dashboard's own. */
-type OutsideParts = Omit<DashboardParts, 'imports' | 'backups'>;
+type OutsideParts = Omit<DashboardParts, 'imports' | 'backups' | 'spamChecks'>;
 
 const UPLOAD_REFUSALS = {
   too_large: [
@@ -109,7 +110,12 @@ class DashboardApp {
 
   constructor(ctx: Context, parts: OutsideParts) {
     this.#ctx = ctx;
-    this.#parts = { ...parts, imports: new SuppressionImports(ctx), backups: new Backups(ctx) };
+    this.#parts = {
+      ...parts,
+      imports: new SuppressionImports(ctx),
+      backups: new Backups(ctx),
+      spamChecks: new SpamChecks(ctx),
+    };
     this.#sessions = new Sessions(ctx);
   }
 

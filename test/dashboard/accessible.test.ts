@@ -19,6 +19,7 @@ import { pagesOf, signedIn, type NamedPage } from '../rig/dashboard-pages.ts';
 import { fillMonth } from '../rig/month.ts';
 import { PageLoads, scriptRuns } from '../rig/page-load.ts';
 import { describeWith, PROGRAMS } from '../rig/programs.ts';
+import { type RspamdStub, startRspamdStub } from '../rig/rspamd-stub.ts';
 
 const HEIGHT = 900;
 /** A scheme and a width each: every colour and every layout is checked. */
@@ -40,6 +41,7 @@ const LONG_TASK_MS = 50;
 
 describeWith(['chromium'], 'every page of the dashboard', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-accessible-'));
+  let rspamd: RspamdStub;
   let appliance: Appliance;
   let browser: Browser;
   let page: Page;
@@ -47,10 +49,11 @@ describeWith(['chromium'], 'every page of the dashboard', () => {
   let url: string;
 
   beforeAll(async () => {
+    rspamd = await startRspamdStub();
     const config = join(folder, 'postrider.toml');
     writeFileSync(
       config,
-      `hostname = "mail.rig.test"\ndata_dir = "${join(folder, 'data')}"\n[http]\nlisten = "127.0.0.1:0"\n[delivery]\nmode = "capture"\n`,
+      `hostname = "mail.rig.test"\ndata_dir = "${join(folder, 'data')}"\n[http]\nlisten = "127.0.0.1:0"\n[delivery]\nmode = "capture"\n[inbox]\nrspamd_url = "${rspamd.url}"\n`,
     );
     await fillMonth({ config, now: Date.now(), messages: 150, seed: 7 });
     const log = createLog(
@@ -72,6 +75,7 @@ describeWith(['chromium'], 'every page of the dashboard', () => {
   afterAll(async () => {
     await browser.close();
     await appliance.stop();
+    await rspamd.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -96,6 +100,7 @@ describeWith(['chromium'], 'every page of the dashboard', () => {
       'webhooks-one',
       'logs-one',
       'test-email',
+      'inbox-spam',
       'halt',
     ]) {
       expect(names).toContain(name);

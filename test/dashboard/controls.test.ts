@@ -120,7 +120,7 @@ async function everything(): Promise<Record<string, string[]>> {
     [`${one}/webhooks/:id`]: [hook, `${own}/webhooks/${disabled.endpoint.id}`],
     [`${one}/webhooks/:id/attempts/:attempt`]: [`${hook}/attempts/${attempt?.id}`],
     [`${one}/logs/:id`]: [`${own}/logs/${logId}`],
-    '/inbox/:number': ['/inbox/1', '/inbox/1?tab=attachments'],
+    '/inbox/:number': ['/inbox/1', '/inbox/1?tab=attachments', '/inbox/1?tab=spam'],
     '/inbox/:number/html': ['/inbox/1/html'],
     '/inbox/:number/source': ['/inbox/1/source'],
     '/inbox/:number/attachments/:at': ['/inbox/1/attachments/1'],

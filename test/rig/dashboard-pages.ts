@@ -68,7 +68,7 @@ export async function pagesOf(session: DashboardSession): Promise<NamedPage[]> {
   }
   for (const tab of ['source', 'headers']) addTab(found, 'email', email, tab);
   const captured = found.get('inbox-one');
-  for (const tab of ['check', 'links', 'source']) addTab(found, 'inbox', captured, tab);
+  for (const tab of ['check', 'links', 'spam', 'source']) addTab(found, 'inbox', captured, tab);
   const queue = await session.read(`${ROOT}/queue`);
   const waiting = /queue\?domain=[^"]+/.exec(queue)?.[0];
   if (waiting !== undefined) found.set('queue-one', `${ROOT}/${waiting}`);

@@ -41,6 +41,7 @@ export const PROGRAMS = {
   python3: { file: '/usr/bin/python3', package: 'python3' },
   prometheus: { file: '/usr/bin/prometheus', package: 'prometheus' },
   'python3-dkim': { file: '/usr/bin/dkimverify', package: 'python3-dkim' },
+  rspamd: { file: '/usr/bin/rspamd', package: 'rspamd' },
   'ruby-actionmailer': {
     file: '/usr/share/doc/ruby-actionmailer',
     package: 'ruby-actionmailer',

@@ -6,6 +6,7 @@
  */
 import type { Backups } from '../../flow/upkeep/backups.ts';
 import type { Capture } from '../../flow/upkeep/capture.ts';
+import type { SpamChecks } from '../../flow/upkeep/spam-checks.ts';
 import type { Context } from '../../flow/context.ts';
 import type { SuppressionImports } from '../../flow/suppressions/imports.ts';
 import type { Queue } from '../../flow/queue/queue.ts';
@@ -36,6 +37,8 @@ export interface DashboardParts {
   /** Imports of suppressions that go on behind their page. */
   imports: SuppressionImports;
   backups: Backups;
+  /** Spam scores of captured messages. */
+  spamChecks: Pick<SpamChecks, 'check'>;
 }
 
 export interface Visit {

@@ -1,5 +1,6 @@
 /**
- * How a captured message is shown: its HTML in three widths, text, links, a check of the HTML, source, attachments.
+ * How a captured message is shown: its HTML in three widths, text, links, a check of the HTML, a spam
+ * score (`inbox-spam.ts`), source, attachments.
  *
  * HTML is shown only as a document of its own, in a sandboxed frame without network.
  */
@@ -13,11 +14,12 @@ import { neighbours, ROOT, tabs } from '../frame/navigation.ts';
 import { facts, type Heading, table } from '../frame/table.ts';
 import { badge, bytes, time, type Tone } from '../frame/values.ts';
 import type { PageResponse, Visit } from '../frame/visit.ts';
+import { spamTab } from './inbox-spam.ts';
 
 /** Of the source and the text, what a page shows; the whole is one link away. */
 const SHOWN_CHARACTERS = 65_536;
 
-type Tab = 'html' | 'text' | 'links' | 'check' | 'source' | 'attachments';
+type Tab = 'html' | 'text' | 'links' | 'check' | 'spam' | 'source' | 'attachments';
 const WIDTHS = [
   ['desktop', 'Desktop'],
   ['tablet', 'Tablet'],
@@ -25,12 +27,12 @@ const WIDTHS = [
 ] as const;
 
 /** `path`: of its page. */
-export function messageView(
+export async function messageView(
   visit: Visit,
   message: CapturedMessage,
   path: string,
   near: { newer: string | null; older: string | null },
-): PageResponse {
+): Promise<PageResponse> {
   const { query } = visit;
   const parts = readParts(message.raw);
   const offered = tabsOf(parts);
@@ -44,7 +46,12 @@ export function messageView(
     ['Size', bytes(message.raw.length)],
     ['Envelope', html`<code>${message.returnPath}</code> → <code>${message.recipient}</code>`],
   ])}
-  ${tabs('Content', open, list)} ${shown(open, message, parts, path, query)}`;
+  ${tabs('Content', open, list)}
+  ${
+    open === 'spam'
+      ? spamTab(visit, await visit.parts.spamChecks.check(message))
+      : shown(open, message, parts, path, query)
+  }`;
   return {
     kind: 'page',
     title: message.subject || '(no subject)',
@@ -61,6 +68,7 @@ function tabsOf(parts: MessageParts): [tab: Tab, label: string][] {
   if (parts.html !== null) list.push(['html', 'HTML']);
   if (parts.text !== null) list.push(['text', 'Text']);
   if (parts.html !== null) list.push(['check', 'HTML check'], ['links', 'Links']);
+  list.push(['spam', 'Spam']);
   if (parts.attachments.length > 0) {
     list.push(['attachments', `Attachments (${parts.attachments.length})`]);
   }
@@ -69,7 +77,7 @@ function tabsOf(parts: MessageParts): [tab: Tab, label: string][] {
 }
 
 function shown(
-  tab: Tab,
+  tab: Exclude<Tab, 'spam'>,
   message: CapturedMessage,
   parts: MessageParts,
   path: string,

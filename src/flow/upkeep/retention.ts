@@ -4,7 +4,8 @@
  *
  * Nothing comes in here: these jobs keep the appliance able to work. `disk` refuses sends before the disk is full,
  * `retention` deletes what is old, `certificates` renews what HTTP and SMTP show; `capture` receives the mail of
- * capture mode. `base/periodic` runs the jobs one at a time. A crash in any of them repeats the run.
+ * capture mode, and `spam-checks` asks an rspamd about it. `base/periodic` runs the jobs one at a time. A crash in any of
+ * them repeats the run.
  *
  * Promises that the content of mail still waiting is kept, and that mail is accepted and delivered during a run: the
  * store works in small steps. A round that fails leaves the rest to the next one.

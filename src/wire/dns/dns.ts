@@ -80,6 +80,7 @@ class StubResolver {
 
   close(): void {
     this.#stop.abort();
+    this.#cache.clear();
   }
 
   forget(domain: string): void {

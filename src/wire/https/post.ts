@@ -4,8 +4,8 @@
  * The story of this folder. A caller gives a URL. `target.ts` reads it and refuses what is not https or names an inner
  * host. `guarded-agent.ts` looks the name up, asks the `AddressGuard` (wire/addresses) about every address, connects
  * to one of them, verifies TLS, and hands the connection over. This file writes the request and reads the response
- * within one deadline. `acme.ts` orders certificates, with the client of a library. Nothing is kept but idle
- * connections, so a crash loses the request under way; the caller repeats it.
+ * within one deadline. `acme.ts` orders certificates, with the client of a library; `operator-post.ts` asks what the
+ * config names. Nothing is kept but idle connections, so a crash loses the request under way; the caller repeats it.
  *
  * Promises that only addresses that the guard allows are ever connected to. Never follows a redirect, never reads a
  * proxy from the environment, never lasts longer than its deadline however slowly the response drips, never keeps more
@@ -245,7 +245,8 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/^HPE_/, 'the response is not valid HTTP'],
 ];
 
-function wordsFor(error: Error): string {
+/** Fixed words for an error of a connection. */
+export function wordsFor(error: Error): string {
   if (error instanceof ConnectError) return error.message;
   const code = codeOf(error);
   return WORDS.find(([pattern]) => pattern.test(code))?.[1] ?? 'the connection failed';

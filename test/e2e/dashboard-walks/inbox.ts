@@ -21,6 +21,8 @@ export async function useInbox(walker: Walker): Promise<void> {
   await walker.says(/caniemail/);
   await walker.follow('Links');
   await walker.row('https://shop.example/order').waitFor();
+  await walker.follow('Spam');
+  await walker.says('rspamd_url');
   await walker.follow('Source');
   await walker.says(/DKIM-Signature/);
   await walker.press('Delete');

@@ -81,7 +81,7 @@ test('request logs go by the plan of each account', async () => {
         accountId: account.id,
         keyId: null,
         keyName: null,
-        keyPermission: 'full_access',
+        keyPermission: null,
         isSandbox: false,
         method: 'GET',
         path: '/emails',

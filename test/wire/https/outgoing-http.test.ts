@@ -24,9 +24,14 @@ const SRC = join(import.meta.dir, '../../../src');
 
 /** What can carry a request, and who may use it. */
 const MAY_ASK: Record<string, string[]> = {
-  // Dials loopback alone, for the webhooks of `postrider dev`.
-  'node:http': ['wire/https/loopback-post.ts'],
-  'node:https': ['wire/https/acme.ts', 'wire/https/guarded-agent.ts', 'wire/https/post.ts'],
+  // The first dials loopback alone, for the webhooks of `postrider dev`; the second only what the config names.
+  'node:http': ['wire/https/loopback-post.ts', 'wire/https/operator-post.ts'],
+  'node:https': [
+    'wire/https/acme.ts',
+    'wire/https/guarded-agent.ts',
+    'wire/https/operator-post.ts',
+    'wire/https/post.ts',
+  ],
   'acme-client': ['wire/https/acme.ts'],
 };
 const CARRIERS =
