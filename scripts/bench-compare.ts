@@ -13,6 +13,8 @@ import { testAuthority } from '../test/rig/certificates.ts';
 import { freePort, measure, medians, startReceiver, startReceiverNames } from './bench-load.ts';
 import type { Result } from './bench-load.ts';
 import { startPostrider } from './bench-postrider.ts';
+import { spread } from './bench-table.ts';
+import type { Spread } from './bench-table.ts';
 
 const FIGURES = [
   ['accepted a second', (r: Result) => r.acceptedPerSecond, 0],
@@ -65,7 +67,10 @@ async function main(): Promise<void> {
       try {
         const contender = await startPostrider(names, port, program);
         try {
-          const result = await measure(contender, receiver, Number(values.messages), rate);
+          const result = await measure(contender, receiver, {
+            count: Number(values.messages),
+            rate,
+          });
           results[index]?.push(result);
         } finally {
           await contender.stop();
@@ -94,24 +99,11 @@ function table(first: string, second: string, [a, b]: [Result[], Result[]]): voi
   process.stdout.write(`${row('', `A ${first}`, `B ${second}`, 'B / A')}\n`);
   for (const [name, pick, digits] of FIGURES) {
     const [left, right] = [spread(a.map(pick)), spread(b.map(pick))];
-    const say = ({ middle, least, most }: Spread): string =>
-      `${middle.toFixed(digits)} (${least.toFixed(digits)} to ${most.toFixed(digits)})`;
-    const ratio = (right.middle / left.middle).toFixed(3);
+    const say = ({ median, min, max }: Spread): string =>
+      `${median.toFixed(digits)} (${min.toFixed(digits)} to ${max.toFixed(digits)})`;
+    const ratio = (right.median / left.median).toFixed(3);
     process.stdout.write(`${row(name, say(left), say(right), ratio)}\n`);
   }
-}
-
-interface Spread {
-  least: number;
-  middle: number;
-  most: number;
-}
-
-function spread(values: readonly number[]): Spread {
-  const all = values.toSorted((x, y) => x - y);
-  const at = (index: number): number => all[Math.floor(index)] ?? NaN;
-  const middle = (at((all.length - 1) / 2) + at(all.length / 2)) / 2;
-  return { least: at(0), middle, most: at(all.length - 1) };
 }
 
 await main();

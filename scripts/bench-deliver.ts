@@ -43,7 +43,7 @@ async function main(): Promise<void> {
             ? await startPostrider(names, port, values.binary)
             : await startPostfix({ receiver: port, smtp: await freePort() });
         try {
-          const result = await measure(contender, receiver, count);
+          const result = await measure(contender, receiver, { count });
           show([result]);
           all.push(result);
         } finally {

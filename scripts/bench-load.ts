@@ -13,11 +13,12 @@ import type { Names } from '../test/rig/names.ts';
 import { DOMAINS, recipientOf } from './bench-contender.ts';
 import type { Connection, Contender } from './bench-contender.ts';
 import type { Receipt } from './bench-receiver.ts';
+import { spread } from './bench-table.ts';
 import { cpuSeconds, opensslRate, pssMb, threadSeconds } from './bench-usage.ts';
 
-const CONNECTIONS = 20;
+export const CONNECTIONS = 20;
 /** Messages before those that count: processes are there, keys read, hosts found, and what is compiled at run time is. */
-const WARMING = 4_000;
+export const WARMING = 4_000;
 /** CPU seconds per 1,000 messages below which a thread is not worth a word. */
 const THREAD_SHOWN = 0.005;
 const PATIENCE_MS = 300_000;
@@ -80,8 +81,8 @@ export async function startReceiver(port: number, tlsFiles: readonly string[] = 
 
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-/** Sends `count` messages over the connections; returns what each took in ms. */
-async function submitAll(contender: Contender, count: number): Promise<number[]> {
+/** Sends `count` messages over the connections; returns what each took in ms, ascending. */
+export async function submitAll(contender: Contender, count: number): Promise<number[]> {
   const waits: number[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -97,15 +98,23 @@ async function submitAll(contender: Contender, count: number): Promise<number[]>
   return waits.sort((a, b) => a - b);
 }
 
-/** Warms `contender` up and measures `count` messages. `rate`: messages a second of an open load; null: a closed one. */
+export interface Load {
+  /** Messages that count. */
+  count: number;
+  /** Messages a second of an open load; null or left out: a closed one. */
+  rate?: number | null;
+  /** Messages before those that count; left out: 4,000. */
+  warming?: number;
+}
+
+/** Warms `contender` up and measures. `receiver` must be a new one. Throws when a message is missing or unsigned. */
 export async function measure(
   contender: Contender,
   receiver: Receiver,
-  count: number,
-  rate: number | null = null,
+  { count, rate = null, warming = WARMING }: Load,
 ): Promise<Result> {
-  await submitAll(contender, WARMING);
-  await receiver.until(WARMING);
+  await submitAll(contender, warming);
+  await receiver.until(warming);
   await Bun.sleep(1_000);
   const opensslBefore = await opensslRate();
   const { count: before, unsigned } = receiver.receipt();
@@ -141,8 +150,8 @@ export async function measure(
     contender: contender.name,
     acceptedPerSecond: (count / accepted) * 1000,
     deliveredPerSecond: (count / (receipt.lastAt - begin)) * 1000,
-    p50Ms: waits[Math.floor(waits.length * 0.5)] ?? NaN,
-    p99Ms: waits[Math.floor(waits.length * 0.99)] ?? NaN,
+    p50Ms: waitAt(waits, 0.5),
+    p99Ms: waitAt(waits, 0.99),
     cpuSecondsPer1000: (cpu / count) * 1000,
     peakPssMb,
     opensslPerSecond: (opensslBefore + opensslAfter) / 2,
@@ -150,11 +159,20 @@ export async function measure(
   };
 }
 
-/** Sends `count` messages, `rate` a second, whatever is still unanswered; returns what each took in ms. */
+/** The wait within which `share` of all were answered; `waits` ascend. */
+export function waitAt(waits: readonly number[], share: number): number {
+  return waits[Math.floor(waits.length * share)] ?? NaN;
+}
+
+/**
+ * Sends `count` messages, `rate` a second, whatever is still unanswered; returns what each took in ms, ascending. Stops
+ * at the first message that is refused, and throws what was said.
+ */
 async function submitAt(contender: Contender, count: number, rate: number): Promise<number[]> {
   const waits: number[] = [];
   const free: { connection: Connection; since: number }[] = [];
   const running: Promise<void>[] = [];
+  const refusals: unknown[] = [];
   const begin = performance.now();
   const send = async (index: number): Promise<void> => {
     const last = free.pop();
@@ -165,12 +183,15 @@ async function submitAt(contender: Contender, count: number, rate: number): Prom
     waits.push(performance.now() - begin - (index / rate) * 1000);
     free.push({ connection, since: performance.now() });
   };
-  for (let index = 0; index < count;) {
+  for (let index = 0; index < count && refusals.length === 0;) {
     const due = Math.floor(((performance.now() - begin) / 1000) * rate);
-    for (; index <= due && index < count; index += 1) running.push(send(index));
+    for (; index <= due && index < count; index += 1) {
+      running.push(send(index).catch((error: unknown) => void refusals.push(error)));
+    }
     await Bun.sleep(TICK_MS);
   }
   await Promise.all(running);
+  if (refusals.length > 0) throw refusals[0];
   for (const { connection } of free) connection.close();
   return waits.sort((a, b) => a - b);
 }
@@ -209,11 +230,7 @@ export function show(results: Result[]): void {
 export function medians(results: readonly Result[]): Result {
   const first = results[0];
   if (first === undefined) throw new Error('no run');
-  const median = (pick: (r: Result) => number): number => {
-    const all = results.map(pick).sort((a, b) => a - b);
-    const at = (index: number): number => all[Math.floor(index)] ?? NaN;
-    return (at((all.length - 1) / 2) + at(all.length / 2)) / 2;
-  };
+  const median = (pick: (r: Result) => number): number => spread(results.map(pick)).median;
   return {
     contender: first.contender,
     acceptedPerSecond: median((r) => r.acceptedPerSecond),

@@ -6,19 +6,47 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Names } from '../test/rig/names.ts';
-import { HTML, SENDER_DOMAIN, TEXT } from './bench-contender.ts';
-import type { Connection, Contender } from './bench-contender.ts';
+import { SENDER_DOMAIN } from './bench-contender.ts';
+import type { Contender } from './bench-contender.ts';
+import { connectHttp } from './bench-http.ts';
 
-/** `program`: the executable to measure. */
-export async function startPostrider(
+const ACCOUNT = 'bench';
+
+/** A running server. */
+export interface Server extends Contender {
+  pid: number;
+  /** Base URL of the API. */
+  url: string;
+  /** From the start of the process to the line that says it is ready. */
+  readyMs: number;
+}
+
+/** A data directory with its config, one account and a verified domain; nothing runs yet. */
+export interface Installation {
+  dataDir: string;
+  accountId: string;
+  /** Of the account, with full access. */
+  key: string;
+  /** Runs a command with `--json`; returns what it prints. Throws with standard error when it fails. */
+  command(...args: string[]): Promise<Record<string, unknown>>;
+  serve(): Promise<Server>;
+  remove(): void;
+}
+
+/**
+ * `program`: the executable to measure. `moreConfig`: TOML after the tables `http`, `delivery`, `dns` and the first plan.
+ */
+export async function installPostrider(
   names: Names,
   receiverPort: number,
   program: string,
-): Promise<Contender> {
+  moreConfig = '',
+): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-bench-'));
   const configFile = join(folder, 'postrider.toml');
-  const command = async (...args: string[]): Promise<Record<string, unknown>> => {
+  const command: Installation['command'] = async (...args) => {
     const child = Bun.spawn([program, ...args, '--json', '--config', configFile], {
+      stdout: 'pipe',
       stderr: 'pipe',
     });
     const text = await new Response(child.stdout).text();
@@ -33,6 +61,7 @@ export async function startPostrider(
 data_dir = "${dataDir}"
 [http]
 listen = "127.0.0.1:0"
+requests_per_address = 100000
 [delivery]
 port = ${receiverPort}
 allow_networks = ["127.0.0.0/8"]
@@ -41,31 +70,87 @@ servers = ["${names.listen.host}:${names.listen.port}"]
 [[plans]]
 id = "bench"
 rate_per_second = 100000
-`,
+reads_per_minute = 10000000
+${moreConfig}`,
   );
-  await command('account', 'create', 'bench', '--plan', 'bench');
-  const key = await command('key', 'create', '--account', 'bench', '--name', 'bench');
-  const domain = await command('domain', 'add', SENDER_DOMAIN, '--account', 'bench');
+  const account = await command('account', 'create', ACCOUNT, '--plan', 'bench');
+  const rights = ['--permission', 'full_access', '--name', 'bench'];
+  const key = await command('key', 'create', '--account', ACCOUNT, ...rights);
+  const domain = await command('domain', 'add', SENDER_DOMAIN, '--account', ACCOUNT);
   const records = domain['records'] as { type: 'TXT' | 'CNAME'; name: string; value: string }[];
-  for (const { type, name, value } of records) names.set(name, type, [value]);
+  const publish = (): void => {
+    for (const { type, name, value } of records) names.set(name, type, [value]);
+  };
+  publish();
   await command('domain', 'verify', SENDER_DOMAIN);
+  const token = String(key['token'] ?? key['key']);
+  return {
+    dataDir,
+    accountId: String(account['id']),
+    key: token,
+    command,
+    serve() {
+      // Another installation may have published its own meanwhile.
+      publish();
+      return serve(program, folder, configFile, token);
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+async function serve(
+  program: string,
+  folder: string,
+  configFile: string,
+  key: string,
+): Promise<Server> {
+  const log = join(folder, 'serve.log');
+  const began = performance.now();
   const child = Bun.spawn([program, 'serve', '--json', '--config', configFile], {
     env: { ...process.env, ...unitEnvironment() },
     stdout: 'pipe',
-    stderr: Bun.file(join(folder, 'serve.log')),
+    stderr: Bun.file(log),
   });
   const { value } = await child.stdout.getReader().read();
+  const readyMs = performance.now() - began;
+  if (value === undefined) {
+    throw new Error(`serve ended with ${await child.exited}: ${readFileSync(log, 'utf8')}`);
+  }
   const { http } = JSON.parse(new TextDecoder().decode(value)) as { http: string };
   return {
     name: 'postrider',
+    pid: child.pid,
     pids: [child.pid],
-    connect: () => connect(new URL(http), String(key['token'] ?? key['key'])),
+    url: http,
+    readyMs,
+    connect: () => connectHttp(new URL(http), key),
     async stop() {
       child.kill('SIGTERM');
       await child.exited;
-      rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Installs and starts; `stop` removes the installation, too. */
+export async function startPostrider(
+  names: Names,
+  receiverPort: number,
+  program: string,
+): Promise<Server> {
+  const installation = await installPostrider(names, receiverPort, program);
+  try {
+    const server = await installation.serve();
+    return {
+      ...server,
+      async stop() {
+        await server.stop();
+        installation.remove();
+      },
+    };
+  } catch (error) {
+    installation.remove();
+    throw error;
+  }
 }
 
 /** What the systemd unit sets for the server. */
@@ -73,45 +158,4 @@ export function unitEnvironment(): Record<string, string> {
   const unit = readFileSync(join(import.meta.dir, '../packaging/postrider.service'), 'utf8');
   const lines = unit.matchAll(/^Environment=(\w+)=(\S*)$/gm);
   return Object.fromEntries(Array.from(lines, ([, name = '', value = '']) => [name, value]));
-}
-
-/** HTTP/1.1 by hand on one kept connection: the generator must cost little. */
-async function connect(url: URL, key: string): Promise<Connection> {
-  let answered: ((text: string) => void) | null = null;
-  let pending = '';
-  const socket = await Bun.connect({
-    hostname: url.hostname,
-    port: Number(url.port),
-    socket: {
-      data(_socket, chunk) {
-        pending += chunk.toString('latin1');
-        const end = pending.indexOf('\r\n\r\n');
-        if (end < 0) return;
-        const length = Number(/content-length: (\d+)/i.exec(pending)?.[1] ?? 0);
-        if (pending.length < end + 4 + length) return;
-        const answer = pending;
-        pending = '';
-        answered?.(answer);
-      },
-      close() {
-        answered?.('closed');
-      },
-    },
-  });
-  const from = `Shop <shop@${SENDER_DOMAIN}>`;
-  const rest = JSON.stringify({ from, subject: 'Sent', html: HTML, text: TEXT }).slice(1);
-  return {
-    async submit(recipient) {
-      // All of it is ASCII, and written but once.
-      const body = `{"to":"${recipient}",${rest}`;
-      const answer = new Promise<string>((resolve) => (answered = resolve));
-      socket.write(
-        `POST /emails HTTP/1.1\r\nHost: ${url.host}\r\nAuthorization: Bearer ${key}\r\n` +
-          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-      );
-      const text = await answer;
-      if (!/^HTTP\/1\.1 2\d\d/.test(text)) throw new Error(text.slice(0, 600));
-    },
-    close: () => socket.end(),
-  };
 }

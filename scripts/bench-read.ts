@@ -62,15 +62,17 @@ function randomFrom(seed: number): (below: number) => number {
 
 type Random = ReturnType<typeof randomFrom>;
 
-/** Measures with `count` rows of each kind. */
-export async function benchRead(count: number): Promise<ReadTiming[]> {
+/** Measures with `count` rows of each kind, `runs` times over the same rows. */
+export async function benchRead(count: number, runs = 1): Promise<ReadTiming[][]> {
   const dataDir = mkdtempSync(join(tmpdir(), 'postrider-bench-'));
   const log = createLog((line) => process.stderr.write(`${line}\n`), Date.now);
   const store = await openStore({ dataDir, now: Date.now(), log });
   try {
     const accounts = await fill(store, count);
     await indexed(store, accounts.big);
-    return await measure(store, accounts, count);
+    const all: ReadTiming[][] = [];
+    for (let run = 0; run < runs; run += 1) all.push(await measure(store, accounts, count));
+    return all;
   } finally {
     await store.close();
     rmSync(dataDir, { recursive: true });
@@ -297,7 +299,8 @@ async function time(query: string, ask: Ask): Promise<ReadTiming> {
 
 if (import.meta.main) {
   const count = Number(process.argv[2] ?? 1_000_000);
-  for (const { query, p50Ms, p99Ms, rows } of await benchRead(count)) {
+  const [timings = []] = await benchRead(count);
+  for (const { query, p50Ms, p99Ms, rows } of timings) {
     process.stdout.write(
       `${query.padEnd(44)} p50 ${p50Ms.toFixed(2).padStart(8)} ms  p99 ${p99Ms.toFixed(2).padStart(8)} ms  rows ${rows}\n`,
     );

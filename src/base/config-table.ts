@@ -118,7 +118,7 @@ function isSlip(known: string, written: string): boolean {
   const plain = (key: string): string => key.toLowerCase().replaceAll(/[-_]/g, '');
   const [a, b] = [plain(known), plain(written)];
   if (a === b) return true;
-  if (Math.abs(a.length - b.length) > 1 || Math.min(a.length, b.length) < 3) return false;
+  if (Math.min(a.length, b.length) < 3) return false;
   if (Array.from(a).toSorted().join('') === Array.from(b).toSorted().join('')) return true;
   let start = 0;
   while (start < Math.min(a.length, b.length) && a[start] === b[start]) start += 1;

@@ -69,7 +69,10 @@ async function follow({ ctx, sink }: Scope, filter: Filter): Promise<void> {
         const line = await lineOf(ctx, event, filter.domain, names);
         if (line !== null) await sink.chunk(`${JSON.stringify(line)}\n`);
       }
-      if (skipped > 0) sink.progress(`${skipped} events were skipped: they came too fast.`);
+      if (skipped > 0) {
+        const what = skipped === 1 ? '1 event was' : `${skipped} events were`;
+        sink.progress(`${what} skipped: they came too fast.`);
+      }
       skipped = 0;
     }
   } finally {

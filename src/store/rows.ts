@@ -238,7 +238,7 @@ export interface LogRecord {
   accountId: string;
   keyId: string | null;
   keyName: string | null;
-  keyPermission: Permission | null;
+  keyPermission: Permission;
   /** Made with a `pr_test_` key. */
   isSandbox: boolean;
   method: string;

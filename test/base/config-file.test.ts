@@ -218,6 +218,30 @@ describe('refusals', () => {
   });
 
   test.each([
+    ['data-dir', 'data_dir'],
+    ['DATA_DIR', 'data_dir'],
+    ['datadir', 'data_dir'],
+    ['dta_dir', 'data_dir'],
+    ['data_dirs', 'data_dir'],
+    ['ddata_dir', 'data_dir'],
+    ['date_dir', 'data_dir'],
+    ['data_dri', 'data_dir'],
+    ['ata_dir', 'data_dir'],
+    ['data_di', 'data_dir'],
+    ['lts', 'tls'],
+    ['htp', 'http'],
+    ['ap', null],
+    ['date_dor', null],
+    ['my_data_dir', null],
+    ['data', null],
+    ['dir', null],
+  ])('%s is a slip for %p', (written, meant) => {
+    const [found = ''] = problems(`${HEAD}${written} = "/x"`);
+    expect(/did you mean (\w+)\?/.exec(found)?.[1] ?? null).toBe(meant);
+    expect(found.includes('; known here: hostname, ')).toBe(meant === null);
+  });
+
+  test.each([
     ['a name of one label', 'localhost'],
     ['an address', '192.0.2.1'],
     ['an underscore', 'mail_1.example.com'],
@@ -347,7 +371,11 @@ describe('values', () => {
 test('loadConfig: a file that is not there is exit 78 too, with what to do', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-config-'));
   const file = join(folder, 'postrider.toml');
-  expect(() => loadConfig(file)).toThrow(OperatorError);
+  const absent = (): unknown => loadConfig(file);
+  expect(absent).toThrow(OperatorError);
+  expect(absent).toThrow(
+    expect.objectContaining({ exitCode: 78, hint: expect.stringContaining('postrider init') }),
+  );
   writeFileSync(file, HEAD);
   expect(loadConfig(file).startup.hostname).toBe('mail.example.com');
 });

@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { Vitals } from '../../src/health/vitals.ts';
+import { addSuppression } from '../../src/flow/suppressions/suppressions.ts';
 import { draft, mailbox, openFixture } from '../flow/fixture.ts';
 
 test('of several destinations of one kind the oldest recipient counts, and all that wait', async () => {
@@ -26,5 +27,27 @@ test('of several destinations of one kind the oldest recipient counts, and all t
   expect(kinds).toHaveLength(1);
   expect(kinds[0]).toEndWith(' 6');
   expect(valueOf('postrider_queue_oldest_seconds')[0]).toEndWith(' 16');
+  await fixture.close();
+});
+
+test('accepted emails are counted by what they became', async () => {
+  const fixture = await openFixture();
+  const { ctx } = fixture;
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  await addSuppression(ctx, sender.account.id, { email: 'gone@receiver.example' });
+  const tester = await fixture.sender({ isTest: true });
+  const to = (address: string) => draft({ to: [mailbox(address)] });
+  await fixture.accept(sender, [to('a@receiver.example'), to('b@receiver.example')]);
+  await fixture.accept(sender, to('gone@receiver.example'));
+  await fixture.accept(tester, to('c@receiver.example'));
+  const lines = (await new Vitals(ctx).render()).split('\n');
+  expect(
+    lines.filter((line) => line.startsWith('postrider_messages_accepted_total{')).toSorted(),
+  ).toEqual([
+    'postrider_messages_accepted_total{status="queued"} 2',
+    'postrider_messages_accepted_total{status="sent"} 1',
+    'postrider_messages_accepted_total{status="suppressed"} 1',
+  ]);
   await fixture.close();
 });

@@ -24,6 +24,8 @@ export interface ScriptedSmtp {
   /** Bodies as transferred: dots still doubled. */
   bodies: string[];
   remoteAddresses: string[];
+  /** Open now. */
+  readonly connections: number;
   /** Says something without being asked, on every open connection. */
   say(text: string): void;
   stop(): Promise<void>;
@@ -92,6 +94,9 @@ export async function startScriptedSmtp(options: ScriptedOptions = {}): Promise<
     lines,
     bodies,
     remoteAddresses,
+    get connections() {
+      return sockets.size;
+    },
     say(said) {
       for (const socket of sockets) socket.write(said);
     },

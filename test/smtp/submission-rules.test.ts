@@ -1,6 +1,10 @@
 /** What a submitted message may say and carry: the rules of the API hold for it too. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import { OperatorError } from '../../src/base/errors.ts';
+import { SubmissionServer } from '../../src/smtp/submission.ts';
 import { createKey } from '../../src/flow/accounts/keys.ts';
+import { freePorts } from '../rig/ports.ts';
 import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
 import { RawClient } from './raw-client.ts';
 
@@ -35,9 +39,13 @@ const MESSAGE = [
 ].join('\r\n');
 
 /** One whole transaction; returns the reply to the final dot. */
-async function send(client: RawClient, message: string): Promise<string> {
+async function send(
+  client: RawClient,
+  message: string,
+  to = ['ann@receiver.example'],
+): Promise<string> {
   await client.command('MAIL FROM:<bounces@elsewhere.example>');
-  await client.command('RCPT TO:<ann@receiver.example>');
+  for (const address of to) await client.command(`RCPT TO:<${address}>`);
   expect(await client.command('DATA')).toStartWith('354');
   client.write(message);
   return client.command('\r\n.');
@@ -101,4 +109,53 @@ test('the attachments that a plan allows count decoded, as over the API', async 
     ].join('\r\n');
   expect(await send(client, attached(1_002))).toMatch(/^55\d .*attachments have 1002 bytes.*1000/);
   expect(await send(client, attached(1_000))).toStartWith('250');
+});
+
+test('a recipient who stands in Cc and twice in To is listed in To, by the first name there', async () => {
+  const client = await loggedIn();
+  const message = MESSAGE.replace(
+    /To:.*/,
+    'Cc: Cc <ann@receiver.example>, Ben Two <ben@receiver.example>\r\nTo: Ann <ANN@receiver.example>, Other <ann@receiver.example>',
+  );
+  expect(await send(client, message, ['ben@receiver.example', 'ann@receiver.example'])).toStartWith(
+    '250',
+  );
+  const [row] = await fixture.ctx.store.emailsByPage(fixture.by.account.id, 1, 10);
+  expect([row?.to, row?.cc, row?.bcc]).toEqual([
+    ['Ann <ann@receiver.example>'],
+    ['Ben Two <ben@receiver.example>'],
+    [],
+  ]);
+});
+
+test('the same message for the same recipients in another order is the same', async () => {
+  const client = await loggedIn();
+  const message = MESSAGE.replace('Subject:', 'Idempotency-Key: k\r\nSubject:');
+  const to = ['ann@receiver.example', 'ben@receiver.example'];
+  const first = await send(client, message, to);
+  expect(first).toStartWith('250');
+  expect(await send(client, message, to.toReversed())).toBe(first);
+  expect(await send(client, message, ['Ben@Receiver.example', 'ANN@receiver.example'])).toBe(first);
+  expect(await send(client, message, to.slice(1))).toStartWith('554 5.5.0 This idempotency key');
+});
+
+test('with one address in use, none stays open, and a later start finds them free', async () => {
+  const [free = 0, used = 0] = await freePorts(2);
+  const listening = Promise.withResolvers<void>();
+  const other = createServer().listen(used, '127.0.0.1', listening.resolve);
+  await listening.promise;
+  const { config } = fixture.ctx;
+  const submission = [free, used].map((port) => ({ host: '127.0.0.1', port }));
+  const startup = { ...config.startup, smtp: { ...config.startup.smtp, submission } };
+  const server = new SubmissionServer(
+    { ...fixture.ctx, config: { ...config, startup } },
+    { queue: fixture.sink, rates: { take: () => ({ isAllowed: true, retrySeconds: 0 }) } },
+  );
+  const failed = await server.start().catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(OperatorError);
+  const refused = await RawClient.open({ host: '127.0.0.1', port: free }).catch(() => 'refused');
+  expect(refused).toBe('refused');
+  await new Promise((resolve) => other.close(resolve));
+  expect((await server.start()).submission).toEqual(submission);
+  await server.stop();
 });

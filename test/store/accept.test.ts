@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import type { AcceptBatch, NewIdempotencyRecord } from '../../src/store/journey.ts';
+import type { Attachment, Message } from '../../src/store/rows.ts';
 import { accepted, batchOf, newAccount, newEndpoint, newEvent, newMessage } from './samples.ts';
 import { openTestStore, withDir, withStore } from './test-store.ts';
 
@@ -30,7 +31,21 @@ describe('accept', () => {
   test('what was accepted reads back as it was given, from a new process too', () =>
     withDir(async (dir) => {
       const account = newAccount('default');
-      const sent = newMessage(account.id, {}, ['ann@example.org', 'bob@example.net']);
+      const every: Partial<Message> = {
+        keyId: 'key',
+        domainId: 'domain',
+        isSandbox: true,
+        cc: ['Cy <cy@example.org>'],
+        bcc: ['dan@example.org', 'eve@example.org'],
+        eventHeaders: [['In-Reply-To', '<x@example.org>']],
+        failureReason: 'none yet',
+      };
+      const sent = newMessage(account.id, every, ['ann@example.org', 'bob@example.net']);
+      const [file] = sent.body.attachments;
+      if (file === undefined) throw new Error('the sample has an attachment');
+      const second = { ...file, filename: '0.png', contentType: 'image/png', contentId: 'logo' };
+      sent.body.attachments.push({ ...second, content: Buffer.from('d') });
+      sent.body.raw = Buffer.from('Subject: as it came');
       const store = await openTestStore(dir);
       await store.createAccount(account);
       await accepted(store, sent);
@@ -41,10 +56,15 @@ describe('accept', () => {
       expect(await again.message(account.id, id)).toEqual(sent.message);
       expect(await again.messageForDelivery(id)).toEqual({
         message: sent.message,
-        body: { ...sent.body, attachments: expect.anything() },
+        body: { ...sent.body, raw: expect.anything(), attachments: expect.anything() },
       });
       const content = await again.body(account.id, id);
-      expect(content?.body?.attachments[0]?.content).toEqual(new Uint8Array([97, 98, 99]));
+      const bytes = ({ content: kept }: Attachment): string => Buffer.from(kept).toString();
+      expect(content?.body?.attachments.map((one) => ({ ...one, content: bytes(one) }))).toEqual([
+        { ...file, content: 'abc' },
+        { ...second, content: 'd' },
+      ]);
+      expect(Buffer.from(content?.body?.raw ?? '').toString()).toBe('Subject: as it came');
       expect(await again.recipients(id)).toEqual(sent.recipients);
       const { webhookBody: _, ...event } =
         sent.events[0] ?? newEvent(sent.message, null, 'email.queued');

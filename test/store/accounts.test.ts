@@ -1,47 +1,8 @@
 /** Accounts, keys, domains, settings, confirmed recipients, logs: what is unique, what belongs to whom. */
 import { describe, expect, test } from 'bun:test';
 
-import { newId } from '../rig/ids.ts';
-import type { Domain, Key } from '../../src/store/rows.ts';
-import { batchOf, newAccount, newLogRecord, newMessage } from './samples.ts';
+import { batchOf, newAccount, newDomain, newKey, newLogRecord, newMessage } from './samples.ts';
 import { withStore } from './test-store.ts';
-
-function newKey(accountId: string): Key {
-  const createdAt = Date.now();
-  return {
-    id: newId(createdAt),
-    accountId,
-    name: 'ci',
-    permission: 'sending_access',
-    isTest: true,
-    prefix: 'pr_test_abcd',
-    last4: 'wxyz',
-    lastUsedAt: null,
-    revokedAt: null,
-    createdAt,
-  };
-}
-
-function newDomain(accountId: string, name: string): Domain {
-  const createdAt = Date.now();
-  return {
-    id: newId(createdAt),
-    accountId,
-    name,
-    status: 'pending',
-    selector: 's1',
-    dkimPublicKey: 'MIIB',
-    sealedDkimKey: new Uint8Array([9, 8, 7]),
-    recordStates: { DKIM: 'pending', SPF: 'not_started' },
-    createdAt,
-    verifiedAt: null,
-    lastCheckedAt: null,
-    nextCheckAt: createdAt,
-    failingSince: null,
-    pendingSince: createdAt,
-    deletedAt: null,
-  };
-}
 
 describe('accounts', () => {
   test('have one name each and are found by name or id', () =>

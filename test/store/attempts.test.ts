@@ -260,6 +260,18 @@ describe('finish', () => {
       });
     }));
 
+  test('what a smarthost took is tried no more, and may still turn out delivered or bounced', () =>
+    withStore(async (store, account) => {
+      for (const status of ['delivered', 'bounced'] as const) {
+        const sent = await accepted(store, newMessage(account.id));
+        const recipient = recipientOf(sent);
+        await store.finish(finishOf(sent, recipient, { status: 'sent' }));
+        const result = await store.finish(finishOf(sent, recipient, { status, attempt: null }));
+        expect(result.messageStatus).toBe(status);
+        expect((await store.recipientById(recipient.id))?.status).toBe(status);
+      }
+    }));
+
   test('a report may turn a finished recipient to the worse', () =>
     withStore(async (store, account) => {
       const sent = await accepted(store, newMessage(account.id));

@@ -1,7 +1,7 @@
 /** The request log by status, class of status and method, with a search text and without. */
 import { expect, test } from 'bun:test';
 
-import { newLogRecord } from './samples.ts';
+import { newAccount, newLogRecord } from './samples.ts';
 import { withStore } from './test-store.ts';
 
 const ROWS: [method: string, status: number][] = [
@@ -41,5 +41,41 @@ test('a class means every status of it, a status itself, and a method goes with 
         expect(await found(one, 'POST')).toEqual(expected((m, s) => m === 'POST' && s === one));
       }
       expect(await found(null, 'DELETE')).toEqual(['DELETE 404']);
+    }
+  }));
+
+test('the rows of sandbox keys alone go with every other filter', () =>
+  withStore(async (store, account) => {
+    const other = newAccount('other');
+    await store.createAccount(other);
+    const records = [account, other].flatMap(({ id }) =>
+      ROWS.flatMap(([method, status]) =>
+        [true, false].map((isSandbox) => newLogRecord(id, { method, status, isSandbox })),
+      ),
+    );
+    await store.appendLogs(records);
+    const ids = (method: string | null, status: number | null): string[] =>
+      records
+        .filter((row) => row.accountId === account.id && row.isSandbox)
+        .filter((row) => method === null || row.method === method)
+        .filter((row) => status === null || row.status === status)
+        .map(({ id }) => id)
+        .toReversed();
+    const page = { after: null, before: null, isSandboxOnly: true };
+    for (const q of [null, 'mail']) {
+      for (const method of [null, 'GET', 'DELETE']) {
+        for (const status of [null, 404, 200]) {
+          for (const limit of [1, 50]) {
+            const filter = { ...page, q, status, method, limit };
+            const { rows, hasMore } = await store.logs(account.id, filter);
+            const wanted = ids(method, status);
+            expect({ filter, hasMore, ids: rows.map(({ id }) => id) }).toEqual({
+              filter,
+              hasMore: wanted.length > limit,
+              ids: wanted.slice(0, limit),
+            });
+          }
+        }
+      }
     }
   }));

@@ -4,8 +4,10 @@ import type {
   Account,
   Attempt,
   Body,
+  Domain,
   Endpoint,
   Event,
+  Key,
   LogRecord,
   Message,
   NewEvent,
@@ -151,6 +153,43 @@ export function finishOf(
     events: [newEvent(message, recipient.id, 'email.delivered')],
     suppress: null,
     ...change,
+  };
+}
+
+export function newKey(accountId: string): Key {
+  const createdAt = Date.now();
+  return {
+    id: newId(createdAt),
+    accountId,
+    name: 'ci',
+    permission: 'sending_access',
+    isTest: true,
+    prefix: 'pr_test_abcd',
+    last4: 'wxyz',
+    lastUsedAt: null,
+    revokedAt: null,
+    createdAt,
+  };
+}
+
+export function newDomain(accountId: string, name: string): Domain {
+  const createdAt = Date.now();
+  return {
+    id: newId(createdAt),
+    accountId,
+    name,
+    status: 'pending',
+    selector: 's1',
+    dkimPublicKey: 'MIIB',
+    sealedDkimKey: new Uint8Array([9, 8, 7]),
+    recordStates: { DKIM: 'pending', SPF: 'not_started' },
+    createdAt,
+    verifiedAt: null,
+    lastCheckedAt: null,
+    nextCheckAt: createdAt,
+    failingSince: null,
+    pendingSince: createdAt,
+    deletedAt: null,
   };
 }
 

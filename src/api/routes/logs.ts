@@ -143,7 +143,7 @@ function logSummary(
     duration_ms: row.durationMs,
     message_id: row.messageId,
     key_name: row.keyName,
-    key_scope: row.keyPermission === null ? null : scopeOf(row.keyPermission),
+    key_scope: scopeOf(row.keyPermission),
     user_agent: row.userAgent,
     created_at: iso(row.createdAt),
   };

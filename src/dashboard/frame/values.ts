@@ -52,6 +52,17 @@ export function time(atMs: number | null): Html | null {
   return html`<time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>`;
 }
 
+/** How `flow/deliver` begins the reason of a recipient that waits for a provider's pause to end. */
+const SLOWED = /^Slowed down until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/;
+
+/** Why a recipient waits or failed: our own times in it are written as all others; a receiver's words stay as they are. */
+export function reasonWords(reason: string): HtmlValue {
+  const [said = '', until = ''] = SLOWED.exec(reason) ?? [];
+  const untilMs = Date.parse(until);
+  if (Number.isNaN(untilMs)) return reason;
+  return html`Slowed down until ${time(untilMs)}${reason.slice(said.length)}`;
+}
+
 /** A text to copy, such as a record or an id, with a button for it. Breaks anywhere, never the layout. */
 export function copyable(text: string, what = 'Copy'): Html {
   return html`<span class="copyable"

@@ -163,9 +163,7 @@ function attemptMoment(story: Story, run: Run, raised: readonly Event[], said: S
         ? html`Attempts ${attempt.number} to ${last.number}${whereOf(attempt)}`
         : html`Attempt ${attempt.number}${tookWords(attempt)}${whereOf(attempt)}`,
       reply !== '' &&
-        (isSaid
-          ? !isDelivered && 'With the reason that stands above.'
-          : html`<code>${reply}</code>`),
+        (isSaid ? !isDelivered && 'The reason is shown above.' : html`<code>${reply}</code>`),
       attempt.class !== null && !isDelivered && classWords(attempt.class),
       run.some(({ mayBeDuplicate }) => mayBeDuplicate) &&
         'No reply came after the message was sent: the receiver may have it twice.',

@@ -21,7 +21,7 @@ import { action, confirm, together } from '../frame/action.ts';
 import { html, type Html } from '../frame/html.ts';
 import { accountPath, neighbours, ROOT } from '../frame/navigation.ts';
 import { card, facts, table } from '../frame/table.ts';
-import { badge, copyable, count, time } from '../frame/values.ts';
+import { badge, copyable, count, reasonWords, time } from '../frame/values.ts';
 import { type Page, param, type Visit } from '../frame/visit.ts';
 
 const PATH = '/accounts/:account/emails/:id';
@@ -131,7 +131,7 @@ function headline(
     <p><strong>${words}.</strong> ${message.isSandbox && badge('sandbox')}</p>
     ${Array.from(reasons, ([reason, addresses]) => {
       const whom = addresses.length === recipients.length ? null : whoOf(addresses);
-      return html`<p>${whom !== null && html`${whom}: `}${reason}</p>`;
+      return html`<p>${whom !== null && html`${whom}: `}${reasonWords(reason)}</p>`;
     })}
   </div>`;
 }

@@ -20,7 +20,7 @@ import { form, filters } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT, tabs } from '../frame/navigation.ts';
 import { card, empty, table, tiles, type Tile } from '../frame/table.ts';
-import { badge, bytes, count, time } from '../frame/values.ts';
+import { badge, bytes, count, reasonWords, time } from '../frame/values.ts';
 import { field, type Page, queryText, type Visit } from '../frame/visit.ts';
 
 const LIVE_SECONDS = 10;
@@ -202,7 +202,7 @@ async function waitingTable(ctx: Context): Promise<Html> {
       html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
       waiting,
       time(oldestCreatedAt),
-      reason,
+      reason === null ? null : reasonWords(reason),
     ]),
     'No recipients are waiting.',
   );

@@ -14,7 +14,7 @@ import { filters } from '../frame/form.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { ROOT, accountPath, pager } from '../frame/navigation.ts';
 import { card, empty, table } from '../frame/table.ts';
-import { badge, count, time } from '../frame/values.ts';
+import { badge, count, reasonWords, time } from '../frame/values.ts';
 import { field, type Page, type PageResponse, queryText, type Visit } from '../frame/visit.ts';
 import { slowed } from './overview.ts';
 
@@ -117,7 +117,7 @@ function destinationCells(
     html`<a href="${pathOf(domain)}">${domain}</a>`,
     waiting,
     time(oldestCreatedAt),
-    reason ?? html`<span class="soft">not tried yet</span>`,
+    reason === null ? html`<span class="soft">not tried yet</span>` : reasonWords(reason),
     retryAll(visit, 'Retry now', `${count(waiting, 'recipient')} at ${domain}`, { domain }),
   ];
 }
@@ -202,7 +202,7 @@ function reasonsCard(groups: readonly WaitingReason[], seen: number, isMore: boo
     table(
       [['Reason', 'title'], ['Recipients', 'number'], 'Next attempt'],
       groups.map(({ reason, count: waiting, nextAttemptAt }) => [
-        reason ?? 'Not tried yet.',
+        reason === null ? 'Not tried yet.' : reasonWords(reason),
         waiting,
         time(nextAttemptAt),
       ]),
@@ -216,7 +216,10 @@ function cells(visit: Visit, row: Recipient, isOneReason: boolean): HtmlValue[] 
   const fields = { id: row.id, at: row.domain };
   return [
     html`<a href="${email}">${row.address}</a> ${
-        !isOneReason && html`<p class="hint">${row.lastReason ?? 'not tried yet'}</p>`
+        !isOneReason &&
+        html`<p class="hint">
+          ${row.lastReason === null ? 'not tried yet' : reasonWords(row.lastReason)}
+        </p>`
       }`,
     badge(row.status),
     row.attempts,

@@ -36,7 +36,7 @@ export interface AcceptOptions {
   /** Path of a draft in the body (`[3]`); absent: the draft is the body. */
   pathOf?(index: number): string;
   /** Builds the response that is sent and stored for replay. */
-  respond(results: ItemResult[]): { status: number; body: unknown };
+  respond(results: ItemResult[]): { status: 200 | 202; body: unknown };
 }
 
 export type ItemResult =
@@ -135,7 +135,7 @@ function belowPath(refusal: ApiError, above: string): ApiError {
     path: `${above}.${path}`,
     message: message.startsWith(path) ? `${above}.${message}` : message,
   }));
-  return validationFailed(whole, { name: refusal.errorName, status: refusal.status });
+  return validationFailed(whole, { name: refusal.errorName });
 }
 
 /**
@@ -171,14 +171,14 @@ function otherBody(): ApiError {
   );
 }
 
-/** Only 2xx responses are stored: a refused request may be sent again. */
+/** Of an accepted request alone: one that was refused may be sent again. */
 function record(
   { clock }: Pick<Context, 'clock'>,
   { idempotency }: AcceptOptions,
-  status: number,
+  status: 200 | 202,
   response: string,
 ): NewIdempotencyRecord | null {
-  if (idempotency === null || status < 200 || status > 299) return null;
+  if (idempotency === null) return null;
   const expiresAt = clock.steady() + REPLAY_MS;
   return { ...idempotency, status, response, createdAt: clock.now(), expiresAt };
 }
@@ -232,5 +232,5 @@ function throwRefusals(results: readonly ItemResult[]): void {
   }
   if (shapes.length < 2) throw first;
   const issues = shapes.flatMap(({ detail }) => detail?.issues ?? []);
-  throw validationFailed(issues, { name: first.errorName, status: first.status });
+  throw validationFailed(issues, { name: first.errorName });
 }

@@ -6,7 +6,10 @@
  */
 import { createPrivateKey, sign as signBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
 import type { Libcrypto, LibcryptoKey } from './libcrypto.ts';
+
+const signInPool = promisify(signBytes);
 
 /** One private key. Throws when `pem` is no RSA key. */
 export class RsaKey {
@@ -28,20 +31,11 @@ export class RsaKey {
   /** The PKCS #1 v1.5 signature of `data` (one character a byte) with SHA-256. */
   async sign(data: string): Promise<Buffer> {
     const bytes = Buffer.from(data, 'latin1');
-    return this.#quick?.sign(bytes) ?? this.#byRuntime(bytes);
+    return this.#quick?.sign(bytes) ?? signInPool('sha256', bytes, this.#key);
   }
 
   /** Gives back what the library holds. Do not sign afterwards. */
   free(): void {
     this.#quick?.free();
-  }
-
-  #byRuntime(data: Buffer): Promise<Buffer> {
-    return new Promise((resolve, reject) => {
-      signBytes('sha256', data, this.#key, (error, signature) => {
-        if (error) reject(error);
-        else resolve(signature);
-      });
-    });
   }
 }

@@ -86,8 +86,7 @@ export function attemptWrites(
       // Gone with its account while it was in an attempt.
       if (before === undefined) return { calls: [], messageStatus: result.status };
       if (result.attempt !== null) ends.addAttempt(result.attempt);
-      const isEnded = isFinal(before.status) && before.nextAttemptAt === null;
-      if (isEnded && WORSE[before.status]?.has(result.status) !== true) {
+      if (isFinal(before.status) && WORSE[before.status]?.has(result.status) !== true) {
         return { calls: [], messageStatus: before.messageStatus };
       }
       ends.setRecipient(result);

@@ -73,11 +73,6 @@ export class DnsCache<T extends { kind: string; ttlSeconds?: number; bytes?: num
       if (isMeant(key)) this.delete(key);
     }
   }
-
-  clear(): void {
-    this.#entries.clear();
-    this.#weight = 0;
-  }
 }
 
 function keepSeconds(value: { kind: string; ttlSeconds?: number }): number {

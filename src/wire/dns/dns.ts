@@ -80,7 +80,6 @@ class StubResolver {
 
   close(): void {
     this.#stop.abort();
-    this.#cache.clear();
   }
 
   forget(domain: string): void {

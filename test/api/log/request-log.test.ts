@@ -68,6 +68,39 @@ test('refused requests with a valid key are logged, also unknown routes; others 
   expect((await rowOf(elsewhere)).status).toBe(404);
 });
 
+test('a page of them is narrowed by part of the path, by status or its class, and by method in any case', async () => {
+  const account = await bench.account('narrowed', 'fast');
+  const own = await bench.key(account);
+  for (const [method, path] of [
+    ['GET', '/usage'],
+    ['GET', '/domains?limit=2'],
+    ['GET', '/domains/none'],
+    ['DELETE', '/domains/none'],
+    ['POST', '/emails'],
+  ] as const) {
+    await bench.ask({ method, path, key: own, ...(method === 'POST' && { body: {} }) });
+  }
+  const found = async (query: string): Promise<string[]> => {
+    const { json } = await bench.ask({ path: `/logs?${query}`, key: own });
+    const rows: { method: string; path: string; status: number }[] = json.data;
+    return rows
+      .filter(({ path }) => !path.startsWith('/logs'))
+      .map(({ method, path, status }) => `${method} ${path} ${status}`)
+      .toSorted();
+  };
+  const lost = ['DELETE /domains/none 404', 'GET /domains/none 404'];
+  const all = [...lost, 'GET /domains 200', 'GET /usage 200', 'POST /emails 422'].toSorted();
+  expect(await found('limit=100')).toEqual(all);
+  expect(await found('q=domains')).toEqual(all.filter((row) => row.includes('/domains')));
+  expect(await found('q=ins/no')).toEqual(lost);
+  expect(await found('q=nothing')).toEqual([]);
+  expect(await found('status=404')).toEqual(lost);
+  expect(await found('status=4')).toEqual([...lost, 'POST /emails 422']);
+  expect(await found('status=201')).toEqual([]);
+  expect(await found('method=delete')).toEqual(['DELETE /domains/none 404']);
+  expect(await found('method=Get&status=4&q=domains')).toEqual(['GET /domains/none 404']);
+});
+
 test('the client behind a trusted proxy is the one that is logged', async () => {
   for (const [forwarded, ip] of [
     ['203.0.113.7', '203.0.113.7'],

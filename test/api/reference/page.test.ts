@@ -73,6 +73,37 @@ describe.each(LANGUAGES.map(([name]) => name))('in %s', (language) => {
   });
 });
 
+test.each(LANGUAGES.map(([name]) => name))(
+  'the links of a page in %s lead to pages in it, and the choice shows which it is',
+  async (language) => {
+    const first = LANGUAGES[0][0];
+    const at = (slug: string, one: string): string => {
+      if (one === first) return slug === '' ? '/docs' : `/docs/${slug}`;
+      return `/docs/${slug === '' ? 'overview' : slug}/${one}`;
+    };
+    /** Paths below /docs, each with what the link says of itself. */
+    const linksIn = (text: string): [path: string, current: string][] =>
+      Array.from(
+        text.matchAll(/<a\s[^>]*?href="(\/docs[^"#]*)[^"]*"([^>]*)/g),
+        ([, path = '', rest = '']) => [path, /aria-current="(\w+)"/.exec(rest)?.[1] ?? ''],
+      );
+    const known = ['', ...slugs].map((slug) => at(slug, language));
+    for (const slug of ['', ...slugs]) {
+      const { text } = await bench.ask({ path: at(slug, language) });
+      const begin = text.indexOf('<nav class="languages"');
+      const end = text.indexOf('</nav>', begin);
+      expect(linksIn(text.slice(begin, end))).toEqual(
+        LANGUAGES.map(([one]) => [at(slug, one), one === language ? 'true' : '']),
+      );
+      const others = linksIn(text.slice(0, begin) + text.slice(end));
+      expect(others.filter(([path]) => !known.includes(path))).toEqual([]);
+      const current = others.filter(([, is]) => is !== '');
+      expect(current).toEqual(slug === '' ? [] : [[at(slug, language), 'page']]);
+      expect(new Set(others.map(([path]) => path))).toEqual(new Set(known));
+    }
+  },
+);
+
 test('the examples for Node call methods that the library has', async () => {
   const resend = new Resend('re_any') as unknown as Record<string, Record<string, unknown>>;
   const pages = await Promise.all(slugs.map((slug) => bench.ask({ path: `/docs/${slug}` })));

@@ -244,6 +244,17 @@ describe('batches', () => {
     expect((await refusal(accept(foreign))).detail).toBeUndefined();
   });
 
+  test('strict: what a refusal says besides stays beside the item that it is about', async () => {
+    const large = draft({ attachmentBytes: 1e9 });
+    const error = await refusal(accept([draft(), large]));
+    expect([error.code, error.errorName, error.status]).toEqual([
+      'content_rejected',
+      'invalid_attachment',
+      422,
+    ]);
+    expect(error.detail).toEqual({ bytes: 1e9, max_bytes: expect.any(Number), index: 1 });
+  });
+
   test('strict: all shape errors at once', async () => {
     const shape = (path: string) => validationFailed([{ path, message: `${path} is wrong.` }]);
     const error = await refusal(accept([shape('[0].to'), draft(), shape('[2].subject')]));
@@ -287,6 +298,17 @@ describe('idempotency', () => {
     expect(answers.filter(({ isReplay }) => !isReplay)).toHaveLength(1);
     expect(await fixture.ctx.store.emailsByPage(sender.account.id, 1, 100)).toHaveLength(1);
     expect(fixture.sink.messages).toHaveLength(1);
+  });
+
+  test('a repeated request gets the status of the first, also when both come at once', async () => {
+    const respond = () => ({ status: 202, body: null }) as const;
+    const both = await Promise.all([1, 2].map(() => accept(draft(), { idempotency, respond })));
+    const later = await accept(draft(), { idempotency });
+    expect([...both, later].map(({ status, isReplay }) => [status, isReplay])).toEqual([
+      [202, false],
+      [202, true],
+      [202, true],
+    ]);
   });
 
   test('a repeated request is answered even when the request would be refused by now', async () => {

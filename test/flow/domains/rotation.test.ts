@@ -75,3 +75,32 @@ test('the new key signs when DNS shows it, not before, and the domain stays veri
   expect(again.old?.selector).toBe(domain.selector);
   expect((await ctx.store.sealedSecrets()).map(({ kind }) => kind)).toEqual(['dkim', 'next_dkim']);
 });
+
+test('a record with the key alone is not enough: a signature must verify with it', async () => {
+  const { ctx } = fixture;
+  const { record } = await prepareKey(ctx, domain);
+  // For another kind of key, and for another hash than the one that signs.
+  for (const tags of ['k=ed25519', 'k=rsa; h=sha1']) {
+    names.set(record.name, 'TXT', [record.value.replace('k=rsa', tags)]);
+    const refused = await refusal(activateKey(ctx, domain));
+    expect([tags, refused.code, refused.message]).toEqual([
+      tags,
+      'conflict',
+      expect.stringContaining('a signature of ours does not verify'),
+    ]);
+  }
+  expect((await now()).selector).toBe(domain.selector);
+  names.set(record.name, 'TXT', [record.value]);
+  expect((await activateKey(ctx, domain)).isActive).toBe(true);
+});
+
+test('a key that another request has activated meanwhile is refused, not changed again', async () => {
+  const { ctx } = fixture;
+  const { record } = await prepareKey(ctx, domain);
+  names.set(record.name, 'TXT', [record.value]);
+  const both = await Promise.allSettled([activateKey(ctx, domain), activateKey(ctx, domain)]);
+  expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  const lost = both.find((one) => one.status === 'rejected');
+  expect(String(lost?.reason)).toContain('The domain was changed meanwhile; try again.');
+  expect(`${(await now()).selector}._domainkey.${domain.name}`).toBe(record.name);
+});

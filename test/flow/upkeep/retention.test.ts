@@ -81,7 +81,7 @@ test('request logs go by the plan of each account', async () => {
         accountId: account.id,
         keyId: null,
         keyName: null,
-        keyPermission: null,
+        keyPermission: 'full_access',
         isSandbox: false,
         method: 'GET',
         path: '/emails',

@@ -198,6 +198,28 @@ test('a Date or Message-ID that cannot be read is replaced', () => {
   expect(text.match(/^Message-ID:.*$/gm)).toEqual(['Message-ID: <new@mail.example.com>']);
 });
 
+test('of several Message-IDs the first sound one is kept, once and where the first field stood', () => {
+  const kept = (...values: string[]): [messageId: string, fields: string[]] => {
+    const fields = values.map((value) => `Message-ID: ${value}\r\n`).join('');
+    const { messageId, bytes } = repair(`From: a@example.com\r\n${fields}Subject: s\r\n\r\nx`);
+    return [messageId, bytes.toString().split('\r\n').slice(1, 3)];
+  };
+  for (const values of [
+    ['<one@a.example>', '<two@a.example>'],
+    ['none', '<one@a.example>', '<two@a.example>'],
+    ['<01913c7e-89ab-7cde-8f01-23456789abcd@mail.example.com>', '<one@a.example>'],
+    [`<${'x'.repeat(401)}@a.example>`, '<one@a.example>'],
+    [`<x@${'a'.repeat(256)}>`, '<one@a.example>'],
+  ]) {
+    expect(kept(...values)).toEqual([
+      '<one@a.example>',
+      ['Message-ID: <one@a.example>', 'Subject: s'],
+    ]);
+  }
+  const longest = `<${'x'.repeat(400)}@${'a'.repeat(255)}>`;
+  expect(kept(longest)[0]).toBe(longest);
+});
+
 test('parts with lines over 998 bytes are encoded, their content unchanged', async () => {
   const long = 'Jürgen '.repeat(400);
   const binary = Buffer.from(Uint8Array.from({ length: 3_000 }, (_, index) => index % 251));

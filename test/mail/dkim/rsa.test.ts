@@ -1,6 +1,6 @@
 /** RSA signatures by the runtime and by the system's library: equal, and right. */
 import { expect, test } from 'bun:test';
-import { generateKeyPairSync, verify } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, verify } from 'node:crypto';
 
 import { Libcrypto } from '../../../src/mail/dkim/libcrypto.ts';
 import { RsaKey } from '../../../src/mail/dkim/rsa.ts';
@@ -23,9 +23,23 @@ test('both ways give the same signature, which verifies', async () => {
   }
 });
 
+test('where the library could not sign, the runtime does', async () => {
+  const [pem = ''] = pems;
+  let asked = 0;
+  const key = { sign: () => ((asked += 1), null), free: () => undefined };
+  const failing = { readKey: () => key } as unknown as Libcrypto;
+  expect(await new RsaKey(pem, failing).sign('x')).toEqual(await new RsaKey(pem).sign('x'));
+  expect(asked).toBe(1);
+});
+
 test('knows the length of its signatures, and refuses what is no RSA key', () => {
   expect(pems.map((pem) => new RsaKey(pem).signatureBytes)).toEqual([256, 384]);
   const { privateKey } = generateKeyPairSync('ed25519');
-  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
-  expect(() => new RsaKey(pem)).toThrow('RSA');
+  // A DSA key has a length too; the runtime reads one and makes none.
+  const make = 'openssl dsaparam -genkey 1024 | openssl pkcs8 -topk8 -nocrypt';
+  const dsa = Bun.spawnSync(['sh', '-c', make], { stderr: 'ignore' }).stdout.toString();
+  expect(createPrivateKey(dsa).asymmetricKeyType).toBe('dsa');
+  for (const pem of [privateKey.export({ type: 'pkcs8', format: 'pem' }), dsa]) {
+    expect(() => new RsaKey(pem)).toThrow('a DKIM key must be an RSA key');
+  }
 });

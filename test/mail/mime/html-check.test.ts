@@ -142,10 +142,11 @@ test.each([
   const timeOf = (length: number): number => {
     const html = part.repeat(length / part.length);
     const tries = Array.from({ length: 3 }, () => {
-      const beganAt = performance.now();
+      // Not by the clock on the wall, which counts what else the machine does.
+      const before = process.cpuUsage();
       checkHtml(html, null);
       linksOf(html);
-      return performance.now() - beganAt;
+      return process.cpuUsage(before).user / 1000;
     });
     return Math.min(...tries);
   };

@@ -24,8 +24,10 @@ const REPLIES: Row[] = readFileSync(join(import.meta.dir, 'replies.tsv'), 'utf8'
     return [reply, bounceClass, subType, does] as Row;
   });
 
+const PARTS = /^(\d{3})[ -]?(?:([245]\.\d+\.\d+) ?)?(.*)$/s;
+
 function classificationOf(reply: string, stage = 'rcpt'): ReturnType<typeof classifyReply> {
-  const match = /^(\d{3})[ -]?(?:([245]\.\d+\.\d+) ?)?(.*)$/s.exec(reply);
+  const match = PARTS.exec(reply);
   return classifyReply({
     code: Number(match?.[1]),
     enhanced: match?.[2] ?? null,
@@ -142,6 +144,34 @@ test('every row names its source and can be reached', () => {
   for (const row of [...PROVIDER_ROWS, ...GENERAL_ROWS]) {
     expect(row.source.length).toBeGreaterThan(8);
     expect(row.text !== null || row.enhanced !== null || row.codes !== null).toBe(true);
+  }
+});
+
+test('every row decides some reply of the table', () => {
+  const decided = new Set(
+    REPLIES.map(([reply]) => {
+      const [, code, enhanced, text = ''] = PARTS.exec(reply) ?? [];
+      const said =
+        enhanced === undefined || enhanced.endsWith('.0.0') ? enhancedIn(text) : enhanced;
+      return [...PROVIDER_ROWS, ...GENERAL_ROWS].find(
+        (row) =>
+          (row.codes?.includes(Number(code)) ?? true) &&
+          (row.enhanced?.test(said ?? '') ?? true) &&
+          (row.text?.test(text) ?? true),
+      );
+    }),
+  );
+  const idle = [...PROVIDER_ROWS, ...GENERAL_ROWS].filter((row) => !decided.has(row));
+  expect(idle.map(({ source, codes, text }) => [source, codes, String(text)])).toEqual([]);
+});
+
+test('the case of letters does not matter, but for codes that providers write in capitals', () => {
+  const code = /\bDY-00\d\b|\[TSS?\d\d\]|\[GL\d\d\]|\bOFR_\d{3}\b|\bLPN\d{3}_\d{3}\b|\bCXBL\b/;
+  for (const [reply] of REPLIES) {
+    const expected = classificationOf(reply);
+    expect([reply, classificationOf(reply.toUpperCase())]).toEqual([reply, expected]);
+    if (code.test(reply)) continue;
+    expect([reply, classificationOf(reply.toLowerCase())]).toEqual([reply, expected]);
   }
 });
 

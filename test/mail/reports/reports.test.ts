@@ -142,3 +142,25 @@ test('an expired message is a transient bounce, not a permanent one', () => {
     ]);
   }
 });
+
+test('a bounce in plain words tells of a delay in its subject or in its text', () => {
+  const action = (subject: string, said: string): string | undefined => {
+    const text = [
+      'From: Mail Delivery System <mailer-daemon@receiver.example>',
+      `Subject: ${subject}`,
+      '',
+      'This message was created automatically by mail delivery software.',
+      said,
+      '',
+      '  ann@receiver.example',
+      '    450 4.2.1 try again',
+    ].join('\r\n');
+    return parseDsn(new InboundMessage(Buffer.from(text)))?.recipients[0]?.action;
+  };
+  const failed = 'A message that you sent could not be delivered to its recipient.';
+  expect(action('Mail failure', failed)).toBe('failed');
+  expect(action('Warning: message delayed 24 hours', failed)).toBe('delayed');
+  expect(action('=?utf-8?q?message_is_delayed?=', failed)).toBe('delayed');
+  const late = 'A message that you sent has not yet been delivered to its recipient.';
+  expect(action('Mail', late)).toBe('delayed');
+});

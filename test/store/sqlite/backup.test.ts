@@ -21,8 +21,19 @@ import { createLog } from '../../../src/base/log.ts';
 import { masterKey } from '../../../src/store/key-file.ts';
 import { restoreBackup } from '../../../src/store/sqlite/restore.ts';
 import { openStore } from '../../../src/store/sqlite/store.ts';
+import type { Recipient } from '../../../src/store/rows.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { batchOf, newAccount, newMessage } from '../samples.ts';
+import {
+  accepted,
+  batchOf,
+  finishOf,
+  newAccount,
+  newDomain,
+  newEvent,
+  newKey,
+  newMessage,
+  newSuppression,
+} from '../samples.ts';
 
 const log = createLog(
   () => undefined,
@@ -85,6 +96,37 @@ describe('backup', () => {
     }
     await load.end();
     expect(load.acknowledged.length).toBeGreaterThan(20);
+    await store.close();
+  });
+
+  test('tells how many rows of each kind it holds', async () => {
+    const accounts = [newAccount('one'), newAccount('two')];
+    for (const account of accounts) await store.createAccount(account);
+    const id = accounts[0]?.id ?? '';
+    for (const at of [1, 2, 3]) await store.createKey(newKey(id), Buffer.of(at), 10);
+    for (const at of [1, 2, 3, 4]) await store.createDomain(newDomain(id, `d${at}.example`), 10);
+    const sent = newMessage(id, {}, ['ann@example.org', 'bob@example.org']);
+    await accepted(store, sent);
+    for (let more = 0; more < 4; more += 1) await accepted(store, newMessage(id));
+    const events = [1, 2].map(() => newEvent(sent.message, null, 'email.sent'));
+    await store.finish({ ...finishOf(sent, sent.recipients[0] as Recipient), events });
+    for (let at = 0; at < 8; at += 1) {
+      await store.addSuppression(newSuppression(id, `s${at}@example.org`));
+    }
+    const file = join(root, 'counted.backup');
+    expect(await store.backUpTo(file)).toEqual({
+      file,
+      bytes: statSync(file).size,
+      rows: {
+        accounts: 2,
+        api_keys: 3,
+        domains: 4,
+        messages: 5,
+        recipients: 6,
+        events: 7,
+        suppressions: 8,
+      },
+    });
     await store.close();
   });
 
@@ -169,7 +211,9 @@ describe('restore', () => {
       'a column that computes',
       changed('ALTER TABLE accounts ADD COLUMN extra TEXT AS (hex(name))'),
     ],
-    ['a table less', changed('DROP TABLE suppressions')],
+    ['a table less', changed('DROP TABLE confirmed_recipients')],
+    ['an index less', changed('DROP INDEX recipients_by_due')],
+    ['a column less', changed('ALTER TABLE endpoints DROP COLUMN last_failure_at')],
     ['a view without end for its key', changed('DROP TABLE backup_key', ENDLESS)],
     ['a view without end for the history', changed('DROP TABLE migrations', ENDLESS_HISTORY)],
     [

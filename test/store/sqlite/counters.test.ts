@@ -368,3 +368,25 @@ test('a bucket of a day is the sum of its hours, and others are left out', async
     Array.from({ length: 23 }, (_, at) => at + 25),
   );
 });
+
+test('a bound within an hour counts that hour, and nothing before or after it', async () => {
+  const reads = counterReads(mail);
+  const add = mail.prepare('INSERT INTO outcome_hours VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const harm = mail.prepare(
+    'INSERT INTO harm_hours (account_id, hour, hard_bounces, complaints) VALUES (?, ?, ?, ?)',
+  );
+  for (let hour = 20; hour < 30; hour += 1) add.run('', hour, 'gmail', 'Gmail', 1, 0, 0, 0, 0);
+  for (const hour of [24, 25, 26]) harm.run('one', hour, hour, 2 * hour);
+  const query = { accountId: null, until: 27.5 * HOUR_MS, bucket: 'hour' } as const;
+  const rows = await reads.outcomes({ ...query, from: 25.5 * HOUR_MS });
+  expect(rows.map(({ start }) => start / HOUR_MS)).toEqual([25, 26, 27]);
+  const total = { hardBounces: 51, complaints: 102 };
+  expect(await reads.harm('one', 25.5 * HOUR_MS)).toEqual(total);
+  for (const least of [
+    { ...total, complaints: 1e9 },
+    { ...total, hardBounces: 1e9 },
+  ]) {
+    expect(await reads.harmedAccounts(25.5 * HOUR_MS, least)).toEqual(['one']);
+    expect(await reads.harmedAccounts(26 * HOUR_MS, least)).toEqual([]);
+  }
+});

@@ -223,6 +223,7 @@ describe(`search (SEED=${SEED})`, () => {
         status: at % 4 === 0 ? 404 : at % 5 === 0 ? 422 : 200,
         path: paths[at % paths.length] ?? '',
         keyId: at % 10 === 0 ? 'key of another' : at % 7 === 0 ? null : `key ${at % 2}`,
+        isSandbox: at % 3 === 1,
       }),
     );
     bench.logs.appendLogs(records);
@@ -274,6 +275,7 @@ interface AskedLogs {
   method: string | null;
   status: number | null;
   keyId: string | null;
+  isSandboxOnly?: boolean;
 }
 
 function logFilters(): AskedLogs[] {
@@ -284,15 +286,18 @@ function logFilters(): AskedLogs[] {
         for (const keyId of [null, 'key 0', 'key of another']) {
           filters.push({ q, method, status, keyId });
         }
+        filters.push({ q, method, status, keyId: null, isSandboxOnly: true });
       }
     }
   }
   return filters;
 }
 
-function isWantedLog(row: LogRecord, { q, method, status, keyId }: AskedLogs): boolean {
+function isWantedLog(row: LogRecord, filter: AskedLogs): boolean {
+  const { q, method, status, keyId } = filter;
   return (
     row.accountId === account.id &&
+    (filter.isSandboxOnly !== true || row.isSandbox) &&
     (q === null || row.path.includes(q.toLowerCase())) &&
     (method === null || row.method === method) &&
     (keyId === null || row.keyId === keyId) &&

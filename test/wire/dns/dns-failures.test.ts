@@ -67,6 +67,50 @@ describe('servers that fail', () => {
     expect(again).toBeLessThan(500);
   });
 
+  /** The rounds of production, a quarter of their time. */
+  const quick = {
+    rounds: PATIENCE.rounds.map((ms) => ms / 4),
+    loneRounds: PATIENCE.loneRounds.map((ms) => ms / 4),
+    tcp: PATIENCE.tcp / 4,
+  };
+  /** Answers from the packet of this number on. */
+  const losing = (count: number) => {
+    let seen = 0;
+    return lookups.raw(({ query }) => ((seen += 1) > count ? [aRecord(query, '192.0.2.1')] : []));
+  };
+
+  test('a lone server may lose two packets, each of two servers one', async () => {
+    const lone = await losing(2);
+    expect((await lookups.resolver([lone], systemClock, quick).a('a.test')).kind).toBe('found');
+    const two = [await losing(1), await losing(1)];
+    expect((await lookups.resolver(two, systemClock, quick).a('a.test')).kind).toBe('found');
+  });
+
+  test('a lone server that is silent is asked three times, each of two twice, within 10 s', async () => {
+    const lone = await losing(Infinity);
+    expect((await lookups.resolver([lone], systemClock, quick).a('a.test')).kind).toBe('failed');
+    expect(lone.asked).toHaveLength(3);
+    const two = [await losing(Infinity), await losing(Infinity)];
+    expect((await lookups.resolver(two, systemClock, quick).a('a.test')).kind).toBe('failed');
+    expect(two.map(({ asked }) => asked.length)).toEqual([2, 2]);
+    for (const [rounds, servers] of [
+      [PATIENCE.loneRounds, 1],
+      [PATIENCE.rounds, 2],
+    ] as const) {
+      expect(rounds.reduce((sum, ms) => sum + ms * servers, 0)).toBe(10_000);
+    }
+  });
+
+  test('a server that says it failed is not asked again, a silent one beside it is', async () => {
+    const broken = await lookups.names();
+    broken.fail('a.test', 'servfail');
+    const silent = await losing(1);
+    const dns = lookups.resolver([broken, silent], systemClock, PATIENCE);
+    expect((await dns.a('a.test')).kind).toBe('found');
+    expect(broken.queries).toHaveLength(1);
+    expect(silent.asked).toHaveLength(2);
+  });
+
   test('a closed port is noticed at once', async () => {
     const gone = await startNames();
     await gone.stop();

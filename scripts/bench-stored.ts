@@ -1,0 +1,128 @@
+/**
+ * What grows with the data: start, delivery, reads and searches with nothing, a million and ten million stored, and with
+ * a hundred thousand and a million queued.
+ *
+ * Each directory is made once, served for every case that is asked for, and removed before the next: ten million rows
+ * take 29 GB. Deliveries with much stored stand beside those with nothing stored, measured right before.
+ */
+import { BARE, startBare } from './bench-bare.ts';
+import { deliverOnce, deliveryFigures } from './bench-case.ts';
+import type { Bench, Case } from './bench-case.ts';
+import { fillingText, installFilled, lacksSpace } from './bench-filled.ts';
+import type { Filling } from './bench-filled.ts';
+import type { Installation } from './bench-postrider.ts';
+import { benchRead } from './bench-read.ts';
+import { measureReads, measureSearches } from './bench-reading.ts';
+import { OURS } from './bench-table.ts';
+
+const READY = 'from start to ready, ms';
+
+export const stored: Case = {
+  names: ['start', 'grow', 'read', 'search'],
+  async measure(bench, wanted) {
+    for (const filling of bench.options.sizes.fillings) {
+      const why = lacksSpace(filling);
+      const text = fillingText(filling);
+      if (why === null) {
+        try {
+          await measureFilling(bench, wanted, filling);
+        } catch (error) {
+          for (const name of wanted) bench.fail(`${name}, ${text}`, OURS, error);
+        }
+      } else for (const name of wanted) bench.note(`${name}, ${text}`, OURS, why);
+    }
+    if (wanted.has('search')) await measureStore(bench);
+  },
+};
+
+async function measureFilling(
+  bench: Bench,
+  wanted: ReadonlySet<string>,
+  filling: Filling,
+): Promise<void> {
+  const text = fillingText(filling);
+  const hasReads = filling.stored > 0 && filling.queued === 0;
+  if (!['start', 'grow'].some((name) => wanted.has(name)) && !hasReads) return;
+  const installation = await installFilled(bench, filling);
+  try {
+    await bench.eachRun(text, async (run) => {
+      if (wanted.has('start')) await measureStart(bench, `start, ${text}`, run, installation);
+      if (hasReads && (wanted.has('read') || wanted.has('search'))) {
+        const server = await installation.serve();
+        try {
+          const { stored: rows } = filling;
+          if (wanted.has('read')) {
+            await measureReads(bench, `read, ${text}`, run, installation, server);
+          }
+          if (wanted.has('search')) {
+            await measureSearches(bench, `search, ${text}`, run, installation, server, rows);
+          }
+        } finally {
+          await server.stop();
+        }
+      }
+      if (wanted.has('grow')) await measureGrowth(bench, filling, run, installation);
+    });
+  } finally {
+    installation.remove();
+  }
+}
+
+/** The files are in the system's cache, as they are after a restart of the server alone. */
+async function measureStart(
+  bench: Bench,
+  name: string,
+  run: number,
+  installation: Installation,
+): Promise<void> {
+  const server = await installation.serve();
+  bench.record(name, run, OURS, { [READY]: server.readyMs });
+  await server.stop();
+  const bare = await startBare();
+  bench.record(name, run, BARE, { [READY]: bare.readyMs });
+  await bare.stop();
+}
+
+async function measureGrowth(
+  bench: Bench,
+  filling: Filling,
+  run: number,
+  installation: Installation,
+): Promise<void> {
+  const { messages: count, warming } = bench.options.sizes;
+  const deliver = async (subject: string, from: Installation): Promise<void> => {
+    const { result } = await deliverOnce(bench.options, () => from.serve(), { count, warming });
+    bench.record(`grow, ${fillingText(filling)}`, run, subject, {
+      ...deliveryFigures(result),
+      'PSS at full load, MB': result.peakPssMb,
+    });
+  };
+  if (filling.stored > 0) {
+    const empty = await installFilled(bench, { stored: 0, queued: 0 });
+    try {
+      await deliver('nothing stored', empty);
+    } finally {
+      empty.remove();
+    }
+  }
+  await deliver(OURS, installation);
+}
+
+/** The slowest of many kinds of search in the store itself, without HTTP, over rows with more words. */
+async function measureStore(bench: Bench): Promise<void> {
+  const rows = bench.options.sizes.storeRows;
+  const name = `search, ${rows.toLocaleString('en-US')} rows of each kind, in the store`;
+  bench.say(name);
+  try {
+    const runs = await benchRead(rows, bench.options.runs);
+    for (const [run, timings] of runs.entries()) {
+      const searches = timings.filter(({ query }) => query.includes(': q '));
+      bench.record(name, run, OURS, {
+        [`slowest of ${searches.length} kinds: p50, ms`]: Math.max(...searches.map((t) => t.p50Ms)),
+        [`slowest of ${searches.length} kinds: p99, ms`]: Math.max(...searches.map((t) => t.p99Ms)),
+      });
+    }
+  } catch (error) {
+    bench.fail(name, OURS, error);
+  }
+}

@@ -1,0 +1,43 @@
+/** What a command shows of each kind of failure, beside a server and without one. */
+import { expect, test } from 'bun:test';
+
+import { ApiError, OperatorError, validationFailed } from '../../src/base/errors.ts';
+import { refusalOf, toErrorLine } from '../../src/control/protocol.ts';
+import { StoreFullError } from '../../src/store/store.ts';
+
+const issue = (path: string) => ({ path, message: `${path} is missing.` });
+
+test.each([
+  ['of an operator, with hint and exit code', new OperatorError('No.', 'Do that.', 78), 'No.', 78],
+  ['of the API', new ApiError('conflict', 'There is one already.'), 'There is one already.', 1],
+  ['with detail', new ApiError('not_found', 'No.', { detail: { id: 'x' } }), 'No.', 1],
+  ['with one issue', validationFailed([issue('to')]), 'to is missing.', 1],
+  [
+    'with three issues, each in a line',
+    validationFailed([issue('from'), issue('to'), issue('subject')]),
+    'from is missing.\nto is missing.\nsubject is missing.',
+    1,
+  ],
+])('a refusal %s', (_, refusal, message, exitCode) => {
+  const hint = refusal instanceof OperatorError ? 'Do that.' : '';
+  expect(toErrorLine(refusal)).toEqual({ kind: 'error', message, hint, exitCode });
+  expect(refusalOf(refusal)).toMatchObject({ message, hint, exitCode });
+});
+
+test('a full disk is told with what to do, a fault of ours with where to look', () => {
+  expect(toErrorLine(new StoreFullError('full'))).toEqual({
+    kind: 'error',
+    message: 'The disk is full.',
+    hint: 'Free some space on it, then try again.',
+    exitCode: 1,
+  });
+  for (const fault of [new TypeError('x is undefined'), 'x is undefined']) {
+    expect(refusalOf(fault)).toBeNull();
+    expect(toErrorLine(fault)).toEqual({
+      kind: 'error',
+      message: 'x is undefined',
+      hint: 'See the log of the server for details.',
+      exitCode: 1,
+    });
+  }
+});

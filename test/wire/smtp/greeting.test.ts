@@ -1,0 +1,117 @@
+/** The opening of a session: when HELO follows EHLO, and how much of what a server says is kept. */
+import { afterEach, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { TLSSocket } from 'node:tls';
+
+import { openSession } from '../../../src/wire/smtp/client.ts';
+import type { SessionOptions } from '../../../src/wire/smtp/client.ts';
+import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
+import { testAuthority } from '../../rig/certificates.ts';
+import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
+import type { ScriptedOptions, ScriptedSmtp } from '../../rig/scripted-smtp.ts';
+
+let server: ScriptedSmtp;
+let upgrading: Server | null = null;
+afterEach(async () => {
+  await server?.stop();
+  upgrading?.close();
+  upgrading = null;
+});
+
+async function open(script: ScriptedOptions) {
+  server = await startScriptedSmtp(script);
+  return openAt(server.port, 'none');
+}
+
+function openAt(port: number, mode: SessionOptions['tls']['mode']) {
+  return openSession({
+    address: '127.0.0.1',
+    port,
+    localAddress: null,
+    heloName: 'client.test',
+    serverName: 'mx.test',
+    tls: { mode, verify: false },
+    auth: null,
+    deadlines: PRODUCTION_DEADLINES,
+  });
+}
+
+/** Replies to EHLO and HELO. */
+const saying = (ehlo: string, helo?: string): ScriptedOptions => ({
+  reply: (line) => (line.startsWith('EHLO') ? ehlo : line.startsWith('HELO') ? helo : undefined),
+});
+
+test.each([500, 501, 502, 503, 504])('%i to EHLO: HELO follows', async (code) => {
+  const opened = await open(saying(`${code} what?`));
+  expect(server.lines).toEqual(['EHLO client.test', 'HELO client.test']);
+  expect(opened.kind).toBe('ready');
+  if (opened.kind === 'ready') opened.session.destroy();
+});
+
+test.each([421, 450, 499, 505, 530, 550, 554])('%i to EHLO refuses the session', async (code) => {
+  const opened = await open(saying(`${code} 5.7.1 not you`));
+  expect(opened).toMatchObject({ kind: 'failed', stage: 'ehlo', reply: { code } });
+  expect(server.lines).toEqual(['EHLO client.test']);
+});
+
+test('HELO may be refused too, and says why', async () => {
+  const opened = await open(saying('502 what?', '550 5.7.1 Your name is on a list'));
+  expect(opened).toMatchObject({
+    kind: 'failed',
+    stage: 'ehlo',
+    reply: { code: 550, text: 'Your name is on a list' },
+  });
+});
+
+test('no HELO follows an EHLO that is unknown only after the upgrade to TLS', async () => {
+  const heard: string[] = [];
+  const { cert, key } = testAuthority().issue(['mx.test']);
+  upgrading = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.once('data', () => {
+      socket.write('250-mx.test\r\n250 STARTTLS\r\n');
+      socket.once('data', () => {
+        socket.write('220 go\r\n');
+        const secured = new TLSSocket(socket, { isServer: true, cert, key });
+        secured.on('error', () => socket.destroy());
+        secured.on('data', (chunk: Buffer) => {
+          heard.push(chunk.toString().trim());
+          secured.write(heard.length === 1 ? '502 what?\r\n' : '250 mx.test\r\n');
+        });
+      });
+    });
+    socket.write('220 mx.test\r\n');
+  });
+  const listening = Promise.withResolvers<void>();
+  upgrading.listen(0, '127.0.0.1', listening.resolve);
+  await listening.promise;
+  const { port } = upgrading.address() as AddressInfo;
+  expect(await openAt(port, 'opportunistic')).toMatchObject({
+    kind: 'failed',
+    stage: 'ehlo2',
+    reply: { code: 502 },
+  });
+  expect(heard).toEqual(['EHLO client.test']);
+});
+
+test('of a senseless reply, however long, 500 characters are kept', async () => {
+  const long = Array.from({ length: 50 }, (_, n) => `354${n < 49 ? '-' : ' '}${'x'.repeat(1_000)}`);
+  const opened = await open(saying(long.join('\r\n')));
+  expect(opened).toMatchObject({ kind: 'failed', stage: 'ehlo', reply: null });
+  if (opened.kind === 'failed') {
+    expect(opened.cause).toStartWith('unexpected reply: 354 xxx');
+    expect(opened.cause).toHaveLength(500);
+  }
+});
+
+test('one or two replies too many are kept until the next command, a flood ends the connection', async () => {
+  const opened = await open({});
+  if (opened.kind !== 'ready') throw new Error('not ready');
+  const { session } = opened;
+  server.say('250 one\r\n');
+  while (session.isUsable) await Bun.sleep(1);
+  expect(server.connections).toBe(1);
+  server.say('250 more\r\n'.repeat(20));
+  while (server.connections > 0) await Bun.sleep(1);
+});
