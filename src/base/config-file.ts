@@ -15,7 +15,7 @@ import { readFileSync } from 'node:fs';
 import type { Config } from './config.ts';
 import { findKeyLines, lineOf } from './config-lines.ts';
 import { freezeDeep, partOf } from './config-parts.ts';
-import { checkTogether, plansOf, publicUrlOf, routesOf } from './config-rules.ts';
+import { checkTogether, clusterNameOf, plansOf, publicUrlOf, routesOf } from './config-rules.ts';
 import { CONFIG_FILE } from './config-schema.ts';
 import { Problems, readBySchema } from './config-table.ts';
 import { EXIT_CONFIG, OperatorError } from './errors.ts';
@@ -45,7 +45,10 @@ export function parseConfig(toml: string, file: string): Config {
   if (problems.rows.length > 0) throw refusal(file, withLines(toml, problems));
   const live = partOf(CONFIG_FILE, read, 'live');
   return freezeDeep({
-    startup: partOf(CONFIG_FILE, read, 'startup'),
+    startup: {
+      ...partOf(CONFIG_FILE, read, 'startup'),
+      cluster: { name: clusterNameOf(read) },
+    },
     live: {
       ...live,
       http: { ...live.http, publicUrl: publicUrlOf(read.http) },

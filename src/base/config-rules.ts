@@ -88,6 +88,14 @@ export function listenerUrlOf({
   return `${tlsCert === '' ? 'http' : 'https'}://${host}:${listen.port}`;
 }
 
+/** The service's own name: this machine's when the config does not say. */
+export function clusterNameOf({
+  cluster,
+  hostname,
+}: Pick<ConfigFile, 'cluster' | 'hostname'>): string {
+  return cluster.name === '' ? hostname : cluster.name;
+}
+
 /** The routes with their destinations; one without a host leads to the smarthost. */
 export function routesOf({ routes, smarthost }: ConfigFile['delivery']): Route[] {
   return routes.flatMap(({ domains, host, ...login }) => {

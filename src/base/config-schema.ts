@@ -162,6 +162,15 @@ export const CONFIG_FILE = table('', {
     }),
   }),
   acme: ACME,
+  cluster: table('The name of the service, when it is not that of one machine.', {
+    name: key(format.textOrEmpty(format.hostName), {
+      about:
+        "The target of the customers' return-path CNAME and the end of Message-IDs, so that their DNS records stay as they are when mail moves to another machine. It needs an MX record that leads to this machine, and an SPF record with its addresses. hostname stays the name in EHLO, and a CNAME that leads to hostname stays verified.",
+      default: '',
+      means: 'hostname',
+      restart: true,
+    }),
+  }),
   api: table('What the API offers.', {
     singleSend: key(format.oneOf('basic', 'full'), {
       about:

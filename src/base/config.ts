@@ -43,6 +43,11 @@ export interface Config {
   readonly live: Live;
 }
 
+/** The names under which this appliance is reached, the service's first; a name that is both stands once. */
+export function ownNames({ cluster, hostname }: Pick<Startup, 'cluster' | 'hostname'>): string[] {
+  return [...new Set([cluster.name, hostname])];
+}
+
 /** The plan every account has by default. */
 export const UNLIMITED: Plan = {
   ...defaultsOf(CONFIG_FILE.properties.plans.items),

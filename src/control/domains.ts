@@ -50,7 +50,7 @@ export const DOMAIN_OPERATIONS = {
     const domain = await addDomain(ctx, await oneAccount(scope, account), name);
     return {
       domain: publicDomain(domain),
-      records: allRecords(ctx.config.startup.hostname, domain),
+      records: allRecords(ctx.config.startup.cluster.name, domain),
     };
   }),
   'domain.list': operation(
@@ -65,7 +65,7 @@ export const DOMAIN_OPERATIONS = {
     const domain = await chosenDomain(scope, choice);
     return {
       domain: publicDomain(domain),
-      records: allRecords(scope.ctx.config.startup.hostname, domain),
+      records: allRecords(scope.ctx.config.startup.cluster.name, domain),
     };
   }),
   'domain.verify': operation(

@@ -14,7 +14,7 @@ type FeedbackContext = Pick<Context, 'secrets' | 'config'>;
 /** The header's value. */
 export function feedbackIdOf(ctx: FeedbackContext, message: Message): string {
   const first = encodeReturnPath(message.id, macOf(ctx));
-  return `${first}:${message.accountId}:${message.domainId ?? ''}:${ctx.config.startup.hostname}`;
+  return `${first}:${message.accountId}:${message.domainId ?? ''}:${ctx.config.startup.cluster.name}`;
 }
 
 /** The id of the message that a Feedback-ID of ours names; null for any other text. */

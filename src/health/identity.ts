@@ -8,6 +8,7 @@ import { networkInterfaces } from 'node:os';
 
 import { isSameAddress } from '../wire/addresses/networks.ts';
 import { isPublicAddress } from '../wire/addresses/public-address.ts';
+import { findHosts } from '../wire/dns/mx.ts';
 import { checkSpf } from '../wire/dns/spf.ts';
 import { describe } from './resolver.ts';
 import { type DoctorContext, type Finding, finding, isDirect, ok } from './finding.ts';
@@ -36,7 +37,10 @@ export async function examineIdentity(ctx: DoctorContext): Promise<Identity> {
     );
   }
   for (const address of addresses) findings.push(await reverseFinding(ctx, address));
-  findings.push(...(await spfFindings(ctx, addresses)), returnPathFinding(ctx, named.addresses));
+  findings.push(
+    ...(await spfFindings(ctx, addresses)),
+    await returnPathFinding(ctx, named.addresses),
+  );
   return { findings, addresses };
 }
 
@@ -66,7 +70,7 @@ function nameFinding(hostname: string, named: Named): Finding {
     'hostname',
     named.isUnchecked ? 'unchecked' : 'error',
     seen,
-    `Publish an A record (and AAAA for IPv6) for ${hostname} with this machine's public address. Receivers see this name in EHLO, and bounce reports are sent to it.`,
+    `Publish an A record (and AAAA for IPv6) for ${hostname} with this machine's public address. Receivers see this name in EHLO.`,
   );
 }
 
@@ -126,31 +130,33 @@ async function leadsTo(ctx: DoctorContext, name: string, address: string): Promi
 }
 
 async function spfFindings(ctx: DoctorContext, addresses: string[]): Promise<Finding[]> {
-  const { hostname } = ctx.config.startup;
+  const { hostname, cluster } = ctx.config.startup;
+  const { name } = cluster;
   return Promise.all(
     addresses.map(async (address): Promise<Finding> => {
-      const result = await checkSpf(ctx.resolver, hostname, address, hostname);
-      if (result === 'pass')
-        return ok('host_spf', `The SPF record of ${hostname} allows ${address}.`);
+      const result = await checkSpf(ctx.resolver, name, address, hostname);
+      if (result === 'pass') return ok('host_spf', `The SPF record of ${name} allows ${address}.`);
       const mechanism = address.includes(':') ? 'ip6' : 'ip4';
       return finding(
         'host_spf',
         result === 'temperror' ? 'unchecked' : 'error',
-        `The SPF check of ${hostname} gives ${result} for ${address}.`,
-        `Publish a TXT record at ${hostname}: "v=spf1 ${mechanism}:${address} -all" (one record with all addresses). The customers' return paths are aliases of this name, so its SPF record applies to every message.`,
+        `The SPF check of ${name} gives ${result} for ${address}.`,
+        `Publish a TXT record at ${name}: "v=spf1 ${mechanism}:${address} -all" (one record with all addresses). The customers' return paths are aliases of this name, so its SPF record applies to every message.`,
       );
     }),
   );
 }
 
-function returnPathFinding(ctx: DoctorContext, named: string[]): Finding {
-  const { hostname, smtp } = ctx.config.startup;
+/** `named`: the addresses of `hostname`. */
+async function returnPathFinding(ctx: DoctorContext, named: string[]): Promise<Finding> {
+  const { hostname, cluster, smtp } = ctx.config.startup;
+  const { name } = cluster;
   if (smtp.inbound === null) {
     return finding(
       'return_path',
       'warning',
       'Bounce and complaint reports cannot arrive, because [smtp] inbound is off.',
-      `Set inbound = "0.0.0.0:25" under [smtp] and open incoming port 25, so that late bounces become events. ${hostname} must have this machine's address.`,
+      `Set inbound = "0.0.0.0:25" under [smtp] and open incoming port 25, so that late bounces become events. ${name} must lead to this machine, by its address or by an MX record.`,
     );
   }
   if (named.length === 0) {
@@ -161,5 +167,26 @@ function returnPathFinding(ctx: DoctorContext, named: string[]): Finding {
       `Publish an address record for ${hostname}.`,
     );
   }
-  return ok('return_path', `Reports arrive at ${hostname} on port ${smtp.inbound.port}.`);
+  const problem = name === hostname ? null : await sharedNameProblem(ctx, named);
+  if (problem !== null) return problem;
+  return ok('return_path', `Reports arrive at ${name} on port ${smtp.inbound.port}.`);
+}
+
+/** Whether mail for `[cluster] name`, which is not this machine's own, comes here too: by MX, else by address. */
+async function sharedNameProblem(ctx: DoctorContext, named: string[]): Promise<Finding | null> {
+  const { hostname, cluster } = ctx.config.startup;
+  const list = await findHosts(ctx.resolver, cluster.name);
+  const hosts = list.kind === 'hosts' ? list.hosts : [];
+  const isOurs = hosts
+    .flatMap(({ addresses }) => addresses)
+    .some((address) => named.some((own) => isSameAddress(own, address)));
+  if (isOurs) return null;
+  return finding(
+    'return_path',
+    list.kind === 'failed' ? 'unchecked' : 'error',
+    list.kind === 'failed'
+      ? `The MX record of ${cluster.name} could not be looked up: ${list.reason}.`
+      : `Reports are sent to ${cluster.name}, which does not lead to this machine.`,
+    `Publish an MX record at ${cluster.name}: "10 ${hostname}".`,
+  );
 }

@@ -5,6 +5,7 @@
  * postmaster@ our host name, and to refuse every other recipient at RCPT. Never relays, never sends a bounce, and
  * replies 250 only after what a report changes is on disk. Mail to a person is logged and discarded.
  */
+import { ownNames } from '../base/config.ts';
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server';
 import type { Config, Listen } from '../base/config.ts';
 import type { Context } from '../flow/context.ts';
@@ -96,13 +97,15 @@ export class InboundServer {
     const [local = '', domain] = address.toLowerCase().split('@');
     // RFC 5321 section 4.5.1: postmaster also without a domain.
     if (domain === undefined) return local === 'postmaster';
-    return domain === this.#ctx.config.startup.hostname && ROLES.has(local);
+    return ROLES.has(local) && ownNames(this.#ctx.config.startup).includes(domain);
   }
 
-  /** Return paths are addresses at the customers' `send.` names or at our own host name. */
+  /** Return paths are addresses at the customers' `send.` names or at our own names. */
   #recipientOf(address: string): string | null {
     const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
-    if (domain !== this.#ctx.config.startup.hostname && !domain.startsWith('send.')) return null;
+    if (!domain.startsWith('send.') && !ownNames(this.#ctx.config.startup).includes(domain)) {
+      return null;
+    }
     return recipientOfReturnPath(this.#ctx, address);
   }
 

@@ -192,7 +192,7 @@ export class SubmissionServer {
     this.#spendRate(identity);
     const now = ctx.clock.now();
     const id = ctx.ids.next(now);
-    const messageId = `<${id}@${ctx.config.startup.hostname}>`;
+    const messageId = `<${id}@${ctx.config.startup.cluster.name}>`;
     const submission = await ctx.large.repair(bytes, { messageId, date: new Date(now) });
     if ('error' in submission)
       throw new SmtpRefusal(554, '5.6.0', `The message ${submission.error}.`);

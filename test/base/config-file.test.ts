@@ -47,6 +47,7 @@ describe('defaults', () => {
         delivery: { mode: 'direct', providers: [] },
         dns: { servers: [] },
         acme: null,
+        cluster: { name: 'mail.example.com' },
       },
       live: {
         http: { publicUrl: 'http://127.0.0.1:8025' },
@@ -249,6 +250,8 @@ describe('refusals', () => {
     ['254 characters', `${'a.'.repeat(125)}comm`],
   ])('hostname: %s', (_, name) => {
     expect(problems(`hostname = "${name}"`)[0]).toContain('must be a full host name');
+    const cluster = problems(`${HEAD}\n[cluster]\nname = "${name}"`)[0];
+    expect(cluster).toContain('cluster.name must be a full host name');
   });
 
   test('all problems come at once, in the order of their lines', () => {
@@ -276,7 +279,7 @@ describe('refusals', () => {
       'allow_networks = { a = 1 }',
     ].join('\n');
     expect(problems(toml)).toEqual([
-      '3: nonsense is not a known key; known here: hostname, data_dir, http, smtp, delivery, inbox, dns, tls, acme, api, limits, webhooks, retention, brake, plans',
+      '3: nonsense is not a known key; known here: hostname, data_dir, http, smtp, delivery, inbox, dns, tls, acme, cluster, api, limits, webhooks, retention, brake, plans',
       '11: delivery.port must be a whole number from 1 to 65535, not "x"',
       '18: delivery.routes[1].tsl is not a known key: did you mean tls?',
       '19: delivery.routes[1].limits is not a known key; known here: domains, host, port, username, password, tls',

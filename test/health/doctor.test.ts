@@ -48,12 +48,15 @@ async function run(
   port = receiver.port,
   servers = [`127.0.0.1:${names.listen.port}`],
   source = ADDRESS,
+  service = '',
 ): Promise<Map<string, Finding>> {
   const config = parseConfig(
     `hostname = "mail.shop.example"
      data_dir = ${JSON.stringify(dataDir)}
      [smtp]
      inbound = "127.0.0.1:2525"
+     [cluster]
+     name = "${service}"
      [dns]
      servers = ${JSON.stringify(servers)}
      [delivery]
@@ -87,6 +90,39 @@ test('a sound host: every question that could be asked is answered well', async 
     expect([check, found.get(check)?.level]).toEqual([check, 'ok']);
   }
   for (const { level, advice } of found.values()) expect(advice === null).toBe(level === 'ok');
+});
+
+test('a service with a name of its own needs an SPF record and a way to this machine under that name', async () => {
+  const service = 'mail.service.example';
+  const found = await run(undefined, undefined, undefined, service);
+  for (const check of ['host_spf', 'return_path']) {
+    expect(found.get(check)).toMatchObject({ level: 'error' });
+    expect(found.get(check)?.advice).toContain(service);
+  }
+  for (const check of ['hostname', 'reverse_dns_ipv4']) expect(found.get(check)?.level).toBe('ok');
+});
+
+test.each([
+  ['an MX record with the name of the machine', 'MX', '10 mail.shop.example'],
+  ['an MX record with another name of its address', 'MX', '10 alias.shop.example'],
+  ['its address', 'A', ADDRESS],
+] as const)('such a name leads here by %s', async (_, type, value) => {
+  const service = 'mail.service.example';
+  names.set('alias.shop.example', 'A', [ADDRESS]);
+  names.set(service, 'TXT', [`v=spf1 ip4:${ADDRESS} -all`]);
+  names.set(service, type, [value]);
+  const found = await run(undefined, undefined, undefined, service);
+  expect(found.get('host_spf')?.level).toBe('ok');
+  expect(found.get('return_path')).toMatchObject({ level: 'ok' });
+  expect(found.get('return_path')?.summary).toContain(service);
+});
+
+test('a name whose MX leads elsewhere is an error', async () => {
+  const service = 'mail.service.example';
+  names.set(service, 'MX', ['10 mx.elsewhere.example']);
+  names.set('mx.elsewhere.example', 'A', ['9.9.9.8']);
+  const found = await run(undefined, undefined, undefined, service);
+  expect(found.get('return_path')?.level).toBe('error');
 });
 
 test('missing reverse DNS is an error', async () => {

@@ -44,7 +44,7 @@ const ChangeDomain = bodyOf(DomainChange);
 
 /** A domain with its records, as the routes show it that return one. */
 function detailOf({ config }: Pick<Context, 'config'>, domain: DomainRow) {
-  const records = requiredRecords(config.startup.hostname, domain);
+  const records = requiredRecords(config.startup.cluster.name, domain);
   return domainDetail(domain, records, config.live.api.region);
 }
 

@@ -31,7 +31,7 @@ export async function domainView(
   const { ctx } = visit;
   const path = `${accountPath(account)}/domains/${domain.id}`;
   const seen = await ctx.store.seenRecords(account.id, domain.id);
-  const records = allRecords(ctx.config.startup.hostname, domain);
+  const records = allRecords(ctx.config.startup.cluster.name, domain);
   const body = html`${progress(visit.ctx.clock, domain)}
     ${card(
       'DNS records',

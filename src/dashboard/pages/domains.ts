@@ -50,7 +50,7 @@ export const domainPages: readonly Page[] = [
       return {
         kind: 'document',
         contentType: 'text/plain; charset=utf-8',
-        body: zoneFile(domain.name, allRecords(visit.ctx.config.startup.hostname, domain)),
+        body: zoneFile(domain.name, allRecords(visit.ctx.config.startup.cluster.name, domain)),
         saveAs: `${domain.name}.zone`,
       };
     },

@@ -113,8 +113,8 @@ function enableForm(visit: Visit): Html {
   // A refused form keeps its secret: it is in the app already.
   const kept = visit.refused?.action === to ? visit.refused.fields.get('secret') : null;
   const secret = kept !== null && /^[A-Z2-7]{32}$/.test(kept) ? kept : newSecret();
-  const { hostname } = visit.ctx.config.startup;
-  const enrolment = enrolmentOf(secret, signedIn(visit).name, hostname);
+  const { name: service } = visit.ctx.config.startup.cluster;
+  const enrolment = enrolmentOf(secret, signedIn(visit).name, service);
   return html`<p>
       Scan this with an authenticator app, or type the secret into it. From then on signing in asks
       for its code beside the password.

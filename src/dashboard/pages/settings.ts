@@ -44,6 +44,7 @@ async function settings(visit: Visit): ReturnType<Page['open']> {
   const body = html`${facts([
       ['Version', `${VERSION.version} (${VERSION.commit}), Bun ${VERSION.bun}`],
       ['Host name', startup.hostname],
+      ['Service name', startup.cluster.name !== startup.hostname && startup.cluster.name],
       ['Delivery', startup.delivery.mode],
       ['Data directory', html`<code>${startup.dataDir}</code>`],
       ['Config', html`<a href="${PATH}/config">Show what is in force</a>`],

@@ -4,6 +4,7 @@
  * Reads what it needs for a whole batch at once (domains, suppressions, confirmations) and never
  * writes. A refusal is a value here, because a permissive batch goes on without the refused ones.
  */
+import { ownNames } from '../../base/config.ts';
 import { SANDBOX_DOMAIN } from '../../base/destination-kind.ts';
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import { addressOf, type Mailbox } from '../../mail/header/address.ts';
@@ -67,7 +68,7 @@ async function take(ctx: Context, sender: Sender, draft: Draft): Promise<Taken |
   const refusal =
     refuseRecipients(draft, ctx.config.live.limits.recipients) ??
     refuseAttachments(draft, sender.plan.attachmentBytes) ??
-    refuseMessageId(draft, ctx.config.startup.hostname) ??
+    refuseMessageId(draft, ctx) ??
     refuseUnsubscribe(draft, addressees.length);
   if (refusal !== null) return refusal;
   const domain = await sendingDomain(ctx, sender.account.id, draft.from.domain);
@@ -82,10 +83,10 @@ async function take(ctx: Context, sender: Sender, draft: Draft): Promise<Taken |
 }
 
 /** A Message-ID of ours leads people and logs to that email: nobody may send under that of another. */
-function refuseMessageId({ raw, messageId }: Draft, hostname: string): ApiError | null {
-  if (raw !== null || messageId === undefined || ownMessageId(messageId, hostname) === null) {
-    return null;
-  }
+function refuseMessageId({ raw, messageId }: Draft, { config }: Context): ApiError | null {
+  if (raw !== null || messageId === undefined) return null;
+  const isOurs = ownNames(config.startup).some((name) => ownMessageId(messageId, name) !== null);
+  if (!isOurs) return null;
   const path = 'headers.Message-ID';
   const message = `${path} must not be one that this service made for another email. Leave it out.`;
   return validationFailed([{ path, message }]);

@@ -95,7 +95,7 @@ function newMessage(ctx: Context, sender: Sender, { draft, domain }: Taken, now:
     tags: draft.tags,
     // Where nothing of the content stays, these do not either.
     eventHeaders: ctx.config.live.retention.bodiesMs === 0 ? [] : eventHeadersOf(draft.headers),
-    messageId: draft.messageId ?? `<${id}@${ctx.config.startup.hostname}>`,
+    messageId: draft.messageId ?? `<${id}@${ctx.config.startup.cluster.name}>`,
     status: 'queued',
     failureReason: null,
     createdAt: now,

@@ -5,6 +5,7 @@
  * one domain and DNS decides which of them may send. The private key leaves this process only sealed. A removed domain
  * stops new sends at once; what was accepted before is still signed with its key.
  */
+import { ownNames } from '../../base/config.ts';
 import { randomBytes } from 'node:crypto';
 import { parse } from 'tldts';
 import { ApiError, validationFailed } from '../../base/errors.ts';
@@ -34,7 +35,7 @@ export async function addDomain(
   account: Account,
   name: string,
 ): Promise<Domain> {
-  const asciiName = domainName(name, ctx.config.startup.hostname);
+  const asciiName = domainName(name, ownNames(ctx.config.startup));
   const { maxDomains } = planOf(ctx.config.live.plans, account);
   // Making a key takes a tenth of a second of a core; refuse first what is certain to be refused.
   await refuseKnown(ctx, account, asciiName, maxDomains);
@@ -123,7 +124,7 @@ export async function verifyDomain(
     domain: checked,
     isDnsReady: records.DKIM.kind === 'found' && records.SPF.kind === 'found',
     isProven: findings.isProven,
-    records: allRecords(ctx.config.startup.hostname, checked).map((row) => {
+    records: allRecords(ctx.config.startup.cluster.name, checked).map((row) => {
       const finding = records[row.record];
       const reason = finding.kind === 'found' ? null : finding.reason;
       return { ...row, found: finding.kind === 'found', reason };
@@ -154,15 +155,15 @@ export async function domainOf(
 }
 
 /** The domain in lower-case A-labels. Throws ApiError `validation_failed`. */
-function domainName(text: string, hostname: string): string {
+function domainName(text: string, own: readonly string[]): string {
   const bare = text.trim().replace(/\.$/, '');
   const mailbox = makeAddress(`postmaster@${bare}`);
   if ('error' in mailbox || bare.includes('@')) {
     throw refusal('name must be a domain name such as example.com.');
   }
   const { domain } = mailbox;
-  if (domain === hostname) {
-    throw refusal(`${domain} is the host name of this service; mail is sent from other domains.`);
+  if (own.includes(domain)) {
+    throw refusal(`${domain} is a name of this service; mail is sent from other domains.`);
   }
   const { isIp, publicSuffix } = parse(domain, { allowPrivateDomains: true });
   if (isIp === true) throw refusal('name must be a domain name, not an IP address.');

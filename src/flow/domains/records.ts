@@ -33,9 +33,9 @@ export function dkimName(domain: Pick<Domain, 'name' | 'selector'>): string {
   return `${domain.selector}._domainkey.${domain.name}`;
 }
 
-/** The two required records, with the last status of each. `hostname`: the appliance's own. */
+/** The two required records, with the last status of each. `serviceName`: `[cluster] name`. */
 export function requiredRecords(
-  hostname: string,
+  serviceName: string,
   domain: Pick<Domain, 'name' | 'selector' | 'dkimPublicKey' | 'recordStates'>,
 ): DnsRecord[] {
   return [
@@ -54,7 +54,7 @@ export function requiredRecords(
       record: 'SPF',
       type: 'CNAME',
       name: returnPathHost(domain.name),
-      value: hostname,
+      value: serviceName,
       ttl: 'Auto',
       status: domain.recordStates['SPF'] ?? 'not_started',
       purpose: 'Aligns the return path with your domain and lets bounces reach this service.',
@@ -66,11 +66,11 @@ export function requiredRecords(
 
 /** All three records, DMARC last. */
 export function allRecords(
-  hostname: string,
+  serviceName: string,
   domain: Pick<Domain, 'name' | 'selector' | 'dkimPublicKey' | 'recordStates'>,
 ): DnsRecord[] {
   return [
-    ...requiredRecords(hostname, domain),
+    ...requiredRecords(serviceName, domain),
     {
       record: 'DMARC',
       type: 'TXT',

@@ -110,7 +110,7 @@ function withKey(domain: Domain, { selector, dkimPublicKey, sealedDkimKey }: Nex
 }
 
 function recordOf(ctx: Pick<Context, 'config'>, domain: Domain): DnsRecord {
-  const [dkim] = requiredRecords(ctx.config.startup.hostname, domain);
+  const [dkim] = requiredRecords(ctx.config.startup.cluster.name, domain);
   if (dkim === undefined) throw new Error('a domain has no DKIM record');
   return { ...dkim, status: 'pending' };
 }
