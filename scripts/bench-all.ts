@@ -17,8 +17,9 @@ import { freePort, startReceiverNames } from './bench-load.ts';
 import { deliver, memory, starttls } from './bench-rates.ts';
 import { stored } from './bench-stored.ts';
 import { OURS, tableOf } from './bench-table.ts';
+import { webhooks } from './bench-webhooks.ts';
 
-const CASES: readonly Case[] = [accept, deliver, starttls, stored, memory];
+const CASES: readonly Case[] = [accept, deliver, starttls, stored, webhooks, memory];
 const NAMES = CASES.flatMap(({ names }) => names);
 const USAGE_ERROR = 64;
 

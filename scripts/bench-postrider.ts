@@ -28,7 +28,7 @@ export interface Installation {
   /** Of the account, with full access. */
   key: string;
   /** Runs a command with `--json`; returns what it prints. Throws with standard error when it fails. */
-  command(...args: string[]): Promise<Record<string, unknown>>;
+  command: (...args: string[]) => Promise<Record<string, unknown>>;
   serve(): Promise<Server>;
   remove(): void;
 }

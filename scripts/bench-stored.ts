@@ -6,7 +6,7 @@
  * take 29 GB. Deliveries with much stored stand beside those with nothing stored, measured right before.
  */
 import { BARE, startBare } from './bench-bare.ts';
-import { deliverOnce, deliveryFigures } from './bench-case.ts';
+import { deliverOnce, deliveryFigures, recordOpenssl } from './bench-case.ts';
 import type { Bench, Case } from './bench-case.ts';
 import { fillingText, installFilled, lacksSpace } from './bench-filled.ts';
 import type { Filling } from './bench-filled.ts';
@@ -90,12 +90,14 @@ async function measureGrowth(
   installation: Installation,
 ): Promise<void> {
   const { messages: count, warming } = bench.options.sizes;
+  const name = `grow, ${fillingText(filling)}`;
   const deliver = async (subject: string, from: Installation): Promise<void> => {
     const { result } = await deliverOnce(bench.options, () => from.serve(), { count, warming });
-    bench.record(`grow, ${fillingText(filling)}`, run, subject, {
+    bench.record(name, run, subject, {
       ...deliveryFigures(result),
       'PSS at full load, MB': result.peakPssMb,
     });
+    if (subject === OURS) recordOpenssl(bench, name, run, result);
   };
   if (filling.stored > 0) {
     const empty = await installFilled(bench, { stored: 0, queued: 0 });
