@@ -63,13 +63,18 @@ class Reader {
 }
 
 /** An event of `type` about the mail to `to`, as if it had just been committed. */
-async function happen(type: Event['type'], to = 'ann@receiver.example', by = acme): Promise<Event> {
+async function happen(
+  type: Event['type'],
+  to = 'ann@receiver.example',
+  by = acme,
+  said: Record<string, string> = { reply: '250 2.0.0 ok' },
+): Promise<Event> {
   const { message, events } = await fixture.stored(
     await fixture.accept(by, draft({ to: [mailbox(to)] })),
   );
   const [queued] = events;
   if (queued === undefined) throw new Error('no event');
-  const payload = JSON.stringify({ recipient: to, reply: '250 2.0.0 ok' });
+  const payload = JSON.stringify({ recipient: to, ...said });
   const event = { ...queued, id: `event of ${message.id}`, type, payload };
   fixture.ctx.followers.tell([event]);
   return event;
@@ -94,6 +99,18 @@ test('a line has the names of the API, what it is about and what the server said
     reason: '250 2.0.0 ok',
   });
   expect(reader.lines[0]).toMatchObject({ type: 'email.queued', recipient: null, reason: null });
+});
+
+test('the reason is the reply, without one the cause, else what the appliance says', async () => {
+  const reader = new Reader({ status: 'failed' });
+  await reader.isReady();
+  const unsaid = { cause: 'timeout', reason: 'expired' };
+  const all = { reply: '550 no', ...unsaid };
+  for (const said of [all, unsaid, { reason: 'expired' }, { host: 'mx.example' }]) {
+    await happen('email.failed', 'ann@receiver.example', acme, { ...said });
+  }
+  const lines = await reader.has(4);
+  expect(lines.map(({ reason }) => reason)).toEqual(['550 no', 'timeout', 'expired', null]);
 });
 
 test('account, status and domain narrow it, the domain of sender or recipient in any case', async () => {

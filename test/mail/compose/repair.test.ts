@@ -175,6 +175,28 @@ test('doubled fields become one', () => {
   expect(text.match(/^Date:.*$/gm)).toEqual(['Date: Sat, 21 Nov 2026 00:00:00 +0000']);
 });
 
+test.each([
+  ['Sender', 'a@example.com', 'b@example.com'],
+  ['In-Reply-To', '<a@example.com>', '<b@example.com>'],
+  ['References', '<a@example.com>', '<b@example.com>'],
+  ['MIME-Version', '1.0', '2.0'],
+  ['Content-Type', 'text/html', 'text/plain'],
+  ['Content-Transfer-Encoding', '8bit', '7bit'],
+  ['Content-ID', '<a@example.com>', '<b@example.com>'],
+  ['Content-Description', 'one', 'two'],
+  ['Content-Disposition', 'inline', 'attachment'],
+])('of two %s fields the first is kept', (name, one, two) => {
+  const text = repair(
+    `From: a@example.com\r\n${name}: ${one}\r\n${name.toUpperCase()}: ${two}\r\n\r\nx`,
+  ).bytes.toString();
+  expect(text.match(new RegExp(`^${name}:.*$`, 'gim'))).toEqual([`${name}: ${one}`]);
+});
+
+test('fields that may stand several times are all kept', () => {
+  const fields = 'Received: by one\r\nReceived: by two\r\nX-Own: 1\r\nX-Own: 2\r\nComments: a\r\n';
+  expect(repair(`From: a@example.com\r\n${fields}\r\nx`).bytes.toString()).toContain(fields);
+});
+
 test('a Message-ID that names an email of this service is replaced', () => {
   for (const value of [
     '<01913c7e-89ab-7cde-8f01-23456789abcd@mail.example.com>',

@@ -55,6 +55,8 @@ test('every control character is refused, with its reason', () => {
     expect([code, reason]).toEqual([code, expect.stringMatching(/^must not contain /)]);
     expect([code, checkCharacters(text, true)]).toEqual([code, code === 9 ? null : reason]);
   }
+  expect(checkCharacters('a\u0007b')).toBe('must not contain the control character U+0007');
+  expect(checkCharacters('a\u009b')).toBe('must not contain the control character U+009B');
   expect(checkCharacters('a\u2028')).toBe('must not contain the control character U+2028');
   expect(checkCharacters('a\ud800')).toBe('must not contain an unpaired surrogate');
   expect(checkCharacters('a🎉\u00a0ü')).toBeNull();

@@ -67,6 +67,9 @@ test('a long line is found wherever a line by line search finds it', () => {
 test('seven bits or not', () => {
   expect(isSevenBit(Buffer.from('abc\u007f'))).toBe(true);
   expect(isSevenBit(Buffer.from('ü'))).toBe(false);
+  for (let byte = 0; byte < 256; byte += 1) {
+    expect([byte, isSevenBit(Uint8Array.of(97, byte))]).toEqual([byte, byte <= 127]);
+  }
 });
 
 test.each([

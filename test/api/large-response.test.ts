@@ -1,0 +1,42 @@
+/** A large response: sent whole in pieces, and what it took of the memory is given back however it ends. */
+import { beforeEach, expect, test } from 'bun:test';
+
+import { inChunks, isLarge } from '../../src/api/large-response.ts';
+import { ByteBudget, type Share } from '../../src/flow/byte-budget.ts';
+
+const TEXT = 'ü'.repeat(400_000);
+
+let budget: ByteBudget;
+let share: Share;
+
+beforeEach(() => {
+  budget = new ByteBudget();
+  share = budget.open('account');
+  expect(share.grow(800_000)).toBe(true);
+});
+
+test.each([
+  ['text', TEXT],
+  ['bytes', new TextEncoder().encode(TEXT)],
+])('%s arrives whole, and takes memory until its end', async (_, payload) => {
+  expect(isLarge(payload)).toBe(true);
+  const reader = inChunks(payload, share).getReader();
+  const pieces: Uint8Array[] = [];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    pieces.push(value);
+    if (pieces.length === 1) expect(budget.bytes).toBe(800_000);
+  }
+  expect(pieces.length).toBeGreaterThan(2);
+  expect(Buffer.concat(pieces).toString()).toBe(TEXT);
+  expect(budget.bytes).toBe(0);
+});
+
+test('a client that leaves gives it back too', async () => {
+  const reader = inChunks(TEXT, share).getReader();
+  await reader.read();
+  expect(budget.bytes).toBe(800_000);
+  await reader.cancel();
+  expect(budget.bytes).toBe(0);
+});
