@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { accept } from './bench-accept.ts';
 import { Bench, FULL, QUICK } from './bench-case.ts';
 import type { Case } from './bench-case.ts';
+import { useOneFolder } from './bench-folder.ts';
 import { freePort, startReceiverNames } from './bench-load.ts';
 import { deliver, memory, starttls } from './bench-rates.ts';
 import { stored } from './bench-stored.ts';
@@ -53,6 +54,7 @@ async function main(): Promise<void> {
   if (!Number.isInteger(runs) || runs < 1) refuse('--runs takes a whole number from 1.');
   const names = chosen(values.only);
   if (!(await Bun.file(values.binary).exists())) refuse(`There is no ${values.binary}: build it.`);
+  const removeFolder = useOneFolder();
   const receiverNames = await startReceiverNames();
   const receiverPort = await freePort();
   const sizes = values.quick ? QUICK : FULL;
@@ -68,6 +70,10 @@ async function main(): Promise<void> {
     bench.sort(NAMES);
     return bench.records().map((record) => `${JSON.stringify({ ...record, ...about })}\n`);
   };
+  const save = (): void => {
+    if (values.json !== undefined) writeFileSync(values.json, lines().join(''));
+  };
+  bench.afterRun = save;
   for (const one of CASES) {
     const wanted = new Set(one.names.filter((name) => names.includes(name)));
     if (wanted.size === 0) continue;
@@ -76,10 +82,10 @@ async function main(): Promise<void> {
     } catch (error) {
       bench.fail([...wanted].join(', '), OURS, error);
     }
-    // After each case: a run takes hours, and may be stopped.
-    if (values.json !== undefined) writeFileSync(values.json, lines().join(''));
   }
+  save();
   await receiverNames.stop();
+  removeFolder();
   const json = lines().join('');
   process.stdout.write(`${tableOf(bench.samples, bench.notes)}\n${json}`);
   process.exit(bench.hasFailed ? 1 : 0);

@@ -106,6 +106,8 @@ export class Bench {
   /** What several cases need of the closed loads; measured once. */
   closed: Promise<Delivered[]> | null = null;
   hasFailed = false;
+  /** Called after each run: a whole takes hours, and may be stopped. */
+  afterRun: () => void = () => {};
 
   constructor(options: BenchOptions) {
     this.options = options;
@@ -143,6 +145,7 @@ export class Bench {
     for (let run = 0; run < this.options.runs; run += 1) {
       this.say(`${what}: run ${run + 1} of ${this.options.runs}`);
       await work(run);
+      this.afterRun();
     }
   }
 

@@ -3,7 +3,7 @@
  * a hundred thousand and a million queued.
  *
  * Each directory is made once, served for every case that is asked for, and removed before the next: ten million rows
- * take 29 GB. Deliveries with much stored stand beside those with nothing stored, measured right before.
+ * take 28 GB. Deliveries with much stored stand beside those with nothing stored, measured right before.
  */
 import { BARE, startBare } from './bench-bare.ts';
 import { deliverOnce, deliveryFigures, recordOpenssl } from './bench-case.ts';

@@ -40,6 +40,13 @@ function tree(roots: readonly number[]): Stat[] {
   return all.filter(({ pid }) => found.has(pid));
 }
 
+/** Every process below `root` that runs now, without itself. */
+export function descendants(root: number): number[] {
+  return tree([root])
+    .map(({ pid }) => pid)
+    .filter((pid) => pid !== root);
+}
+
 /** CPU seconds so far, user and system, of `roots` and all below them. */
 export function cpuSeconds(roots: readonly number[]): number {
   return tree(roots).reduce((sum, { ticks }) => sum + ticks, 0) / TICKS;

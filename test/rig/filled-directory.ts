@@ -49,10 +49,7 @@ export function fillDirectory(filling: Filling): void {
   try {
     for (const sql of [...messageSql(filling), ...suppressionSql(filling)]) mail.run(sql);
     logs.run(logSql(filling));
-    for (const db of [mail, logs]) {
-      db.run('COMMIT');
-      db.run('PRAGMA wal_checkpoint(TRUNCATE)');
-    }
+    for (const db of [mail, logs]) db.run('PRAGMA wal_checkpoint(TRUNCATE)');
   } finally {
     mail.close();
     logs.close();
@@ -65,7 +62,7 @@ function open(path: string): Database {
   db.run('PRAGMA synchronous = OFF');
   db.run('PRAGMA cache_size = -400000');
   db.run('PRAGMA temp_store = MEMORY');
-  db.run('BEGIN IMMEDIATE');
+  // Each statement commits by itself: the WAL of a single transaction would be as large as the file.
   return db;
 }
 
