@@ -121,5 +121,8 @@ test('clients that keep their connection get the refusal with its length, as eve
   });
   expect(response.status).toBe(413);
   expect(Number(response.headers.get('content-length'))).toBeGreaterThan(100);
-  expect(((await response.json()) as { code: string }).code).toBe('payload_too_large');
+  expect(await response.json()).toMatchObject({
+    code: 'payload_too_large',
+    detail: { max_bytes: 14_680_064 },
+  });
 });

@@ -66,7 +66,8 @@ function queryParameters({ query }: Route, components: Components): object[] {
     return {
       name,
       in: 'query',
-      required: required.includes(name),
+      // One with a default may be left out.
+      required: required.includes(name) && !('default' in rest),
       ...(description !== undefined && { description }),
       schema: rest,
     };

@@ -34,6 +34,46 @@ test('every route is in the document once, without its /v1 twin', () => {
   expect(listed.sort()).toEqual(real.sort());
 });
 
+interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+}
+
+const parametersOf = (path: string, method: string): Parameter[] =>
+  document.json.paths[path][method].parameters ?? [];
+
+test('the sends take an idempotency key, a batch its mode too, and no other route takes a header', () => {
+  const headers: Record<string, string[]> = {};
+  for (const [path, methods] of Object.entries(document.json.paths as Record<string, object>)) {
+    for (const method of Object.keys(methods)) {
+      const names = parametersOf(path, method).filter((one) => one.in === 'header');
+      if (names.length > 0) headers[`${method} ${path}`] = names.map(({ name }) => name);
+    }
+  }
+  expect(headers).toEqual({
+    'post /email': ['Idempotency-Key'],
+    'post /email/send': ['Idempotency-Key'],
+    'post /emails': ['Idempotency-Key'],
+    'post /emails/batch': ['Idempotency-Key', 'x-batch-validation'],
+  });
+});
+
+test('every part of a path is a required parameter, and the filters of a list are not', () => {
+  for (const [path, methods] of Object.entries(document.json.paths as Record<string, object>)) {
+    const inPath = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
+    for (const method of Object.keys(methods)) {
+      const given = parametersOf(path, method).filter((one) => one.in === 'path');
+      expect([path, given.map(({ name }) => name)]).toEqual([path, inPath]);
+      expect(given.every(({ required }) => required === true)).toBe(true);
+    }
+  }
+  const filters = parametersOf('/logs', 'get');
+  expect(filters.map((one) => [one.in, one.name, one.required])).toEqual(
+    ['limit', 'after', 'before', 'q', 'status', 'method'].map((name) => ['query', name, false]),
+  );
+});
+
 test('every error code of the contract is documented, except the one that no route can return', () => {
   const shown = new Set(ROUTES.flatMap(errorsOf));
   const missing = Object.keys(REFUSALS).filter((code) => !shown.has(code as keyof typeof REFUSALS));

@@ -41,3 +41,22 @@ test('one address that may not be removed refuses the removal of all', async () 
   expect(gone.toSorted()).toEqual([manual, other]);
   expect([await isSuppressed(manual), await isSuppressed(bounced)]).toEqual([false, true]);
 });
+
+test('a page of the list is narrowed by part of the address and by where it came from', async () => {
+  const own = await bench.account('narrowed');
+  const ownKey = await bench.key(own);
+  await addSuppression(bench.ctx, own.id, { email: 'ann@one.example' });
+  await addSuppression(bench.ctx, own.id, { email: 'ann@two.example', reason: 'hard_bounce' });
+  await addSuppression(bench.ctx, own.id, { email: 'bob@two.example', reason: 'complaint' });
+  const found = async (query: string): Promise<string[]> => {
+    const { json } = await bench.ask({ path: `/suppressions?${query}`, key: ownKey });
+    return json.data.map(({ email }: { email: string }) => email).toSorted();
+  };
+  const all = ['ann@one.example', 'ann@two.example', 'bob@two.example'];
+  expect(await found('limit=100')).toEqual(all);
+  expect(await found('q=ann')).toEqual(all.slice(0, 2));
+  expect(await found('q=two.example')).toEqual(all.slice(1));
+  expect(await found('q=nobody')).toEqual([]);
+  expect(await found('origin=bounce')).toEqual(all.slice(1, 2));
+  expect(await found('origin=bounce&q=bob')).toEqual([]);
+});
