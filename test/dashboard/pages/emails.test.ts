@@ -4,7 +4,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { findEmails, type EmailQuery } from '../../../src/dashboard/pages/email-filter.ts';
+import type { Context } from '../../../src/flow/context.ts';
+import type { EmailFilter } from '../../../src/store/messages.ts';
+import type { Message } from '../../../src/store/rows.ts';
 import { TestClock } from '../../rig/clock.ts';
+import { newMessage } from '../../store/samples.ts';
 import { type DashboardRig, startDashboardRig } from '../dashboard-rig.ts';
 
 const HOURS_MS = 3_600_000;
@@ -104,6 +108,32 @@ describe('the list', () => {
       } while (after !== null);
       expect(seen).toEqual(['=three', 'two', 'one']);
     }
+  });
+
+  test('a search that finds nothing ends at its bound, by rows or by time, and says how far it came', async () => {
+    const bounded = async (msPerRead: number) => {
+      let [reads, now] = [0, 0];
+      const rowAt = (at: number): Message => ({
+        ...newMessage('account').message,
+        id: `row ${at}`,
+        createdAt: 1e9 - at,
+      });
+      const store = {
+        emails: (_: string, { limit, after }: EmailFilter) => {
+          reads += 1;
+          now += msPerRead;
+          const from = after === null ? 0 : Number(after.slice(4)) + 1;
+          const rows = Array.from({ length: limit }, (__, at) => rowAt(from + at));
+          return Promise.resolve({ rows, hasMore: true });
+        },
+      };
+      const ctx = { store, clock: { steady: () => now } } as unknown as Context;
+      return { ...(await findEmails(ctx, 'account', { ...NONE, tag: 'none' }, null, 25)), reads };
+    };
+    const late = { rows: [], next: 'row 499', searchedTo: 1e9 - 499, reads: 1 };
+    expect(await bounded(100)).toEqual(late);
+    const far = { rows: [], next: 'row 19999', searchedTo: 1e9 - 19_999, reads: 40 };
+    expect(await bounded(1)).toEqual(far);
   });
 
   test('is a CSV with the same filters, in which nothing is a formula', async () => {

@@ -148,3 +148,26 @@ test('URL and events are edited, an endpoint is disabled and enabled, and its se
   expect(page.text).toContain('Old secret signs until');
   expect(page.text).not.toContain('whsec_');
 });
+
+test('the failed attempts alone are listed page by page', async () => {
+  const path = await added('email.failed');
+  const testOnce = (status: number) => {
+    hook.script.answer = () => ({ status });
+    return rig.submit(`${path}/test`);
+  };
+  for (let at = 0; at < 3; at += 1) await testOnce(500);
+  await testOnce(200);
+  for (let at = 0; at < 24; at += 1) await testOnce(500);
+  const attempts = (text: string): string[] => text.match(/attempts\/[0-9a-f-]{36}/g) ?? [];
+  const openTab = (text: string): string[] =>
+    Array.from(text.matchAll(/aria-current="true"\s*>(\w+)</g), ([, label]) => label ?? '');
+  const all = await rig.visit(path);
+  expect(openTab(all.text)).toEqual(['All']);
+  const first = await rig.visit(`${path}?show=failed`);
+  expect(openTab(first.text)).toEqual(['Failed']);
+  const [, older = ''] = /rel="next" href="\/dashboard([^"]*)">Older/.exec(first.text) ?? [];
+  const second = await rig.visit(older.replaceAll('&amp;', '&'));
+  expect(openTab(second.text)).toEqual(['Failed']);
+  expect(second.text).not.toContain('>ok</span>');
+  expect(new Set([...attempts(first.text), ...attempts(second.text)]).size).toBe(27);
+});
