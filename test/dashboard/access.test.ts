@@ -114,6 +114,15 @@ test('an account of another name in the path is not a way around', async () => {
   expect(await statusAt('GET', '/accounts/:account/keys', '..%2Fother', cookies.owner)).toBe(404);
 });
 
+test('an address whose escapes are broken is of no page', async () => {
+  for (const part of ['%', '%E0%A4', '%ff']) {
+    for (const path of [`/accounts/${part}/keys`, `/accounts/${rig.rig.account}/emails/${part}`]) {
+      expect([path, (await rig.visit(path)).status]).toEqual([path, 404]);
+      expect([path, (await rig.submit(path)).status]).toEqual([path, 404]);
+    }
+  }
+});
+
 test('a session ends with its operator and with the password', async () => {
   const { ctx } = rig.rig.appliance;
   const cookie = await signedIn('leaving', 'admin', null);

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { Secret, TOTP } from 'otpauth';
 
+import { enrolmentOf } from '../../src/flow/people/totp.ts';
 import { TestClock } from '../rig/clock.ts';
 import { type DashboardRig, startDashboardRig } from './dashboard-rig.ts';
 
@@ -22,10 +23,27 @@ const signIn = async (code: string): Promise<number> => {
   return status;
 };
 
+/** The QR code of a page, row by row: what is dark on the white square behind it. */
+function qrCodeIn(text: string): boolean[][] {
+  const [, side = ''] =
+    /<svg\s+viewBox="0 0 (\d+) \1"\s+width="220"\s+height="220"/.exec(text) ?? [];
+  expect(text).toContain(`<rect width="${side}" height="${side}" fill="#fff" />`);
+  const [, path = ''] = /<path d="((?:M\d+ \d+h1v1h-1z)+)" fill="#000" \/>/.exec(text) ?? [];
+  const modules = Array.from({ length: Number(side) }, () =>
+    Array.from({ length: Number(side) }, () => false),
+  );
+  for (const [, x, y] of path.matchAll(/M(\d+) (\d+)/g)) {
+    const row = modules[Number(y)];
+    if (row !== undefined) row[Number(x)] = true;
+  }
+  return modules;
+}
+
 test('set up, signed in with, and turned off', async () => {
   const page = await rig.visit('/profile');
   expect(page.text).toContain('aria-label="QR code of the secret"');
   const [, secret = ''] = /name="secret" value="([A-Z2-7]{32})"/.exec(page.text) ?? [];
+  expect(qrCodeIn(page.text)).toEqual(enrolmentOf(secret, 'admin', 'mail.rig.test').modules);
   const totp = new TOTP({ secret: Secret.fromBase32(secret) });
   const code = (): string => totp.generate({ timestamp: clock.now() });
   const path = '/profile/second-factor';

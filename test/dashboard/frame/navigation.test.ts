@@ -18,7 +18,7 @@ function links(query: string, next: string | null): Record<string, Record<string
   );
 }
 
-test('Older keeps the filter and Newest leaves the place in the list', () => {
+test('Older keeps the filter, and Newest leads back to the first page of it', () => {
   const filter = { q: 'a&b', status: 'failed' };
   const query = new URLSearchParams(filter).toString();
   expect(links(query, 'x1')).toEqual({ 'next Older': { ...filter, after: 'x1' } });

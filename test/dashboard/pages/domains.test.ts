@@ -115,5 +115,15 @@ test('a test email is sent from a verified domain, and its page opens', async ()
   expect(refused.text).toContain('value="nobody"');
   const sent = await rig.submit(`${path}/test`, { to: 'me@receiver.example' });
   const email = (sent.headers.get('location') ?? '').replace('/dashboard', '');
+  expect(email).toMatch(/\/emails\/[0-9a-f-]{36}\?done=sent$/);
   expect((await rig.visit(email)).text).toContain('Test email from sender.example');
+});
+
+test('who has added a domain sees it, who has removed one the list', async () => {
+  const list = `/dashboard${rig.account}/domains`;
+  const added = await rig.submit(`${rig.account}/domains`, { name: 'gone.example' });
+  const domain = await rig.rig.appliance.ctx.store.domainByName(rig.rig.account, 'gone.example');
+  expect(added.headers.get('location')).toBe(`${list}/${domain?.id}?done=domain_added`);
+  const removed = await rig.submit(`${rig.account}/domains/${domain?.id}/remove`);
+  expect(removed.headers.get('location')).toBe(`${list}?done=removed`);
 });
