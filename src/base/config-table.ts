@@ -109,8 +109,8 @@ function join(path: string, key: string): string {
 
 function isTable(value: unknown): value is Values {
   if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
+  // Neither a list nor a date.
+  return Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /** Whether one letter more, less or other, swapped letters, or another separator, tells the two apart. */

@@ -16,9 +16,9 @@ const TAG_BYTES = 8;
 export const RETURN_PATH_OCTETS = 2 + 32 + 1 + 2 * TAG_BYTES;
 const RETURN_PATH = /^b-([0-9a-f]{32})-([0-9a-f]{16})$/;
 
-/** The local part of the return path for one recipient. `recipientId` is a UUID. */
+/** The local part of the return path for one recipient. `recipientId` is an id of ours. */
 export function encodeReturnPath(recipientId: string, mac: Mac): string {
-  const hex = recipientId.replaceAll('-', '').toLowerCase();
+  const hex = recipientId.replaceAll('-', '');
   return `b-${hex}-${tagOf(hex, mac).toString('hex')}`;
 }
 

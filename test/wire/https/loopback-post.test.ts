@@ -1,16 +1,44 @@
 /** Posts to this machine: which URLs count as that, and every end as a value. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { loopbackPost, loopbackUrl } from '../../../src/wire/https/loopback-post.ts';
 
 const seen: string[] = [];
+const bodies: { given: unknown; length: unknown; text: string }[] = [];
 const server = createServer((request, response) => {
   seen.push(`${request.method} ${request.url} ${request.headers.host}`);
   if (request.url === '/stall') return;
+  if (request.url === '/flood') {
+    void flood(response);
+    return;
+  }
   if (request.url === '/moved') response.writeHead(302, { location: 'http://example.org/' });
-  response.end('body');
+  let text = '';
+  request.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  request.on('end', () => {
+    bodies.push({
+      given: request.headers['x-a'],
+      length: request.headers['content-length'],
+      text,
+    });
+    response.end('body');
+  });
 });
+/** Bytes of this process's memory at the end of a long response. */
+let atEnd = 0;
+
+async function flood(response: ServerResponse): Promise<void> {
+  const block = Buffer.alloc(1024 * 1024, 'x');
+  for (let count = 0; count < 300; count += 1) {
+    await new Promise<void>((resolve) => void response.write(block, () => resolve()));
+  }
+  Bun.gc(true);
+  atEnd = process.memoryUsage.rss();
+  response.end();
+}
+
 let port: number;
 beforeAll(async () => {
   // By IPv6 alone, as some frameworks listen on localhost.
@@ -57,4 +85,19 @@ test('a server that is not there, and one that is silent, are failures', async (
   expect(gone).toMatchObject({ kind: 'failed', reason: 'the connection failed', isRefused: false });
   const silent = await post('/stall', 200);
   expect(silent).toMatchObject({ kind: 'failed', reason: 'the deadline passed' });
+});
+
+test('of a long response only the beginning is kept', async () => {
+  Bun.gc(true);
+  const before = process.memoryUsage.rss();
+  const answer = await post('/flood', 30_000);
+  expect(answer).toMatchObject({ kind: 'responded', statusCode: 200 });
+  // 300 MiB were sent.
+  expect(atEnd - before).toBeLessThan(150 * 1024 * 1024);
+});
+
+test('headers and body arrive as they were given, with the length in bytes', async () => {
+  bodies.length = 0;
+  expect((await post('/hook')).kind).toBe('responded');
+  expect(bodies).toEqual([{ given: 'b', length: '2', text: 'ü' }]);
 });
