@@ -18,8 +18,9 @@ export interface Sizes {
   /** Messages of a closed load that count, and those before them. */
   messages: number;
   warming: number;
-  /** How long an open load lasts, in seconds. */
+  /** How long an open load lasts, in seconds, and one that begins with the server. */
   openSeconds: number;
+  firstSeconds: number;
   /** Requests that count of a case that sends or reads without delivery. */
   requests: number;
   /** How long SQLite commits, in seconds. */
@@ -39,6 +40,7 @@ export const FULL: Sizes = {
   messages: 20_000,
   warming: 4_000,
   openSeconds: 30,
+  firstSeconds: 60,
   requests: 40_000,
   commitSeconds: 5,
   restSeconds: 30,
@@ -59,6 +61,7 @@ export const QUICK: Sizes = {
   messages: 200,
   warming: 60,
   openSeconds: 1,
+  firstSeconds: 1,
   requests: 200,
   commitSeconds: 0.2,
   restSeconds: 1,
@@ -92,6 +95,11 @@ export interface Delivered {
   afterMb: number;
 }
 
+export interface ClosedLoads {
+  delivered: Delivered[];
+  failures: { subject: string; error: unknown }[];
+}
+
 /** One case, or several that share what is dear to make. */
 export interface Case {
   names: readonly string[];
@@ -104,7 +112,9 @@ export class Bench {
   readonly notes: Note[] = [];
   readonly options: BenchOptions;
   /** What several cases need of the closed loads; measured once. */
-  closed: Promise<Delivered[]> | null = null;
+  closed: Promise<ClosedLoads> | null = null;
+  /** Why each peer cannot run here; null: it can. */
+  missing: Promise<(string | null)[]> | null = null;
   hasFailed = false;
   /** Called after each run: a whole takes hours, and may be stopped. */
   afterRun: () => void = () => {};

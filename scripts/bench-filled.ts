@@ -70,6 +70,7 @@ export async function installFilled(bench: Bench, filling: Filling): Promise<Ins
 async function resting(pids: readonly number[], dataDir: string): Promise<void> {
   for (;;) {
     const before = cpuSeconds(pids);
+    if (before === 0) throw new Error('the server ended while it built its index');
     await Bun.sleep(REST_MS);
     const share = (cpuSeconds(pids) - before) / (REST_MS / 1000);
     if (share < RESTING && isIndexed(dataDir)) return;

@@ -8,8 +8,9 @@ import { statSync } from 'node:fs';
 import { testAuthority } from '../test/rig/certificates.ts';
 import { BARE, startBare } from './bench-bare.ts';
 import { deliverOnce, deliveryFigures, recordOpenssl } from './bench-case.ts';
-import type { Bench, Case, Delivered } from './bench-case.ts';
+import type { Bench, Case, ClosedLoads, Delivered } from './bench-case.ts';
 import type { Contender } from './bench-contender.ts';
+import type { Load } from './bench-load.ts';
 import { PEERS } from './bench-peers.ts';
 import { startPostrider } from './bench-postrider.ts';
 import { OURS, spread } from './bench-table.ts';
@@ -25,38 +26,48 @@ interface Starter {
   start: () => Promise<Contender>;
 }
 
-/** Postrider and the peers that this machine has; the others are noted under `name`. */
+/** Postrider, and the peers that this machine has; those that it lacks are noted under `name`. */
 async function starters(bench: Bench, name: string): Promise<Starter[]> {
   const { names, receiverPort, binary } = bench.options;
   const all: Starter[] = [
     { subject: OURS, start: () => startPostrider(names, receiverPort, binary) },
   ];
-  for (const peer of PEERS) {
-    const why = await peer.missing();
+  // Asked once: what cannot be installed fails slowly.
+  bench.missing ??= Promise.all(PEERS.map((peer) => peer.missing()));
+  const missing = await bench.missing;
+  for (const [index, peer] of PEERS.entries()) {
+    const why = missing[index] ?? null;
     if (why !== null) bench.note(name, peer.name, why);
     else all.push({ subject: peer.name, start: () => peer.start(receiverPort) });
   }
   return all;
 }
 
-/** The closed loads of all contenders. A peer that fails is noted and left out; a failure of ours is thrown. */
-function closedRuns(bench: Bench): Promise<Delivered[]> {
-  return (bench.closed ??= measureClosed(bench));
+/**
+ * The closed loads of all contenders, for the case `name`: what has no figures is noted under it. A peer that fails is
+ * left out; a failure of ours is thrown.
+ */
+async function closedRuns(bench: Bench, name: string): Promise<Delivered[]> {
+  const { delivered, failures } = await (bench.closed ??= measureClosed(bench, name));
+  await starters(bench, name);
+  for (const { subject, error } of failures) bench.fail(name, subject, error);
+  return delivered;
 }
 
-async function measureClosed(bench: Bench): Promise<Delivered[]> {
+async function measureClosed(bench: Bench, name: string): Promise<ClosedLoads> {
   const { messages, warming, restSeconds } = bench.options.sizes;
-  const all: Delivered[] = [];
+  const all: ClosedLoads = { delivered: [], failures: [] };
   await bench.eachRun(CLOSED, async (run) => {
-    for (const { subject, start } of await starters(bench, CLOSED)) {
+    for (const { subject, start } of await starters(bench, name)) {
       try {
         const load = { count: messages, warming };
         const one = await deliverOnce(bench.options, start, load, { restSeconds });
-        all.push({ subject, run, ...one });
+        all.delivered.push({ subject, run, ...one });
         bench.say(`${subject}: ${one.result.deliveredPerSecond.toFixed(0)} delivered a second`);
       } catch (error) {
         if (subject === OURS) throw error;
-        bench.fail(CLOSED, subject, error);
+        bench.say(`${subject}: ${String(error)}`);
+        all.failures.push({ subject, error });
       }
     }
   });
@@ -74,7 +85,7 @@ function maximumOf(all: readonly Delivered[], subject: string): number {
 export const deliver: Case = {
   names: ['deliver'],
   async measure(bench) {
-    const closed = await closedRuns(bench);
+    const closed = await closedRuns(bench, CLOSED);
     for (const { subject, run, result } of closed) {
       bench.record(CLOSED, run, subject, deliveryFigures(result));
       if (subject !== OURS) continue;
@@ -82,9 +93,16 @@ export const deliver: Case = {
       const main = result.threads[0]?.[1] ?? NaN;
       bench.record(CLOSED, run, OURS, { 'main thread s for 1,000': main });
     }
-    for (const rate of RATES) await atRate(bench, closed, `deliver, ${rate} a second`, rate);
-    const half = Math.round(maximumOf(closed, OURS) / 2);
-    await atRate(bench, closed, `deliver, half of maximum`, half);
+    const { openSeconds, firstSeconds, warming } = bench.options.sizes;
+    for (const rate of RATES) {
+      const load = { rate, warming, count: Math.round(rate * openSeconds) };
+      await atRate(bench, closed, `deliver, ${rate.toLocaleString('en-US')} a second`, load);
+    }
+    const half = Math.max(1, Math.round(maximumOf(closed, OURS) / 2));
+    const later = { rate: half, warming, count: Math.round(half * openSeconds) };
+    await atRate(bench, closed, 'deliver, half of maximum', later);
+    const first = { rate: half, warming: 0, count: Math.round(half * firstSeconds) };
+    await atRate(bench, closed, 'deliver, half of maximum, first minute', first);
   },
 };
 
@@ -92,10 +110,9 @@ async function atRate(
   bench: Bench,
   closed: readonly Delivered[],
   name: string,
-  rate: number,
+  load: Required<Load> & { rate: number },
 ): Promise<void> {
-  const { openSeconds, warming } = bench.options.sizes;
-  const count = Math.max(1, Math.round(rate * openSeconds));
+  const { rate } = load;
   await bench.eachRun(`${name} (${rate} a second)`, async (run) => {
     for (const { subject, start } of await starters(bench, name)) {
       const maximum = maximumOf(closed, subject);
@@ -104,8 +121,11 @@ async function atRate(
         continue;
       }
       try {
-        const { result } = await deliverOnce(bench.options, start, { count, warming, rate });
+        const { result } = await deliverOnce(bench.options, start, load);
         bench.record(name, run, subject, deliveryFigures(result));
+        if (subject !== OURS) continue;
+        const asked = { 'accepted a second': rate, 'delivered a second': rate };
+        bench.record(name, run, 'the rate that was sent', asked);
       } catch (error) {
         bench.fail(name, subject, error);
       }
@@ -117,7 +137,7 @@ export const memory: Case = {
   names: ['memory'],
   async measure(bench) {
     const name = 'memory';
-    for (const { subject, run, result, restMb, afterMb } of await closedRuns(bench)) {
+    for (const { subject, run, result, restMb, afterMb } of await closedRuns(bench, name)) {
       bench.record(name, run, subject, {
         'PSS at full load, MB': result.peakPssMb,
         'PSS at rest after the start, MB': restMb,
