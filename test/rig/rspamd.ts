@@ -33,7 +33,8 @@ export interface Rspamd {
   stop(): Promise<void>;
 }
 
-export async function startRspamd(): Promise<Rspamd> {
+/** Ports that are free when it is started may be taken when, seconds later, it binds them: then others are tried. */
+export async function startRspamd(triesLeft = 2): Promise<Rspamd> {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-rspamd-'));
   const data = join(folder, 'data');
   mkdirSync(data);
@@ -75,6 +76,7 @@ export async function startRspamd(): Promise<Rspamd> {
   } catch (error) {
     const log = rspamd.log();
     await rspamd.stop();
+    if (triesLeft > 0 && log.includes('Address already in use')) return startRspamd(triesLeft - 1);
     throw new Error(`rspamd does not run; its log says:\n${log}`, { cause: error });
   }
   return rspamd;
@@ -83,9 +85,11 @@ export async function startRspamd(): Promise<Rspamd> {
 async function ready(url: string, child: Bun.Subprocess): Promise<void> {
   const until = Date.now() + READY_MS;
   for (;;) {
-    const pong = await fetch(`${url}/ping`).catch(() => null);
-    if (pong?.ok === true) return;
+    // Another program may have taken the port, and say nothing.
+    const signal = AbortSignal.timeout(1_000);
+    const pong = await fetch(`${url}/ping`, { signal }).catch(() => null);
     if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
+    if (pong?.ok === true) return;
     if (Date.now() > until) throw new Error(`it does not answer within ${READY_MS} ms`);
     await Bun.sleep(50);
   }

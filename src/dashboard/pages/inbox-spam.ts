@@ -115,15 +115,15 @@ function scoreOf(score: SpamScore, at: number): Html {
     )}
     ${more > 0 && html`<p class="soft">${count(more, 'rule')} of less weight are not shown.</p>`}
     <p class="soft">
-      Asked ${time(at)}; a page that is loaded after a minute asks again. Points above 0 speak for
-      spam. Here rspamd knows no sending server: rules about its address and name (SPF, blocklists)
-      say nothing.
+      Points above 0 speak for spam; rules without points only note something. Rules about the
+      address and the name of the sending server (SPF, blocklists) say nothing here, where there is
+      none. Asked ${time(at)}; a page that is loaded after a minute asks again.
     </p>`;
 }
 
-/** With its sign; rules that only note something have no points. */
-function weightOf(points: number): Html | string {
-  if (points === 0) return '0';
+/** With its sign; null for a rule that only notes something. */
+function weightOf(points: number): Html | string | null {
+  if (points === 0) return null;
   return points > 0 ? html`<strong>+${number(points)}</strong>` : `−${number(-points)}`;
 }
 

@@ -79,13 +79,13 @@ async function scored(answer: unknown): Promise<string> {
 test('the score, what rspamd would do, and its rules by weight', async () => {
   const words = await said(rig);
   expect(words).toContain('Score 12.7 of 15 : rspamd would deliver it marked as spam add header');
-  const rules = words.match(/[+−]?[\d.]+ [A-Z]+(?:_[A-Z]+)+/g);
+  const rules = words.match(/(?:[+−][\d.]+ )?[A-Z]+(?:_[A-Z]+)+/g);
   expect(rules).toEqual([
     '+8 BROKEN_HEADERS',
     '+3 FORGED_MUA_THEBAT_MSGID_UNKNOWN',
     '+0.5 HTTP_TO_HTTPS',
     '−0.2 R_DKIM_ALLOW',
-    '0 FROM_HAS_DN',
+    'FROM_HAS_DN',
   ]);
   expect(words).toContain('Headers structure is likely broken');
   expect(words).toContain('paypal.com.evil.example');
