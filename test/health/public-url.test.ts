@@ -20,6 +20,12 @@ test.each([
     'listen = "127.0.0.1:8025"\npublic_url = "https://mail.example.com"',
     ['trusted_proxies is empty'],
   ],
+  // ACME keeps a certificate for other listeners here: who comes from outside comes through a proxy.
+  [
+    'listen = "127.0.0.1:8025"\npublic_url = "https://mail.example.com"' + ACME,
+    ['trusted_proxies is empty'],
+  ],
+  ['listen = "127.0.0.1:8025"\npublic_url = "https://mail.example.com"' + PROXY + ACME, []],
   ['listen = "0.0.0.0:80"\npublic_url = "http://mail.example.com"', ['without TLS']],
   ['listen = "0.0.0.0:8025"\npublic_url = "https://mail.example.com"', ['without TLS']],
   ['listen = "0.0.0.0:443"\npublic_url = "http://mail.example.com"' + CERT, ['listens with TLS']],

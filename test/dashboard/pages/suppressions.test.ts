@@ -77,6 +77,26 @@ test('a file is imported behind its page, which says what was added and what was
   });
 });
 
+test('while an import is under way its page shows how far it is, and offers no second one', async () => {
+  const { store } = rig.rig.appliance.ctx;
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const add = store.addSuppressions.bind(store);
+  store.addSuppressions = async (rows) => {
+    await released;
+    return await add(rows);
+  };
+  const form = `action="/dashboard${path}/import"`;
+  await rig.submit(`${path}/import`, { csv: 'slow@paused.example' });
+  const { text } = await rig.visit(`${path}/import`);
+  expect([text.includes('data-live'), text.includes(form)]).toEqual([true, false]);
+  expect((await upload('second@paused.example')).status).toBe(409);
+  store.addSuppressions = add;
+  release();
+  expect(await ended()).toContain(form);
+  expect(await store.suppression(rig.rig.account, 'slow@paused.example')).not.toBeNull();
+  expect(await store.suppression(rig.rig.account, 'second@paused.example')).toBeNull();
+});
+
 test('pasted addresses are imported; an empty form and broken CSV are told', async () => {
   await rig.submit(`${path}/import`, { csv: 'pasted@import.example\nother@import.example' });
   expect(await ended()).toContain('pasted addresses');
