@@ -139,6 +139,19 @@ describeWith(['openssl'], 'an operator who sends', () => {
     expect(both.code).toBe(64);
     const none = await send('--subject', 'Hi', '--text', 'x');
     expect([none.code, none.stderr]).toEqual([64, expect.stringContaining('Missing option --to')]);
+    for (const pair of [
+      ['--tag', 'kind'],
+      ['--tag', '=order'],
+      ['--header', 'X-Order'],
+      ['--header', ': 7'],
+    ]) {
+      const half = await send('--to', 'a@example.net', ...content, ...pair);
+      expect([pair, half.code, half.stderr]).toEqual([
+        pair,
+        64,
+        expect.stringContaining(`${pair[0]} must be written NAME`),
+      ]);
+    }
     const missing = await send('--to', 'a@example.net', ...content, '--attachment', '/nowhere');
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('/nowhere')]);
   });

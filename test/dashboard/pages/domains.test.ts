@@ -73,6 +73,9 @@ test('DNS that cannot be asked changes nothing and says so', async () => {
   const answer = await rig.submit(`${path}/verify`);
   expect(answer.status).toBe(502);
   expect(answer.text).toContain('DNS could not be asked about unasked.example');
+  // An update would ask for a page at the address of the form, or take what was entered away.
+  expect((await rig.visit(path)).text).toContain('data-live="5"');
+  expect(answer.text).not.toContain('data-live');
   expect(answer.text).toContain(required(domain)[0]?.value ?? '-');
 });
 

@@ -116,6 +116,30 @@ test('a claim that fails is made again after a pause, without a loop and without
   expect(eventsOf(rig)).toEqual(['claim_failed', 'claim_failed']);
 });
 
+test('claims that fail give their lane back, however many they were', async () => {
+  const claims = new Arrivals<number>('claims');
+  let isFailing = true;
+  const { rig } = await start({
+    isStarted: false,
+    faults: {
+      begin() {
+        claims.push(claims.items.length);
+        if (isFailing) throw new Error('a bug of ours');
+      },
+    },
+  });
+  const to = Array.from({ length: 25 }, (_, at) => `r${at}@example.com`);
+  const made = await rig.accept(to);
+  await rig.queue.start();
+  for (let failed = 1; failed <= 3; failed += 1) {
+    await claims.atLeast(failed);
+    if (failed === 3) isFailing = false;
+    await rig.clock.advance(5_100);
+  }
+  const settled = await rig.attempted(made.message.id, to.length);
+  expect(settled.map(({ recipient }) => recipient.status)).toEqual(to.map(() => 'delivered'));
+});
+
 test('a full disk pauses the queue, and what a receiver has taken is written when there is space', async () => {
   let isFull = false;
   const { rig, mx } = await start({
