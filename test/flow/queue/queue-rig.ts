@@ -83,7 +83,7 @@ export interface QueueRigOptions {
   faults?: {
     finish?: (end: FinishAttempt) => void;
     begin?: (attempts: BeginAttempt[]) => void;
-    noteSent?: (attempts: SentAttempt[]) => void;
+    noteSent?: (attempts: SentAttempt[]) => unknown;
     suppressed?: () => void;
   };
 }
@@ -113,7 +113,7 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
         return store.begin(attempts, now);
       },
       async noteSent(attempts) {
-        options.faults?.noteSent?.(attempts);
+        await options.faults?.noteSent?.(attempts);
         return store.noteSent(attempts);
       },
       async suppressed(account, emails) {

@@ -122,6 +122,32 @@ describe('a first attempt that hangs', () => {
     expect(types).toEqual(['email.bounced', 'email.sent']);
   });
 
+  test('and ends while `sent` is being written has its outcome after that, and one `email.sent`', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const writing = Promise.withResolvers<void>();
+    const { rig, mailed, answer } = await start({
+      faults: {
+        async noteSent() {
+          writing.resolve();
+          await released;
+        },
+      },
+    });
+    const message = await rig.send(['ann@example.com']);
+    await mailed(1);
+    await rig.clock.advance(TWO_ROUNDS_MS);
+    await writing.promise;
+    answer('451 4.3.0 not now');
+    // Far longer than the outcome takes to be written where nothing holds it up.
+    for (let reads = 0; reads < 100; reads += 1) {
+      expect((await rig.state(message.id))[0]?.attempts).toEqual([]);
+    }
+    release();
+    const [deferred] = await rig.attempted(message.id, 1);
+    expect(deferred?.recipient.status).toBe('delivery_delayed');
+    expect(typesOf(deferred?.events ?? [])).toEqual(['email.sent', 'email.delivery_delayed']);
+  });
+
   test('is recorded with its outcome when the store could not write it', async () => {
     const { rig, mailed, answer } = await start({
       faults: {
