@@ -21,10 +21,9 @@ const LEFT_OUT = '\u{10FFFD}';
 const BLOCK = { leadingLineBreaks: 1, trailingLineBreaks: 1 };
 const PARAGRAPH = { leadingLineBreaks: 2, trailingLineBreaks: 2 };
 const HEADINGS = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
+/** Beside `script` and `style`, which are no elements with text to the parser. */
 const HIDDEN = [
   'head',
-  'style',
-  'script',
   'title',
   '[hidden]',
   '[style*="display:none" i]',
