@@ -160,6 +160,11 @@ describe('refusals', () => {
       '[acme]\ndirectory_url = "http://a.example/dir"',
       'acme.directory_url must begin with https://',
     ],
+    ['[acme]\nlisten = "127.0.0.1:80"', 'acme.accept_terms must be true when acme.listen is set'],
+    [
+      '[acme]\nlisten = "127.0.0.1:80"\naccept_terms = "yes"',
+      'acme.accept_terms must be true or false',
+    ],
     ['[smtp]\nsubmission = "0.0.0.0:587"', 'smtp.submission must be a list in [ ]'],
     ['[delivery]\nmode = "relay"', 'delivery.mode must be one of "direct", "smarthost", "capture"'],
     ['[delivery]\nmode = "smarthost"', 'delivery.mode is "smarthost", but'],

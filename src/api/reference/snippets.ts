@@ -78,7 +78,7 @@ export interface Call {
   path: string;
   /** The example of the document; absent where there is no body. */
   body?: Json;
-  /** Whether the route needs a key. */
+  /** Address of the API, without a closing slash. */
   base: string;
 }
 

@@ -119,6 +119,34 @@ test('the examples for Node call methods that the library has', async () => {
   }
 });
 
+test('where a library has no call, the page says so and shows the request', async () => {
+  const noteIn = async (language: string, id: string): Promise<string> => {
+    const pages = await Promise.all(pathsIn(language).map((path) => bench.ask({ path })));
+    const { text } = pages.find((page) => page.text.includes(`<section id="${id}"`)) ?? {
+      text: '',
+    };
+    const section = text.slice(text.indexOf(`<section id="${id}"`));
+    return (
+      /<p class="soft">(The library [^<]*)</.exec(
+        section.slice(0, section.indexOf('</section>')),
+      )?.[1] ?? ''
+    );
+  };
+  for (const [language] of LANGUAGES) {
+    const none = { curl: '', java: 'The library for Java cannot be led to another address.' };
+    const expected =
+      language in none ? none[language as keyof typeof none] : 'The library has no method';
+    const note = await noteIn(language, 'getUsage');
+    expect([language, note.slice(0, expected.length), note === '']).toEqual([
+      language,
+      expected,
+      expected === '',
+    ]);
+    if (language !== 'java')
+      expect([language, await noteIn(language, 'sendEmail')]).toEqual([language, '']);
+  }
+});
+
 test('the examples are called at the public address, and anything else is not found', async () => {
   const { text } = await bench.ask({ path: '/docs/emails/curl' });
   const base = bench.ctx.config.live.http.publicUrl;

@@ -59,6 +59,14 @@ test('the sends take an idempotency key, a batch its mode too, and no other rout
   });
 });
 
+test('every route needs a key, but for those that are open to all', () => {
+  expect(document.json.security).toEqual([{ bearer: [] }]);
+  for (const { method, path, access } of ROUTES) {
+    const shown = document.json.paths[path.replaceAll(/:(\w+)/g, '{$1}')][method.toLowerCase()];
+    expect([path, shown.security]).toEqual([path, access === 'open' ? [] : undefined]);
+  }
+});
+
 test('every part of a path is a required parameter, and the filters of a list are not', () => {
   for (const [path, methods] of Object.entries(document.json.paths as Record<string, object>)) {
     const inPath = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);

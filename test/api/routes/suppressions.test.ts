@@ -59,4 +59,23 @@ test('a page of the list is narrowed by part of the address and by where it came
   expect(await found('q=nobody')).toEqual([]);
   expect(await found('origin=bounce')).toEqual(all.slice(1, 2));
   expect(await found('origin=bounce&q=bob')).toEqual([]);
+  expect(await found('origin=unsubscribe')).toEqual([]);
+});
+
+test('each reason has its word for client libraries, by which the list is narrowed too', async () => {
+  const own = await bench.account('origins');
+  const ownKey = await bench.key(own);
+  for (const [reason, origin] of [
+    ['hard_bounce', 'bounce'],
+    ['complaint', 'complaint'],
+    ['unsubscribe', 'unsubscribe'],
+    ['manual', 'manual'],
+  ] as const) {
+    const email = `${reason}@x.example`;
+    await addSuppression(bench.ctx, own.id, { email, reason });
+    const one = await bench.ask({ path: `/suppressions/${email}`, key: ownKey });
+    expect(one.json).toMatchObject({ email, reason, origin });
+    const { json } = await bench.ask({ path: `/suppressions?origin=${origin}`, key: ownKey });
+    expect(json.data).toMatchObject([{ email, reason, origin }]);
+  }
 });

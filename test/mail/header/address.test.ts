@@ -171,3 +171,12 @@ test('no text takes long', async () => {
     expect(ms).toBeLessThan(200);
   }
 });
+
+test.each(['ann@example.com>', '>', 'Ann ann@example.com>', '"Ann <" ann@example.com>'])(
+  'a closing angle alone is refused with its reason: %s',
+  (text) => {
+    expect(parseAddress(text)).toEqual({
+      error: 'has a ">" without a "<" outside quotation marks',
+    });
+  },
+);

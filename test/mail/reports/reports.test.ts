@@ -164,3 +164,14 @@ test('a bounce in plain words tells of a delay in its subject or in its text', (
   const late = 'A message that you sent has not yet been delivered to its recipient.';
   expect(action('Mail', late)).toBe('delayed');
 });
+
+test('a delivery status that speaks of no recipient is no report', () => {
+  for (const groups of [
+    '',
+    'Arrival-Date: Sat, 21 Nov 2026 00:00:00 +0000\r\n',
+    '\r\nX-Other: x\r\n',
+  ]) {
+    const text = `Content-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; x\r\n${groups}`;
+    expect(parseDsn(new InboundMessage(Buffer.from(text)))).toBeNull();
+  }
+});

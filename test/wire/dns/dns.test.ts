@@ -140,6 +140,24 @@ describe('aliases', () => {
     expect(server.asked).toHaveLength(9);
   });
 
+  test('count as long as the shortest of them, and as proven only where all are', async () => {
+    const answerOf = async (alias: [seconds: number, isAd: boolean], end: [number, boolean]) => {
+      const server = await lookups.raw(({ query }) => {
+        const isEnd = query.name === 'end.test';
+        const [ttlSeconds, isAuthenticated] = isEnd ? end : alias;
+        const value = isEnd ? '192.0.2.9' : 'end.test';
+        const type = isEnd ? ('A' as const) : ('CNAME' as const);
+        const records = [{ name: query.name, type, value, ttlSeconds }];
+        return [answerWith(query, { records, isAuthenticated })];
+      });
+      const answer = await lookups.resolver([server]).a('alias.test');
+      return answer.kind === 'found' ? [answer.ttlSeconds, answer.isAuthenticated] : answer.kind;
+    };
+    expect(await answerOf([20, true], [100, true])).toEqual([20, true]);
+    expect(await answerOf([100, false], [20, true])).toEqual([20, false]);
+    expect(await answerOf([100, true], [20, false])).toEqual([20, false]);
+  });
+
   test('in a loop are a failure, within one answer and over many', async () => {
     const server = await lookups.names();
     server.set('a.test', 'CNAME', ['b.test']);

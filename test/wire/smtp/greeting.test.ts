@@ -24,7 +24,11 @@ async function open(script: ScriptedOptions) {
   return openAt(server.port, 'none');
 }
 
-function openAt(port: number, mode: SessionOptions['tls']['mode']) {
+function openAt(
+  port: number,
+  mode: SessionOptions['tls']['mode'],
+  auth: SessionOptions['auth'] = null,
+) {
   return openSession({
     address: '127.0.0.1',
     port,
@@ -32,7 +36,7 @@ function openAt(port: number, mode: SessionOptions['tls']['mode']) {
     heloName: 'client.test',
     serverName: 'mx.test',
     tls: { mode, verify: false },
-    auth: null,
+    auth,
     deadlines: PRODUCTION_DEADLINES,
   });
 }
@@ -93,6 +97,23 @@ test('no HELO follows an EHLO that is unknown only after the upgrade to TLS', as
     reply: { code: 502 },
   });
   expect(heard).toEqual(['EHLO client.test']);
+});
+
+test('mechanisms that are offered in both spellings of AUTH count together', async () => {
+  for (const keywords of [
+    ['AUTH PLAIN', 'AUTH=LOGIN'],
+    ['AUTH=PLAIN', 'auth login'],
+  ]) {
+    server = await startScriptedSmtp({
+      keywords,
+      reply: (line) => (line.startsWith('AUTH PLAIN ') ? '235 ok' : undefined),
+    });
+    const auth = { username: 'user', password: 'word' };
+    const opened = await openAt(server.port, 'none', auth);
+    expect([keywords, opened.kind]).toEqual([keywords, 'ready']);
+    if (opened.kind === 'ready') opened.session.destroy();
+    await server.stop();
+  }
 });
 
 test('of a senseless reply, however long, 500 characters are kept', async () => {
