@@ -42,7 +42,7 @@ async function send(subject: string, more: Record<string, unknown> = {}): Promis
 }
 
 beforeAll(async () => {
-  rig = await startDashboardRig({ clock });
+  rig = await startDashboardRig({ clock, config: '[api]\nsingle_send = "full"' });
   await send('one', { tags: [{ name: 'kind', value: 'receipt' }] });
   await clock.advance(2 * HOURS_MS);
   await send('two', { to: ['Other@receiver.example', 'third@receiver.example'] });
@@ -156,6 +156,34 @@ describe('an email', () => {
     expect(text).toContain('\r\n\r\nAbout one');
     expect((await rig.visit(`${pathOf('one')}?tab=headers`)).text).toContain('Message-ID');
   });
+
+  test.each([
+    [{ text: 'Hello' }, ['Text', 'Source', 'Headers']],
+    [{ text: undefined, html: '<p>Hello</p>' }, ['HTML', 'Source', 'Headers']],
+    [
+      {
+        html: '<p>Hello</p>',
+        attachments: [1, 2].map((n) => ({ filename: `${n}.txt`, content: 'YQ==' })),
+      },
+      ['HTML', 'Text', 'Source', 'Headers', 'Attachments (2)'],
+    ],
+  ] as [Record<string, unknown>, string[]][])(
+    'of %j offers what it has: %j',
+    async (more, labels) => {
+      const id = await rig.send({
+        from: 'Shop <news@sender.example>',
+        to: 'someone@receiver.example',
+        subject: 'Content',
+        text: 'Hello',
+        ...more,
+      });
+      const { text } = await rig.visit(`${rig.account}/emails/${id}`);
+      const [, tabs = ''] =
+        /<nav class="tabs [^"]*" aria-label="Content">(.*?)<\/nav>/s.exec(text) ?? [];
+      const shown = Array.from(tabs.matchAll(/>([^<]+)<\/a/g), ([, label = '']) => label.trim());
+      expect(shown).toEqual(labels);
+    },
+  );
 
   test('leads to its neighbours in the list', async () => {
     const { text } = await rig.visit(pathOf('two'));

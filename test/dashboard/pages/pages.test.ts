@@ -160,8 +160,13 @@ test('an API key is shown once, works, and is revoked', async () => {
   const id = (await rig.rig.appliance.ctx.store.keys(rig.rig.account)).find(({ name }) =>
     name.startsWith('Key '),
   )?.id;
-  await done(rig.submit(`${rig.account}/keys/${id}/revoke`));
+  const after = await done(rig.submit(`${rig.account}/keys/${id}/revoke`));
   expect((await use()).status).toBe(401);
+  const revoked = (await rig.rig.appliance.ctx.store.keys(rig.rig.account)).find(
+    (key) => key.id === id,
+  );
+  const since = new Date(revoked?.revokedAt ?? 0).toISOString();
+  expect(after.text).toMatch(new RegExp(`>revoked</span\\s*> <time datetime="${since}">`));
 });
 
 test('a key is renamed, and leads to its requests alone', async () => {

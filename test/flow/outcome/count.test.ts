@@ -42,6 +42,20 @@ test('an attempt is counted under the word by which its recipient waited', async
   expect(counted).toEqual(expected);
 });
 
+test('an attempt lasts from its beginning, a delivery from the acceptance, and only a delivery counts as one', async () => {
+  const metrics = new Metrics();
+  const ended = { recipient: { domain: 'example.com' }, beganAt: 61_000, endedAt: 63_000 };
+  const message = { createdAt: 1_000 };
+  countAttempt(metrics, { ...ended, message }, { attempt: ATTEMPT });
+  countAttempt(metrics, { ...ended, message }, { attempt: { ...ATTEMPT, outcome: 'deferred' } });
+  const lines = (await metrics.render()).split('\n');
+  expect(lines.filter((line) => /^postrider_(attempt|delivery)_seconds_sum/.test(line))).toEqual([
+    'postrider_attempt_seconds_sum{outcome="delivered"} 2',
+    'postrider_attempt_seconds_sum{outcome="deferred"} 2',
+    'postrider_delivery_seconds_sum 62',
+  ]);
+});
+
 test('an end without an attempt is not counted', async () => {
   const metrics = new Metrics();
   const ended = { message: { createdAt: 0 }, recipient: { domain: 'x' }, beganAt: 0, endedAt: 0 };
