@@ -90,3 +90,24 @@ test('the note of a suppression names the host once', async () => {
   expect(suppress).toMatchObject({ reason: 'hard_bounce', email: 'ann@receiver.example' });
   expect(suppress?.note).toStartWith('mx.example.com (192.0.2.1) replied 550 5.1.1 no such user');
 });
+
+test('while it is deferred a recipient has an email.delivery_delayed at once, and then every six hours', async () => {
+  const HOUR_MS = 3_600_000;
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  const { message, recipients } = await fixture.stored(await fixture.accept(sender, draft()));
+  let [recipient] = recipients;
+  const told: number[] = [];
+  const hours = [0, 1, 6 - 1 / HOUR_MS, 6, 7, 11.9, 12, 13];
+  for (const [earlier, hour] of hours.entries()) {
+    if (recipient === undefined) throw new Error('a recipient was accepted');
+    const steadyAt = message.createdAt + Math.round(hour * HOUR_MS);
+    recipient = { ...recipient, attempts: earlier + 1 };
+    const ended = { message, recipient, beganAt: steadyAt, endedAt: steadyAt, steadyAt };
+    const end = await settle(fixture.ctx, { ...ended, outcome: LATER }, 0.5);
+    expect(end.status).toBe('delivery_delayed');
+    if (end.events.some(({ type }) => type === 'email.delivery_delayed')) told.push(hour);
+    recipient = { ...recipient, delayedAt: end.delayedAt };
+  }
+  expect(told).toEqual([0, 6, 12]);
+});
