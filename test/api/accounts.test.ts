@@ -94,3 +94,29 @@ test('a key that revokes itself gets a response and no longer works', async () =
   expect(removed.status).toBe(200);
   expect((await bench.ask({ path: '/usage', key: own })).status).toBe(401);
 });
+
+test('a key has the permission that either spelling says; two that contradict each other are refused', async () => {
+  const account = await bench.account('spellings');
+  const own = await bench.key(account);
+  const made = (body: object) =>
+    bench.ask({ path: '/api-keys', key: own, body: { name: 'k', ...body } });
+  for (const [body, permission, scope] of [
+    [{}, 'sending_access', 'send'],
+    [{ scope: 'full' }, 'full_access', 'full'],
+    [{ permission: 'full_access' }, 'full_access', 'full'],
+    [{ permission: 'sending_access', scope: 'send' }, 'sending_access', 'send'],
+  ] as const) {
+    const { status, json } = await made(body);
+    expect([body, status, json.permission, json.scope]).toEqual([body, 201, permission, scope]);
+  }
+  for (const body of [
+    { permission: 'full_access', scope: 'send' },
+    { permission: 'sending_access', scope: 'full' },
+  ]) {
+    const { status, json } = await made(body);
+    expect([status, json.detail.issues.map(({ path }: { path: string }) => path)]).toEqual([
+      422,
+      ['scope'],
+    ]);
+  }
+});

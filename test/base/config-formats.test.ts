@@ -6,6 +6,7 @@ import {
   duration,
   limitsByAge,
   listenAddress,
+  planId,
   size,
   wholeNumber,
   type Format,
@@ -76,4 +77,20 @@ test('limits by age: days ascend, and no day stands twice', () => {
   expect(read(limitsByAge, [rows[1], rows[0]])).toBeNull();
   expect(read(limitsByAge, [[1]])).toBeNull();
   expect(read(limitsByAge, [[1, 2, 3]])).toBeNull();
+});
+
+test.each([
+  ['a', true],
+  ['0-pro_2', true],
+  ['a'.repeat(40), true],
+  ['a'.repeat(41), false],
+  ['-a', false],
+  ['_a', false],
+  ['Pro', false],
+  ['a b', false],
+  ['', false],
+])('%p may be the id of a plan: %p', (id, isTaken) => {
+  const read = (): unknown => planId.read(id);
+  if (isTaken) expect(read()).toBe(id);
+  else expect(read).toThrow(WrongValue);
 });

@@ -64,3 +64,23 @@ test('a batch looks for a hundred faults in all, and for the first of each email
   expect(results[4]).toBeInstanceOf(ApiError);
   expect(validationFailed([{ path: '', message: 'x' }]).status).toBe(results[4]?.status ?? 0);
 });
+
+test('a header that the service reads may stand once, whatever the spelling of its name', () => {
+  const twice = (name: string, value: string) =>
+    read({ headers: { [name]: value, [name.toLowerCase()]: value } });
+  for (const [name, value] of [
+    ['Reply-To', 'a@example.com'],
+    ['Message-ID', '<a@example.com>'],
+    ['Sender', 'a@example.com'],
+  ] as const) {
+    const words = expect.stringContaining('appears twice, in different spellings of its name');
+    expect(twice(name, value)).toEqual([[`headers.${name.toLowerCase()}`, words]]);
+  }
+  // Any other may stand as often as it is given.
+  expect(twice('X-Own', '1')).toMatchObject({
+    headers: [
+      ['X-Own', '1'],
+      ['x-own', '1'],
+    ],
+  });
+});

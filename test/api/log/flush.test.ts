@@ -1,0 +1,79 @@
+/** The order of the request log's writes: who waits for the log finds every row that was added before. */
+import { expect, test } from 'bun:test';
+
+import { RequestLog } from '../../../src/api/log/request-log.ts';
+import { createLog } from '../../../src/base/log.ts';
+import type { LogRecord } from '../../../src/store/rows.ts';
+import { TestClock } from '../../rig/clock.ts';
+import { newLogRecord } from '../../store/samples.ts';
+
+interface Write {
+  rows: readonly LogRecord[];
+  done: PromiseWithResolvers<void>;
+}
+
+function opened() {
+  const writes: Write[] = [];
+  const lines: string[] = [];
+  const store = {
+    appendLogs: (rows: readonly LogRecord[]) => {
+      const done = Promise.withResolvers<void>();
+      writes.push({ rows, done });
+      return done.promise;
+    },
+  };
+  const clock = new TestClock();
+  const requests = new RequestLog({
+    store,
+    clock,
+    log: createLog(
+      (line) => lines.push(line),
+      () => clock.now(),
+    ),
+  });
+  return { requests, writes, lines, clock };
+}
+
+const row = () => newLogRecord('account', {});
+const settled = async (promise: Promise<void>): Promise<boolean> =>
+  Promise.race([promise.then(() => true), Bun.sleep(5).then(() => false)]);
+
+test('a later flush waits for the write before it, and one with nothing new for the last', async () => {
+  const { requests, writes } = opened();
+  requests.add(row());
+  const first = requests.flush();
+  await Bun.sleep(0);
+  requests.add(row());
+  const second = requests.flush();
+  const third = requests.flush();
+  expect([await settled(first), await settled(second), await settled(third)]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  // One after the other: the store is not given the second batch before it has the first.
+  expect(writes).toHaveLength(1);
+  writes[0]?.done.resolve();
+  await first;
+  while (writes.length < 2) await Bun.sleep(1);
+  expect(await settled(third)).toBe(false);
+  writes[1]?.done.resolve();
+  await Promise.all([second, third]);
+});
+
+test('rows that cannot be written are counted in the log, and later ones are written', async () => {
+  const { requests, writes, lines } = opened();
+  requests.add(row());
+  requests.add(row());
+  const lost = requests.flush();
+  while (writes.length < 1) await Bun.sleep(1);
+  writes[0]?.done.reject(new Error('full'));
+  await lost;
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ event: 'request_log_rows_lost', rows: 2 });
+  requests.add(row());
+  const kept = requests.flush();
+  while (writes.length < 2) await Bun.sleep(1);
+  writes[1]?.done.resolve();
+  await kept;
+  expect(lines).toHaveLength(1);
+});
