@@ -5,8 +5,8 @@
  * postmaster@ our host name, and to refuse every other recipient at RCPT. Never relays, never sends a bounce, and
  * replies 250 only after what a report changes is on disk. Mail to a person is logged and discarded.
  */
-import { ownNames } from '../base/config.ts';
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server';
+import { ownNames } from '../base/config.ts';
 import type { Config, Listen } from '../base/config.ts';
 import type { Context } from '../flow/context.ts';
 import type { Reports } from '../flow/reports/reports.ts';

@@ -5,9 +5,9 @@
  * one domain and DNS decides which of them may send. The private key leaves this process only sealed. A removed domain
  * stops new sends at once; what was accepted before is still signed with its key.
  */
-import { ownNames } from '../../base/config.ts';
 import { randomBytes } from 'node:crypto';
 import { parse } from 'tldts';
+import { ownNames } from '../../base/config.ts';
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import { makeAddress } from '../../mail/header/address.ts';
 import { generateDkimKey } from '../../mail/dkim/dkim.ts';
