@@ -7,11 +7,16 @@
 import type { Names } from '../test/rig/names.ts';
 import type { Contender } from './bench-contender.ts';
 import { startReceiver, measure } from './bench-load.ts';
-import type { Filling } from './bench-filled.ts';
 import type { Load, Result } from './bench-load.ts';
 import { caseRecord } from './bench-table.ts';
 import type { Note, Sample } from './bench-table.ts';
 import { pssMb } from './bench-usage.ts';
+
+/** How many messages, suppressions and log rows are stored, each, and how many of the messages wait. */
+export interface Filling {
+  stored: number;
+  queued: number;
+}
 
 /** How much each case does. */
 export interface Sizes {

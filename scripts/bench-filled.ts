@@ -12,16 +12,10 @@ import { join } from 'node:path';
 
 import { SEARCH_SOURCES } from '../src/store/sqlite/search-sources.ts';
 import { fillDirectory } from '../test/rig/filled-directory.ts';
-import type { Bench } from './bench-case.ts';
+import type { Bench, Filling } from './bench-case.ts';
 import { installPostrider } from './bench-postrider.ts';
 import type { Installation } from './bench-postrider.ts';
 import { cpuSeconds } from './bench-usage.ts';
-
-/** How many messages, suppressions and log rows are stored, each, and how many of the messages wait. */
-export interface Filling {
-  stored: number;
-  queued: number;
-}
 
 /** A prime, so that neighbours in a list of samples are far from each other in the file. */
 const STEP = 799_817;

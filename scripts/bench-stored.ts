@@ -7,9 +7,8 @@
  */
 import { BARE, startBare } from './bench-bare.ts';
 import { deliverOnce, deliveryFigures, recordOpenssl } from './bench-case.ts';
-import type { Bench, Case } from './bench-case.ts';
+import type { Bench, Case, Filling } from './bench-case.ts';
 import { fillingText, installFilled, lacksSpace } from './bench-filled.ts';
-import type { Filling } from './bench-filled.ts';
 import type { Installation } from './bench-postrider.ts';
 import { benchRead } from './bench-read.ts';
 import { measureReads, measureSearches } from './bench-reading.ts';
