@@ -5,6 +5,7 @@
  * before TLS. The sender of the envelope is ignored: mail leaves with a return path of ours. Fails to start with
  * `OperatorError` when an address is in use or no certificate can be used.
  */
+import { ownNames } from '../base/config.ts';
 import type { Config, Listen } from '../base/config.ts';
 import { acceptEmails, type AcceptedSink } from '../flow/accept/accept.ts';
 import { refuseInactive } from '../flow/accounts/accounts.ts';
@@ -193,7 +194,11 @@ export class SubmissionServer {
     const now = ctx.clock.now();
     const id = ctx.ids.next(now);
     const messageId = `<${id}@${ctx.config.startup.cluster.name}>`;
-    const submission = await ctx.large.repair(bytes, { messageId, date: new Date(now) });
+    const submission = await ctx.large.repair(bytes, {
+      messageId,
+      date: new Date(now),
+      ownNames: ownNames(ctx.config.startup),
+    });
     if ('error' in submission)
       throw new SmtpRefusal(554, '5.6.0', `The message ${submission.error}.`);
     const envelope = session.envelope.rcptTo.map(({ address }) => recipientOf(address));

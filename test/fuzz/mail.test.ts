@@ -94,11 +94,13 @@ fuzz('submission', {
     const result = repairSubmission(Buffer.from(text, 'latin1'), {
       messageId: '<1@x.example>',
       date: new Date(0),
+      ownNames: [],
     });
     if ('error' in result) return;
     const again = repairSubmission(result.bytes, {
       messageId: '<2@x.example>',
       date: new Date(1),
+      ownNames: [],
     });
     // What was repaired once is sound.
     expect('error' in again ? again.error : again.bytes.equals(result.bytes)).toBe(true);

@@ -82,7 +82,11 @@ test.each(SMUGGLING_SEQUENCES.map((sequence) => [sequence]))('%j', async (sequen
   ];
   for (const input of refused) expect(compose(input)).rejects.toThrow(/must not contain/);
   const submitted = Buffer.from(`From: ann@example.com\r\nSubject: s\r\n\r\n${evil}\r\n`, 'latin1');
-  const result = repairSubmission(submitted, { messageId: '<1@x.example>', date: new Date(0) });
+  const result = repairSubmission(submitted, {
+    messageId: '<1@x.example>',
+    date: new Date(0),
+    ownNames: [],
+  });
   if ('error' in result) throw new Error(result.error);
   await expectOneMessage(result.bytes);
 });

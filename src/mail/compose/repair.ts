@@ -53,6 +53,8 @@ export interface SubmissionDefaults {
   messageId: string;
   /** Used where the message has no readable date. */
   date: Date;
+  /** The hosts in Message-IDs of this service. */
+  ownNames: readonly string[];
 }
 
 /** The field with which a sender asks for our List-Unsubscribe. Lower case. */
@@ -167,10 +169,11 @@ function digestOf(bytes: Buffer, root: MimePart): string {
 /** The first sound one that does not name another email of this service, to which people and logs would be led. */
 function chosenMessageId(
   values: readonly string[],
-  defaults: SubmissionDefaults,
+  { ownNames }: SubmissionDefaults,
 ): string | undefined {
-  const hostname = defaults.messageId.slice(defaults.messageId.lastIndexOf('@') + 1, -1);
-  return values.find((value) => MESSAGE_ID.test(value) && ownMessageId(value, hostname) === null);
+  const isOwn = (value: string): boolean =>
+    ownNames.some((name) => ownMessageId(value, name) !== null);
+  return values.find((value) => MESSAGE_ID.test(value) && !isOwn(value));
 }
 
 /** Whether the value of `UNSUBSCRIBE_FIELD` asks for a link: `yes`, `true`, `1` and `one-click` do. */

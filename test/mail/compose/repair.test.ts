@@ -7,7 +7,11 @@ import { hasLongLine, isSevenBit } from '../../../src/mail/mime/lines.ts';
 import { repairSubmission, type Submission } from '../../../src/mail/compose/repair.ts';
 import { randomInput, seeded } from '../random.ts';
 
-const DEFAULTS = { messageId: '<new@mail.example.com>', date: new Date('2026-11-21T01:02:03Z') };
+const DEFAULTS = {
+  messageId: '<new@mail.example.com>',
+  date: new Date('2026-11-21T01:02:03Z'),
+  ownNames: ['mail.example.com', 'machine.example.com'],
+};
 
 function repair(text: string | Buffer): Submission {
   const bytes = typeof text === 'string' ? Buffer.from(text, 'latin1') : text;
@@ -201,6 +205,7 @@ test('a Message-ID that names an email of this service is replaced', () => {
   for (const value of [
     '<01913c7e-89ab-7cde-8f01-23456789abcd@mail.example.com>',
     '<01913C7E-89AB-7CDE-8F01-23456789ABCD@MAIL.example.com>',
+    '<01913c7e-89ab-7cde-8f01-23456789abcd@machine.example.com>',
   ]) {
     const result = repair(`From: a@example.com\r\nMessage-ID: ${value}\r\n\r\nx`);
     expect(result.messageId).toBe('<new@mail.example.com>');

@@ -73,7 +73,7 @@ const INPUT: ComposeInput = {
 async function messages(): Promise<[name: string, message: Buffer][]> {
   const submitted = repairSubmission(
     Buffer.from('From: hello@example.com\r\nSubject: Hi\r\n\r\nHello.\r\n'),
-    { messageId: '<2@mail.example.com>', date: new Date(0) },
+    { messageId: '<2@mail.example.com>', date: new Date(0), ownNames: [] },
   );
   if ('error' in submitted) throw new Error(submitted.error);
   const many = ['References', 'In-Reply-To', 'List-Id', 'List-Unsubscribe-Post'];

@@ -6,7 +6,7 @@ import { repairSubmission } from '../../../src/mail/compose/repair.ts';
 import { LargeMessages, startLargeWorker } from '../../../src/mail/large/large-messages.ts';
 import { readContent } from '../../../src/mail/large/stored-content.ts';
 
-const DEFAULTS = { messageId: '<1@mail.example>', date: new Date(0) };
+const DEFAULTS = { messageId: '<1@mail.example>', date: new Date(0), ownNames: [] };
 const HEAD = 'From: a@sender.example\r\nTo: b@receiver.example\r\nX-Own: yes\r\n';
 
 const opened: LargeMessages[] = [];

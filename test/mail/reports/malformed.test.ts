@@ -16,7 +16,7 @@ import { randomText, seeded, type Random } from '../random.ts';
 const SEED = 50_000;
 const MUTANTS = 240;
 const MS_PER_64_KIB = 50;
-const DEFAULTS = { messageId: '<1@mail.example.com>', date: new Date(0) };
+const DEFAULTS = { messageId: '<1@mail.example.com>', date: new Date(0), ownNames: [] };
 
 const FOLDER = join(import.meta.dir, 'samples');
 const REPORTS = readdirSync(FOLDER)
