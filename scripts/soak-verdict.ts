@@ -1,15 +1,17 @@
 /**
- * What a soak's samples say: whether memory, descriptors and the lag of the main thread hold still.
+ * What a soak's samples say: whether memory, descriptors, the WAL and the lag of the main thread hold still.
  *
  * Pure arithmetic. Looks only at what came after the warm-up, and says so where that is too little to decide.
  */
 
-/** What one interval of a soak was like; medians of what was read in it. */
+/** What one interval of a soak was like: medians of what was read in it, and the largest WAL. */
 export interface Sample {
   /** Messages sent since the start, at the interval's end. */
   sent: number;
   rssMib: number;
   descriptors: number;
+  /** All WAL files of the data directory together. */
+  walMib: number;
   /** Cumulated counts of the lag histogram: its observations, and those of at most `LAG_SECONDS`. */
   lagCount: number;
   lagWithin: number;
@@ -24,7 +26,7 @@ export interface Finding {
   words: string;
 }
 
-/** Resident memory may grow by so much over 100,000 messages. */
+/** Resident memory, and so the WAL, may grow by so much over 100,000 messages. */
 const GROWTH_MIB_PER_100K = 1;
 /** Fewer messages than this say nothing of that: the allocator's own breathing is larger. */
 const MESSAGES_TO_DECIDE = 100_000;
@@ -45,18 +47,23 @@ export function assess(samples: readonly Sample[]): Finding[] {
     ];
   }
   return [
-    memory(samples, last.sent - first.sent),
+    growth('memory', samples, ({ rssMib }) => rssMib),
     descriptors(samples),
+    growth('WAL', samples, ({ walMib }) => walMib),
     lag(first, last),
     cpu(samples),
   ];
 }
 
-function memory(samples: readonly Sample[], messages: number): Finding {
-  const growth = slope(samples.map(({ sent, rssMib }) => [sent / 100_000, rssMib]));
-  const words = `${growth.toFixed(2)} MiB more per 100,000 messages (over ${messages}; at most ${GROWTH_MIB_PER_100K})`;
-  const isPassed = messages < MESSAGES_TO_DECIDE ? null : growth <= GROWTH_MIB_PER_100K;
-  return { what: 'memory', isPassed, words };
+function growth(what: string, samples: readonly Sample[], mib: (one: Sample) => number): Finding {
+  const messages = (samples.at(-1)?.sent ?? 0) - (samples[0]?.sent ?? 0);
+  const more = slope(samples.map((one) => [one.sent / 100_000, mib(one)]));
+  const words = `${more.toFixed(2)} MiB more per 100,000 messages (over ${messages}; at most ${GROWTH_MIB_PER_100K})`;
+  return {
+    what,
+    isPassed: messages < MESSAGES_TO_DECIDE ? null : more <= GROWTH_MIB_PER_100K,
+    words,
+  };
 }
 
 function descriptors(samples: readonly Sample[]): Finding {

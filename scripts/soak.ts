@@ -6,6 +6,7 @@
  * line an interval, then each figure with its verdict; ends with 1 when one fails, when a message or a call is missing,
  * or when the log has an error. Needs dist/postrider (or POSTRIDER_BINARY), and some kilobytes of disk a message.
  */
+import { readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -180,21 +181,30 @@ function sumOf(text: string, name: string, label = ''): number {
 
 const numbers = async (): Promise<string> => (await fetch(`${appliance.url}/metrics`)).text();
 
+/** All WAL files of the data directory together, in MiB. */
+function walMib(): number {
+  const folder = join(appliance.folder, 'data');
+  const files = readdirSync(folder).filter((name) => name.endsWith('-wal'));
+  return files.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0) / 2 ** 20;
+}
+
 async function sampleOver(ms: number): Promise<Sample> {
   const until = performance.now() + ms;
-  const [rss, descriptors]: [number[], number[]] = [[], []];
+  const [rss, descriptors, wal]: [number[], number[], number[]] = [[], [], []];
   let text = '';
   do {
     await Bun.sleep(Math.min(READ_MS, Math.max(0, until - performance.now())));
     text = await numbers();
     rss.push(sumOf(text, 'process_resident_memory_bytes') / 2 ** 20);
     descriptors.push(sumOf(text, 'process_open_fds'));
+    wal.push(walMib());
   } while (performance.now() < until);
   const lag = 'postrider_event_loop_lag_seconds';
   return {
     sent: counts.sent,
     rssMib: median(rss),
     descriptors: median(descriptors),
+    walMib: Math.max(...wal),
     lagCount: sumOf(text, `${lag}_count`),
     lagWithin: sumOf(text, `${lag}_bucket`, `le="${LAG_SECONDS}"`),
     cpuSeconds: cpuSeconds([appliance.pid]),
@@ -229,6 +239,7 @@ while (performance.now() - began < runMs) {
       `${String(sample.sent).padStart(8)} sent (${(sent / (everyMs / 1000)).toFixed(0)}/s)`,
       `${sample.rssMib.toFixed(1).padStart(7)} MiB`,
       `${String(sample.descriptors).padStart(4)} fds`,
+      `${sample.walMib.toFixed(1).padStart(5)} MiB WAL`,
       `${cpu.toFixed(2)} CPU s/1,000`,
       `${String(counts.calls).padStart(8)} calls`,
       isWarm ? '' : 'warm-up',

@@ -12,6 +12,7 @@ function run(change: (sample: Sample, at: number) => Partial<Sample>): Sample[] 
       sent: at * 10_000,
       rssMib: 150 + swing,
       descriptors: 60 + swing,
+      walMib: 4 + swing,
       lagCount: at * 1_000,
       lagWithin: at * 999,
       cpuSeconds: at * 8,
@@ -27,12 +28,13 @@ const failedOf = (samples: Sample[]): string[] =>
 
 test('what only breathes passes', () => {
   const verdicts = assess(run(() => ({})));
-  expect(verdicts.map(({ isPassed }) => isPassed)).toEqual([true, true, true, true]);
+  expect(verdicts.map(({ isPassed }) => isPassed)).toEqual([true, true, true, true, true]);
 });
 
 test.each([
   ['memory', (one: Sample) => ({ rssMib: one.rssMib + one.sent / 50_000 })],
   ['descriptors', (one: Sample, at: number) => ({ descriptors: one.descriptors + at / 2 })],
+  ['WAL', (one: Sample) => ({ walMib: one.walMib + one.sent / 50_000 })],
   ['lag of the main thread', (one: Sample) => ({ lagWithin: one.lagCount * 0.98 })],
   ['CPU', (_: Sample, at: number) => ({ cpuSeconds: at * 8 + at ** 2 / 10 })],
 ])('%s that grows fails, and nothing else with it', (what, change) => {
