@@ -383,8 +383,7 @@ test('a body below the rate floor ends, though no block is late', async () => {
   await new Promise<void>((resolve) => void slow.listen(0, '127.0.0.1', resolve));
   await start();
   const { port } = slow.address() as AddressInfo;
-  // The kernel says that a socket may be written again only when a third of its buffer is free: with these
-  // sips that takes up to 0.5 s, well within a block's time.
+  // A socket may be written again only when a third of its buffer is free: with these sips after at most 0.5 s.
   const deadlines = { ...PRODUCTION_DEADLINES, body: 1_500, bodyBytesPerSecond: 192_000_000 };
   const session = await open({ port, deadlines });
   // Far more than the two kernels' buffers (10 MB by default, 38 MB where seen) and the sips of 2 s (7 MB) take together.
