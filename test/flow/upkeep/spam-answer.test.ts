@@ -111,12 +111,13 @@ test('the largest answer that is read holds nobody up', () => {
     }),
   ].map((text) => Buffer.from(text));
   for (const text of worst) {
-    // The best of five: the machine may be at something else.
-    const tookMs = [1, 2, 3, 4, 5].map(() => {
-      const beganAt = performance.now();
+    // Processor time, the best of five: the machine may be at something else.
+    const usedMs = [1, 2, 3, 4, 5].map(() => {
+      const before = process.cpuUsage();
       readSpamAnswer(text);
-      return performance.now() - beganAt;
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1_000;
     });
-    expect(Math.min(...tookMs)).toBeLessThan(20);
+    expect(Math.min(...usedMs)).toBeLessThan(20);
   }
 });
