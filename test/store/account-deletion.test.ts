@@ -201,6 +201,17 @@ test('everything of it goes, out of the raw files too, and nothing of another', 
     expect(filesWith(dir, other.id).length).toBeGreaterThan(0);
   }));
 
+test('what is added between its two parts goes too: whoever is late keeps no account from ending', () =>
+  withStore(async (store) => {
+    const account = newAccount('doomed');
+    await store.createAccount(account);
+    await store.closeAccount(account.id, 'It is being deleted.');
+    await furnish(store, account);
+    await store.removeAccount(account.id, [`brake:${account.id}`], nothing);
+    expect(await store.account(account.id)).toBeNull();
+    expect(await store.operators()).toEqual([]);
+  }));
+
 test('mail that waits is due no more from the first step on', () =>
   withStore(async (store, other) => {
     const account = newAccount('doomed');

@@ -32,3 +32,15 @@ test('of a domain of nobody, or of another account, is refused', async () => {
     expect(error.message).toContain('Sender header');
   }
 });
+
+test('of a domain of the account that is not verified is refused, as in From', async () => {
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  const pending = await fixture.verified(sender, 'pending.example');
+  await fixture.ctx.store.finishDomainCheck({ ...pending, now: 1, status: 'pending' });
+  const error = await refusal(
+    fixture.accept(sender, draft({ sender: mailbox('robot@pending.example') })),
+  );
+  expect(error.code).toBe('domain_not_verified');
+  expect(error.message).toContain('Sender header');
+});

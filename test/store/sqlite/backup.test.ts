@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -169,6 +170,40 @@ describe('restore', () => {
     expect(names.map(({ name }) => name).toSorted()).toEqual(['kept', 'later']);
 
     store = await openStore({ dataDir, now: Date.now(), log });
+    expect((await store.accounts()).map(({ name }) => name)).toEqual(['kept']);
+    await store.close();
+  });
+
+  test('over the files of a killed server: their WAL goes aside with them, not into what is restored', async () => {
+    const file = await backupOf('kept');
+    await store.createAccount({ ...newAccount('default'), name: 'in the WAL' });
+    const killed = join(root, 'killed');
+    mkdirSync(killed);
+    for (const name of readdirSync(dataDir)) copyFileSync(join(dataDir, name), join(killed, name));
+    await store.close();
+    expect(statSync(join(killed, 'mail.db-wal')).size).toBeGreaterThan(0);
+
+    const { setAside } = restoreBackup(file, killed, Date.now());
+    const aside = new Database(join(setAside ?? '', 'mail.db'), { readonly: true });
+    const names = aside.prepare<{ name: string }, []>('SELECT name FROM accounts').all();
+    aside.close();
+    expect(names.map(({ name }) => name).toSorted()).toEqual(['in the WAL', 'kept']);
+    store = await openStore({ dataDir: killed, now: Date.now(), log });
+    expect((await store.accounts()).map(({ name }) => name)).toEqual(['kept']);
+    await store.close();
+  });
+
+  test('over a damaged file: what cannot be folded into it is kept beside it', async () => {
+    const file = await backupOf('kept');
+    await store.close();
+    const damaged = join(root, 'damaged');
+    mkdirSync(damaged);
+    for (const name of ['mail.db', 'mail.db-wal']) writeFileSync(join(damaged, name), 'torn');
+
+    const { setAside } = restoreBackup(file, damaged, Date.now());
+    expect(readFileSync(join(setAside ?? '', 'mail.db'), 'utf8')).toBe('torn');
+    expect(readFileSync(join(damaged, 'mail.db.damaged-wal'), 'utf8')).toBe('torn');
+    store = await openStore({ dataDir: damaged, now: Date.now(), log });
     expect((await store.accounts()).map(({ name }) => name)).toEqual(['kept']);
     await store.close();
   });
