@@ -13,6 +13,7 @@ import { OperatorError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
 import { createKey } from '../../src/flow/accounts/keys.ts';
 import { startRigAppliance } from '../rig/appliance.ts';
+import { TestClock } from '../rig/clock.ts';
 import { startHook } from '../rig/hook.ts';
 import type { HookAnswer } from '../rig/hook.ts';
 import { startNames } from '../rig/names.ts';
@@ -44,6 +45,27 @@ test('a start that finds its address taken frees the data directory again', asyn
   await second.stop();
   expect(existsSync(join(folder, 'control.sock'))).toBe(false);
   rmSync(folder, { recursive: true });
+});
+
+test('stopping marks the time: after another boot with an earlier clock, time goes on from there', async () => {
+  class OtherBoot extends TestClock {
+    override bootId(): string {
+      return 'another boot';
+    }
+  }
+  const clock = new TestClock();
+  const rig = await startRigAppliance({ clock });
+  // Between two marks of the running appliance, which makes one a minute.
+  await clock.advance(30_000);
+  await rig.appliance.stop();
+  const stoppedAt = rig.appliance.ctx.clock.steady();
+  const again = await startAppliance(rig.appliance.ctx.config, {
+    clock: new OtherBoot(clock.now() - 3_600_000),
+    log: silent,
+  });
+  expect(again.ctx.clock.steady()).toBe(stoppedAt);
+  await again.stop();
+  await rig.stop();
 });
 
 test('stopping waits for a webhook call under way, and its end is on disk', async () => {

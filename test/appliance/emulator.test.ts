@@ -41,6 +41,35 @@ test.each([
   await appliance.stop();
 });
 
+test('answers under names of this machine alone: a web page must not read it by a name of its own', async () => {
+  const appliance = await start('127.0.0.1:0', '');
+  const statusFor = async (host: string): Promise<number> =>
+    (await fetch(`${appliance.addresses.http}/health`, { headers: { host } })).status;
+  const own = [
+    'localhost',
+    'localhost:2525',
+    'LocalHost',
+    'my-app.dev.localhost:3000',
+    '127.0.0.1',
+    '127.8.9.10:80',
+    '[::1]',
+    '[::1]:2525',
+  ];
+  for (const host of own) expect([host, await statusFor(host)]).toEqual([host, 200]);
+  const foreign = [
+    'rebound.example',
+    'localhost.rebound.example',
+    'localhost:2525.rebound.example',
+    '127.0.0.1.rebound.example',
+    'rebound-localhost',
+    'rebound.example:127.0.0.1',
+    '10.0.0.7',
+    '[::2]',
+  ];
+  for (const host of foreign) expect([host, await statusFor(host)]).toEqual([host, 403]);
+  await appliance.stop();
+});
+
 test('two emails from a new domain at once make one domain', async () => {
   const appliance = await start('127.0.0.1:0', '');
   const send = async (): Promise<number> => {

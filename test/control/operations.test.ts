@@ -16,7 +16,7 @@ import type { Scope } from '../../src/control/operation.ts';
 import { OPERATIONS, perform, runOperation } from '../../src/control/operations.ts';
 import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
 import { addEndpoint } from '../../src/flow/webhooks/endpoints.ts';
-import { accepted, newMessage } from '../store/samples.ts';
+import { accepted, finishOf, newAttempt, newMessage } from '../store/samples.ts';
 
 const names = Object.keys(OPERATIONS).filter((name): name is OperationName => name in OPERATIONS);
 
@@ -196,6 +196,24 @@ describe('results', () => {
     expect(await run('queue.fail', { id: made.message.id })).toEqual({ failed: 0, under_way: 0 });
     const { recipients } = await run('queue.show', { id: made.message.id });
     expect(recipients.map(({ status }) => status)).toEqual(['failed', 'failed']);
+  });
+
+  test('one recipient is shown with its own attempts, a message with those of all', async () => {
+    const [account] = await run('account.list', {});
+    const made = newMessage(account?.id ?? '', {}, ['ann@example.net', 'bob@example.net']);
+    await accepted(scope.ctx.store, made);
+    for (const recipient of made.recipients) {
+      await scope.ctx.store.finish(
+        finishOf(made, recipient, { attempt: newAttempt(recipient, { tls: null }) }),
+      );
+    }
+    const [ann, bob] = made.recipients.map(({ id }) => id);
+    const shownOf = async (id = ''): Promise<unknown[]> => {
+      const { message, recipients, attempts } = await run('queue.show', { id });
+      return [message.id, recipients.map((one) => one.id), attempts.map((one) => one.recipientId)];
+    };
+    expect(await shownOf(bob)).toEqual([made.message.id, [bob], [bob]]);
+    expect(await shownOf(made.message.id)).toEqual([made.message.id, [ann, bob], [ann, bob]]);
   });
 
   test('with a second account, what concerns one must name it', async () => {

@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { Vitals } from '../../src/health/vitals.ts';
+import { failByOperator } from '../../src/flow/queue/operator.ts';
 import { addSuppression } from '../../src/flow/suppressions/suppressions.ts';
 import { draft, mailbox, openFixture } from '../flow/fixture.ts';
 
@@ -27,6 +28,23 @@ test('of several destinations of one kind the oldest recipient counts, and all t
   expect(kinds).toHaveLength(1);
   expect(kinds[0]).toEndWith(' 6');
   expect(valueOf('postrider_queue_oldest_seconds')[0]).toEndWith(' 16');
+  await fixture.close();
+});
+
+test('a destination for which nothing waits any more is not shown with its last numbers', async () => {
+  const fixture = await openFixture();
+  const { ctx } = fixture;
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  const vitals = new Vitals(ctx);
+  const shown = async (): Promise<string[]> =>
+    (await vitals.render())
+      .split('\n')
+      .filter((line) => /^postrider_queue_(?:recipients|oldest_seconds)\{/.test(line));
+  const { messageIds } = await fixture.accept(sender, draft());
+  expect(await shown()).toHaveLength(2);
+  await failByOperator(ctx, messageIds[0] ?? '', () => false);
+  expect(await shown()).toEqual([]);
   await fixture.close();
 });
 

@@ -88,7 +88,26 @@ describeWith(['openssl', 'pebble'], 'certificates by ACME (RFC 8555)', () => {
     expect(one.renewals()).toBe(1);
   });
 
-  test('renewed at a third of the lifetime, not before; other names renew at once', async () => {
+  test.each([
+    ['the name of the public URL', ['mail.acme.test']],
+    ['the host name', ['api.acme.test']],
+    ['both names', ['old.acme.test']],
+  ])('renewed at once where it lacks %s', async (_, present) => {
+    const one = keeper('mail.acme.test', 'https://api.acme.test');
+    mkdirSync(join(one.dataDir, 'acme'));
+    const file = certificateFile(one.dataDir);
+    const { cert, key } = authority.issue(present);
+    writeFileSync(file, cert + key);
+    const renewed = one.logged('certificate_renewed');
+    one.keeper.start();
+    await renewed;
+    await one.keeper.stop();
+    const leaf = new X509Certificate(readFileSync(file));
+    expect(leaf.checkHost('mail.acme.test')).toBeDefined();
+    expect(leaf.checkHost('api.acme.test')).toBeDefined();
+  });
+
+  test('renewed at a third of the lifetime, not before', async () => {
     const one = keeper('mail.acme.test', 'https://mail.acme.test');
     mkdirSync(join(one.dataDir, 'acme'));
     const present = authority.issue(['mail.acme.test']);
