@@ -41,8 +41,11 @@ interface Seen {
   text: string;
 }
 
-/** Sends a head and `bytes` of a body that it declares as `TOO_LONG`, and reads until the server closes. */
-function send(rig: RigAppliance, first: string, bytes: number): Promise<Seen> {
+/**
+ * Sends a head and `bytes` of a body that it declares as `TOO_LONG`, and reads until the server closes. `pauses`: how
+ * many pauses of 400 ms it makes first, a piece after each.
+ */
+function send(rig: RigAppliance, first: string, bytes: number, pauses = 0): Promise<Seen> {
   const { protocol, port, hostname: host } = new URL(rig.url);
   const isTls = protocol === 'https:';
   const socket = isTls
@@ -64,7 +67,13 @@ function send(rig: RigAppliance, first: string, bytes: number): Promise<Seen> {
           }
         }
       };
-      pump();
+      const piece = (left: number): void => {
+        if (left === 0) return pump();
+        seen.sent += CHUNK.length;
+        socket.write(CHUNK);
+        setTimeout(piece, 400, left - 1);
+      };
+      piece(pauses);
     });
   });
 }
@@ -92,6 +101,16 @@ describe.each(Object.entries(HEADS))('%s', (_name, first) => {
       }
     },
   );
+});
+
+test('a client on a slow line, which never pauses for long, is not cut off', async () => {
+  // Longer than the two seconds after which a silent one is.
+  const seen = await send(plain, HEADS['Connection: close'], TOO_LONG, 9);
+  expect({ ...seen, text: seen.text.slice(0, 12) }).toEqual({
+    sent: TOO_LONG,
+    error: null,
+    text: 'HTTP/1.1 413',
+  });
 });
 
 test('a client that sends nothing more gets the refusal at once, and the connection ends', async () => {

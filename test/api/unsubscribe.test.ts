@@ -53,6 +53,16 @@ test('GET and HEAD of a scanner do not; a person sees the address and a button',
   expect(response?.headers.get('content-security-policy')).toContain("default-src 'none'");
 });
 
+test('an address that looks like HTML stands on the page as text', async () => {
+  // A quoted local part may hold nearly anything (RFC 5321 section 4.1.2).
+  const link = await linkFor(`"<script>'&'</script>"@receiver.example`);
+  const html = (await (await respond(new Request(link)))?.text()) ?? '';
+  expect(html).toContain(
+    '<strong>&#34;&#60;script&#62;&#39;&#38;&#39;&#60;/script&#62;&#34;@receiver.example</strong>',
+  );
+  expect(html).not.toContain('<script');
+});
+
 test('a link that is not ours is unknown, with any method', async () => {
   const link = (await linkFor('cy@receiver.example')).replace(/.(?=.{10}$)/, (letter) =>
     letter === 'A' ? 'B' : 'A',

@@ -84,3 +84,15 @@ test('a header that the service reads may stand once, whatever the spelling of i
     ],
   });
 });
+
+test('a hundred header fields, counted after lists of values became a field each', () => {
+  const fields = (count: number): string[] => Array.from({ length: count }, (_, at) => `${at}`);
+  expect(read({ headers: { 'X-A': fields(60), 'X-B': fields(40) } })).toMatchObject({
+    headers: expect.objectContaining({ length: 100 }),
+  });
+  const words = 'headers must make at most 100 header fields.';
+  expect(read({ headers: { 'X-A': fields(60), 'X-B': fields(41) } })).toEqual([['headers', words]]);
+  // What the service reads or ignores makes no field of its own.
+  const read99 = { 'X-A': fields(100), Date: 'now', 'Reply-To': 'c@example.com' };
+  expect(read({ headers: read99 })).toMatchObject({ replyTo: [{ local: 'c' }] });
+});
