@@ -295,6 +295,29 @@ test('a pool that is stopped ends its thread without a log line, and still signs
   expect(logged).toEqual([]);
 });
 
+test('more signers than a thread keeps: it forgets them all, and is given each again', async () => {
+  const { pool } = openPool();
+  const signers = Array.from({ length: 1_001 }, (_, at) =>
+    pool.signer({ ...identity, selector: `pr${at}` }),
+  );
+  const content = parts(1);
+  await crowd(
+    Array.from({ length: 8 }, () => content),
+    signers.slice(0, 8),
+  );
+  for (const asked of [signers, signers.slice(0, 3)]) {
+    const signed = await signAll(
+      asked.map(() => content),
+      asked,
+    );
+    const wrong = signed.filter(
+      ({ message }, at) => !message.subarray(0, 200).toString('latin1').includes(`s=pr${at};`),
+    );
+    expect(wrong).toEqual([]);
+  }
+  expect(workers).toHaveLength(1);
+});
+
 test('the library is looked for once, also where it is missing', async () => {
   let opened = 0;
   const results: SignResult[] = [];

@@ -132,6 +132,30 @@ test('the addresses are tried one after the other', async () => {
   expect(answer).toMatchObject({ kind: 'responded', statusCode: 200 });
 });
 
+test.each([
+  ['HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf', 'the answer was cut off'],
+  [`HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n${'x'.repeat(1_001)}`, 'the answer is too long'],
+])('once one has begun to answer, no other gets the post', async (text, reason) => {
+  const first = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(text));
+  });
+  const port = await listening(first);
+  let asked = 0;
+  const second = createTcpServer((socket) => {
+    asked += 1;
+    socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+  });
+  started.push(second);
+  await new Promise<void>((resolve) => second.listen(port, '127.0.0.2', resolve));
+  const resolver = resolverOf(['127.0.0.1', '127.0.0.2']);
+  expect(await post(`http://spam.rig.test:${port}/`, { resolver })).toMatchObject({
+    kind: 'failed',
+    reason,
+  });
+  expect(asked).toBe(0);
+});
+
 test('https is verified, by the name that was asked for and the CA that was given', async () => {
   const { port, requests } = await openEndpoint((socket) => socket.end(OK));
   const resolver = resolverOf(['127.0.0.2']);
