@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { feedbackIdOf } from '../../src/flow/feedback-id.ts';
 import { encodeReturnPath } from '../../src/mail/reports/return-path.ts';
+import { StoreFullError } from '../../src/store/store.ts';
 import { draft } from '../flow/fixture.ts';
 import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
 import { RawClient } from './raw-client.ts';
@@ -89,6 +90,24 @@ test('two reports of one recipient at once make one event and one suppression', 
   await Promise.all(both.map((client) => deliver(client, path, bounce(recipient.address))));
   const types = (await fixture.ctx.store.events(message.id)).map(({ type }) => type);
   expect(types).toEqual(['email.queued', 'email.bounced']);
+});
+
+test('a report that the full disk has no space for is wanted again, and counts then', async () => {
+  const { recipient, path } = await sentMail();
+  const { store } = fixture.ctx;
+  const finish = store.finish.bind(store);
+  store.finish = () => Promise.reject(new StoreFullError('the disk is full'));
+  const client = await connected();
+  // 4xx: after 5xx the reporting server would throw the report away.
+  expect(await deliver(client, path, bounce(recipient.address))).toBe(
+    '452 4.3.1 This service is out of disk space. Try again later.',
+  );
+  expect(await status(recipient.id)).toBe('queued');
+  // No fault of ours, and the disk has a warning of its own.
+  expect(fixture.logged.filter(({ event }) => event === 'smtp_command_failed')).toEqual([]);
+  store.finish = finish;
+  expect(await deliver(client, path, bounce(recipient.address))).toStartWith('250');
+  expect(await status(recipient.id)).toBe('bounced');
 });
 
 describe('is refused at RCPT', () => {

@@ -105,6 +105,23 @@ test('one address cannot take every session, with and without TLS', async () => 
   expect(refused).toBeInstanceOf(Error);
 });
 
+test('a client that never finishes its TLS handshake is closed when its session would be', async () => {
+  fixture = await openSmtpFixture({ submission: { connectionsPerAddress: 2 } });
+  const [silent, begun] = [await open(fixture.submissions), await open(fixture.submissions)];
+  // The first bytes of a ClientHello, and never the rest.
+  begun.write(Uint8Array.of(0x16, 0x03, 0x01));
+  await fixture.clock.advance(14 * 60_000);
+  const third = await RawClient.openTls(fixture.submissions).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  // Both are still there, and count.
+  expect(third).toBeInstanceOf(Error);
+  await fixture.clock.advance(60_000 + 2_000);
+  await Promise.all([silent.closed, begun.closed]);
+  clients.push(await RawClient.openTls(fixture.submissions));
+});
+
 test('sessions beyond the total limit are told so', async () => {
   fixture = await openSmtpFixture({ submission: { connections: 5 } });
   for (let n = 0; n < 5; n += 1) await (await open(fixture.submission)).reply();

@@ -1,0 +1,38 @@
+/** Replies to refused commands: 4xx where a client should try again, one line of ASCII whatever was refused. */
+import { expect, test } from 'bun:test';
+
+import { ApiError, REFUSALS, type ErrorCode } from '../../src/base/errors.ts';
+import { FAULT, refusalFor, replyText, SmtpRefusal } from '../../src/smtp/reply.ts';
+import { StoreFullError } from '../../src/store/store.ts';
+
+/** What ends by itself. After 4xx a client keeps the message, after 5xx it gives up (RFC 5321 section 4.2.1). */
+const PASSING: readonly ErrorCode[] = [
+  'rate_limited',
+  'quota_exceeded',
+  'platform_halted',
+  'provider_error',
+  'internal_error',
+];
+
+test.each(Object.keys(REFUSALS) as ErrorCode[])('%s', (code) => {
+  const reply = refusalFor(new ApiError(code, 'Because.'));
+  const digit = PASSING.includes(code) ? '4' : '5';
+  expect(String(reply?.responseCode)).toStartWith(digit);
+  // RFC 2034 section 4: the enhanced code is of the same class.
+  expect(reply?.message).toMatch(new RegExp(`^${digit}\\.\\d\\.\\d{1,2} Because\\.$`));
+});
+
+test('a full disk and a fault of ours end by themselves too, and tell nothing of their cause', () => {
+  const full = refusalFor(new StoreFullError('/var/lib/postrider: ENOSPC'));
+  expect([full?.responseCode, full?.message.slice(0, 6)]).toEqual([452, '4.3.1 ']);
+  expect(full?.message).not.toContain('/var');
+  expect(refusalFor(new Error('secret'))).toBeNull();
+  expect([FAULT.responseCode, FAULT.message.slice(0, 6)]).toEqual([451, '4.3.0 ']);
+});
+
+test('a text is one line of printable ASCII that fits a reply line of 512 octets', () => {
+  expect(replyText('5.6.0', 'Grüße\r\n250 OK')).toBe('5.6.0 Gr?e?250 OK');
+  const long = new SmtpRefusal(554, '5.6.0', 'x'.repeat(1_000));
+  expect(`554 ${long.message}\r\n`.length).toBeLessThanOrEqual(512);
+  expect(long.message).toStartWith('5.6.0 xxx');
+});
