@@ -117,11 +117,10 @@ function listOf(networks: readonly string[]): BlockList {
 
 function peerClass(peer: unknown): PeerClass {
   if (typeof peer !== 'string') return 'unknown';
-  // How a socket that listens on `::` reports an IPv4 client (RFC 4291 section 2.5.5.2).
-  const address = peer.replace(/^::ffff:(?=\d+\.)/i, '');
-  const family = isIP(address);
+  const family = isIP(peer);
   if (family === 0) return 'unknown';
+  // A list of IPv4 networks knows `::ffff:10.1.2.3` too, as a socket that listens on `::` reports an IPv4 client.
   const kind = family === 4 ? 'ipv4' : 'ipv6';
-  if (THIS_MACHINE.check(address, kind)) return 'this_machine';
-  return PRIVATE.check(address, kind) ? 'private' : 'public';
+  if (THIS_MACHINE.check(peer, kind)) return 'this_machine';
+  return PRIVATE.check(peer, kind) ? 'private' : 'public';
 }
