@@ -34,3 +34,12 @@ test('a wait that is cancelled never ends', async () => {
   await passed(20);
   expect(hasFired).toBe(false);
 });
+
+test('a wait keeps no process alive', async () => {
+  const module = JSON.stringify(new URL('../../src/base/clock.ts', import.meta.url).href);
+  const script = `import { systemClock } from ${module}; systemClock.after(20_000, () => {});`;
+  const child = Bun.spawn([process.execPath, '-e', script], { stderr: 'pipe' });
+  const since = performance.now();
+  expect([await child.exited, await child.stderr.text()]).toEqual([0, '']);
+  expect(performance.now() - since).toBeLessThan(19_000);
+});

@@ -39,3 +39,25 @@ test('secrets are said to be set, and nothing of them is there', () => {
   expect(restart).toContain('hostname');
   expect(restart).not.toContain('retention.bodies');
 });
+
+test('a secret that is not set is said not to be', () => {
+  const rows = shownConfig(parseConfig(FILE.replaceAll(/^(username|password).*$/gm, ''), 'test'));
+  const passwords = rows.filter(({ path }) => path.endsWith('.password'));
+  expect(passwords.map(({ path, value }) => [path, value])).toEqual([
+    ['delivery.smarthost.password', '(not set)'],
+    ['delivery.routes[0].password', '(not set)'],
+  ]);
+});
+
+test('where each route leads is shown, also where it is the smarthost', () => {
+  const rows = shownConfig(
+    parseConfig(`${FILE}\n[[delivery.routes]]\ndomains = ["b.example"]\n`, 'test'),
+  );
+  const valueOf = (key: string): string | undefined =>
+    rows.find(({ path }) => path === `delivery.routes${key}`)?.value;
+  expect(valueOf('[0].host')).toBe('other.example.com');
+  expect(valueOf('[0].port')).toBe('25');
+  expect(valueOf('[0].password')).toBe('(set, hidden)');
+  expect([valueOf('[1].domains'), valueOf('[1].host')]).toEqual(['b.example', 'relay.example.com']);
+  expect(valueOf('[1].port')).toBe('587');
+});

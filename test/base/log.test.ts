@@ -62,3 +62,12 @@ test('lines gathered in one round of the event loop are written together, each w
   gatherer.flush();
   expect(written).toEqual(['one\ntwo\n', 'three\n']);
 });
+
+test('a line that stays alone is written too, at the end of its round', async () => {
+  const written: string[] = [];
+  const gatherer = new LineGatherer((text) => written.push(text));
+  gatherer.add('one');
+  expect(written).toEqual([]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(written).toEqual(['one\n']);
+});

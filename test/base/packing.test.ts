@@ -86,3 +86,13 @@ test('what repeats costs no names', () => {
   expect(first).toContain('attempts');
   expect(second.filter((element) => typeof element === 'string')).toEqual(['x', 'a@example.com']);
 });
+
+test('of fields whose names a user chooses a thousand kinds are remembered, and no more', () => {
+  const packer = new Packer();
+  let remembered = 0;
+  for (let at = 0; at < 5_000; at += 1) {
+    // What is remembered crosses in pieces, anything else as the one object that it is.
+    if (packer.pack({ [`field ${at}`]: at }).length > 1) remembered += 1;
+  }
+  expect(remembered).toBe(1_000);
+});

@@ -1,7 +1,7 @@
 /** The status of a message with several recipients: the newest while one is open, then the worst (docs/decisions.md D32). */
 import { expect, test } from 'bun:test';
 
-import { messageStatus } from '../../src/base/status.ts';
+import { isFinal, MESSAGE_STATUSES, messageStatus } from '../../src/base/status.ts';
 
 const WORST_FIRST = ['complained', 'bounced', 'failed', 'delivered', 'sent', 'suppressed'] as const;
 
@@ -21,4 +21,23 @@ test('of two that have ended the worse one shows, in whichever order', () => {
 test('while one is open the newest shows, whatever the others ended with', () => {
   expect(messageStatus(['bounced', 'queued'], true, 'delivery_delayed')).toBe('delivery_delayed');
   expect(messageStatus([], false, 'queued')).toBe('queued');
+});
+
+test('nothing more is tried after five of the states; what a smarthost took may still be delivered', () => {
+  expect(MESSAGE_STATUSES.filter(isFinal)).toEqual([
+    'delivered',
+    'bounced',
+    'complained',
+    'failed',
+    'suppressed',
+  ]);
+  expect(MESSAGE_STATUSES.filter((status) => !isFinal(status))).toEqual([
+    'queued',
+    'sent',
+    'delivery_delayed',
+  ]);
+});
+
+test('a message whose recipients are all suppressed shows that, whatever came last', () => {
+  expect(messageStatus(['suppressed', 'suppressed'], false, 'queued')).toBe('suppressed');
 });

@@ -41,6 +41,19 @@ test('counts the time in which the machine slept', async () => {
   expect(steady.steady()).toBe(START_MS + 10 * 60_000 + 1_000);
 });
 
+test('an uptime that is exact to the second only is no sleep', async () => {
+  const clock = await machine(START_MS, HOUR_MS);
+  const exact = clock.uptime.bind(clock);
+  clock.uptime = () => Math.floor(exact() / 1_000) * 1_000;
+  await clock.advance(999);
+  const steady = new SteadyClock(clock, null);
+  // By the rounded figure, most of these seconds are longer or shorter than they were.
+  for (let passedMs = 1_001; passedMs < 30_000; passedMs += 1_001) {
+    await clock.advance(1_001);
+    expect(steady.steady()).toBe(START_MS + 999 + passedMs);
+  }
+});
+
 test.each(STEPS_MS)(
   'a wait ends when its time has passed, with a step of %p ms',
   async (stepMs) => {

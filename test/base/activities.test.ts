@@ -1,0 +1,38 @@
+/** What was under way: names once, what ended first, and never more than a bounded text. */
+import { expect, test } from 'bun:test';
+
+import { Activities } from '../../src/base/activities.ts';
+
+test('what ended comes first, then the newest of what goes on; what ended is told once', () => {
+  const doing = new Activities();
+  const [endFirst] = [doing.begin('first'), doing.begin('second')];
+  doing.begin('third');
+  endFirst();
+  expect(doing.take()).toBe('first, third, second');
+  expect(doing.take()).toBe('third, second');
+});
+
+test('each name stands once', () => {
+  const doing = new Activities();
+  doing.begin('sendEmail')();
+  doing.begin('sendEmail');
+  doing.begin('sendEmail');
+  expect(doing.take()).toBe('sendEmail');
+});
+
+test('work ends with its name, also when it fails', async () => {
+  const doing = new Activities();
+  expect(await doing.during('work', () => Promise.resolve(doing.take()))).toBe('work');
+  const failing = doing.during('failing', () => Promise.reject(new Error('no')));
+  expect(await failing.catch(String)).toBe('Error: no');
+  doing.forget();
+  expect(doing.take()).toBe('');
+});
+
+test('a thousand names that go on and ten thousand that ended make one short text', () => {
+  const doing = new Activities();
+  for (let at = 0; at < 1_000; at += 1) doing.begin(`on ${at}`);
+  for (let at = 0; at < 10_000; at += 1) doing.begin(`over ${at}`)();
+  // Six names; of the 16 that ended and are remembered, 10 are counted with those that go on.
+  expect(doing.take()).toBe('over 0, over 1, over 2, over 3, over 4, over 5, 1010 more');
+});

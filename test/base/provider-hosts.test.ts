@@ -1,0 +1,31 @@
+/** Which large provider runs a mail host, by the end of its name. */
+import { expect, test } from 'bun:test';
+
+import { destinationKind } from '../../src/base/destination-kind.ts';
+import { providerOfHost } from '../../src/base/provider-hosts.ts';
+
+test.each([
+  ['gmail-smtp-in.l.google.com', 'Gmail'],
+  ['aspmx2.googlemail.com', 'Gmail'],
+  ['outlook-com.olc.protection.outlook.com', 'Outlook'],
+  ['contoso-com.mail.protection.outlook.com', 'Office 365'],
+  ['contoso-com.a1.mx.microsoft', 'Office 365'],
+  ['mta5.am0.yahoodns.net', 'Yahoo'],
+  ['mx01.mail.icloud.com', 'Apple'],
+  ['mx1.mail.me.com', 'Apple'],
+  ['mx.example.com', ''],
+  // Whole labels count.
+  ['mx.notgoogle.com', ''],
+  ['google.com.example', ''],
+  [null, ''],
+])('%p is run by %p', (host, provider) => expect(providerOfHost(host)).toBe(provider));
+
+test.each([
+  ['gmail.com', 'gmail'],
+  ['googlemail.com', 'gmail'],
+  ['hotmail.com', 'microsoft'],
+  ['ymail.com', 'yahoo'],
+  ['mac.com', 'apple'],
+  ['mail.gmail.com', 'other'],
+  ['constructor', 'other'],
+])('mail to %p is counted as %p', (domain, kind) => expect(destinationKind(domain)).toBe(kind));
