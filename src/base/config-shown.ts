@@ -52,7 +52,8 @@ function showNode(node: Node, values: readonly unknown[], at: string, rows: Show
   } else if (node.kind === 'rows') {
     const items = values.flatMap(itemsOf);
     for (const [index, item] of items.entries()) {
-      showTable(node.items, [item], `${at}[${index}]`, rows);
+      // A route has the keys of its destination, its own or the smarthost's, in a value of their own.
+      showTable(node.items, [item, memberOf(item, 'target')], `${at}[${index}]`, rows);
     }
   } else {
     const [value] = values;
