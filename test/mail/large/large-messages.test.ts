@@ -83,6 +83,18 @@ test('a thread that dies fails what it had, says so, and the next message starts
   expect(workers).toHaveLength(2);
 });
 
+test('what is under way at the end rejects, which is no death to warn of', async () => {
+  const { large, workers, logged } = open();
+  const underWay = large.read(message(300_000)).catch(String);
+  const closed = new Promise<void>((resolve) => {
+    workers[0]?.addEventListener('close', () => resolve());
+  });
+  large.stop();
+  expect(await underWay).toBe('Error: the thread for large messages ended');
+  await closed;
+  expect(logged).toEqual([]);
+});
+
 test('after the end no thread is started', async () => {
   const { large, workers } = open();
   large.stop();

@@ -1,7 +1,14 @@
-/** What a page shows of a message: images stand inside its HTML, as far as they fit together. */
+/** What a person sees of a message: its texts, its attachments, and images inside its HTML as far as they fit. */
 import { expect, test } from 'bun:test';
 
-import { withInlineImages, type PartAttachment } from '../../../src/mail/mime/message-parts.ts';
+import {
+  attachmentBytes,
+  readHead,
+  readParts,
+  withInlineImages,
+  type PartAttachment,
+} from '../../../src/mail/mime/message-parts.ts';
+import { splitMime } from '../../../src/mail/mime/tree.ts';
 
 const BYTES_MAX = 8_000_000;
 
@@ -45,4 +52,77 @@ test('only images are put in, and only where their Content-ID is named', () => {
     parts.map(({ part }) => part),
   );
   expect(shown).toBe(html.replace('CID:logo', urlOf('logo')));
+});
+
+const PNG = Buffer.from('an image');
+const WHOLE = Buffer.from(
+  [
+    'From: =?UTF-8?Q?B=C3=BCro?= <a@sender.example>',
+    'To: ann@receiver.example',
+    'Subject: =?UTF-8?B?R3LDvMOfZQ==?=',
+    'Content-Type: multipart/mixed; boundary=m',
+    '',
+    'Nobody reads what stands before the first part.',
+    '--m',
+    'Content-Type: text/plain; name=note.txt',
+    'Content-Disposition: attachment',
+    '',
+    'an attached text',
+    '--m',
+    'Content-Type: multipart/alternative; boundary=a',
+    '',
+    '--a',
+    'Content-Type: text/plain; charset=iso-8859-1',
+    'Content-Transfer-Encoding: quoted-printable',
+    '',
+    'Gr=FC=DFe',
+    '--a',
+    'Content-Type: text/html; charset=utf-8',
+    '',
+    '<p>Hello</p>',
+    '--a--',
+    '--m',
+    'Content-Type: image/png',
+    'Content-Disposition: inline; filename="=?UTF-8?Q?gr=C3=BCn.png?="',
+    'Content-Id: <logo>',
+    'Content-Transfer-Encoding: base64',
+    '',
+    PNG.toString('base64'),
+    '--m',
+    'Content-Type: text/plain',
+    '',
+    'a second text',
+    '--m--',
+    '',
+  ].join('\r\n'),
+);
+
+test('the first text and the first HTML that are no attachments are the message, all else is attached', () => {
+  const parts = readParts(WHOLE);
+  expect(parts).toMatchObject({ subject: 'Grüße', from: 'Büro <a@sender.example>' });
+  expect(parts.to).toBe('ann@receiver.example');
+  expect(parts.text).toBe('Grüße');
+  expect(parts.html).toBe('<p>Hello</p>');
+  expect(
+    parts.attachments.map(({ filename, contentType, contentId, content }) => [
+      filename,
+      contentType,
+      contentId,
+      content().toString(),
+    ]),
+  ).toEqual([
+    ['note.txt', 'text/plain', null, 'an attached text'],
+    ['grün.png', 'image/png', 'logo', 'an image'],
+    ['unnamed', 'text/plain', null, 'a second text'],
+  ]);
+  expect(parts.attachments[1]?.byteLength).toBe(PNG.toString('base64').length);
+  expect(attachmentBytes(WHOLE, splitMime(WHOLE))).toBe(16 + PNG.length + 13);
+  expect(readHead(WHOLE)).toEqual({ subject: 'Grüße', from: 'Büro <a@sender.example>' });
+});
+
+test('a message of one part, and one without any text', () => {
+  const html = readParts(Buffer.from('Content-Type: text/html\r\n\r\n<b>x</b>'));
+  expect(html).toMatchObject({ html: '<b>x</b>', text: null, subject: '', attachments: [] });
+  const file = readParts(Buffer.from('Content-Type: application/pdf\r\n\r\nx'));
+  expect(file).toMatchObject({ html: null, text: null, attachments: [{ filename: 'unnamed' }] });
 });
