@@ -60,6 +60,20 @@ test('a large submission is repaired, and a large message read, as on the callin
   });
 });
 
+test('a submission with a memory of its own is handed over, one inside of another memory is copied', async () => {
+  const { large } = open();
+  const own = Buffer.from(new Uint8Array(message(300_000)).buffer);
+  expect(own.buffer.byteLength).toBe(own.length);
+  const repaired = await large.repair(own, DEFAULTS);
+  expect(own.length).toBe(0);
+  const around = Buffer.concat([Buffer.from('in front '), message(300_000)]);
+  const before = Buffer.from(around);
+  const inside = around.subarray('in front '.length);
+  expect(await large.repair(inside, DEFAULTS)).toEqual(repaired);
+  // What else lies in that memory may belong to another session.
+  expect(around.equals(before)).toBe(true);
+});
+
 test('a small one needs no thread', async () => {
   const { large, workers } = open();
   const repaired = await large.repair(message(2_000), DEFAULTS);
