@@ -1,11 +1,12 @@
 /** A refusal that is sent before the body was read reaches the client, also where the connection ends with it. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 
+import { UnreadBodies } from '../../src/api/unread-body.ts';
 import { startRigAppliance } from '../rig/appliance.ts';
 import type { RigAppliance } from '../rig/appliance.ts';
 import { testAuthority } from '../rig/certificates.ts';
@@ -41,11 +42,8 @@ interface Seen {
   text: string;
 }
 
-/**
- * Sends a head and `bytes` of a body that it declares as `TOO_LONG`, and reads until the server closes. `pauses`: how
- * many pauses of 400 ms it makes first, a piece after each.
- */
-function send(rig: RigAppliance, first: string, bytes: number, pauses = 0): Promise<Seen> {
+/** Sends a head and `bytes` of a body that it declares as `TOO_LONG`, and reads until the server closes. */
+function send(rig: RigAppliance, first: string, bytes: number): Promise<Seen> {
   const { protocol, port, hostname: host } = new URL(rig.url);
   const isTls = protocol === 'https:';
   const socket = isTls
@@ -67,13 +65,7 @@ function send(rig: RigAppliance, first: string, bytes: number, pauses = 0): Prom
           }
         }
       };
-      const piece = (left: number): void => {
-        if (left === 0) return pump();
-        seen.sent += CHUNK.length;
-        socket.write(CHUNK);
-        setTimeout(piece, 400, left - 1);
-      };
-      piece(pauses);
+      pump();
     });
   });
 }
@@ -101,16 +93,6 @@ describe.each(Object.entries(HEADS))('%s', (_name, first) => {
       }
     },
   );
-});
-
-test('a client on a slow line, which never pauses for long, is not cut off', async () => {
-  // Longer than the two seconds after which a silent one is.
-  const seen = await send(plain, HEADS['Connection: close'], TOO_LONG, 9);
-  expect({ ...seen, text: seen.text.slice(0, 12) }).toEqual({
-    sent: TOO_LONG,
-    error: null,
-    text: 'HTTP/1.1 413',
-  });
 });
 
 test('a client that sends nothing more gets the refusal at once, and the connection ends', async () => {
@@ -143,5 +125,91 @@ test('clients that keep their connection get the refusal with its length, as eve
   expect(await response.json()).toMatchObject({
     code: 'payload_too_large',
     detail: { max_bytes: 14_680_064 },
+  });
+});
+
+describe('a client that never ends its body', () => {
+  // No time passes but what a test lets pass.
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** A refusal beside a body of which the test gives the pieces; `over` resolves when the response has ended. */
+  function refused(bodies = new UnreadBodies()) {
+    let give: (bytes: number) => void = () => undefined;
+    let isCancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        give = (bytes) => controller.enqueue(new Uint8Array(bytes));
+      },
+      cancel() {
+        isCancelled = true;
+      },
+    });
+    const request = new Request('http://rig.test/', { method: 'POST', body });
+    const response = bodies.after(request, new Response('refused', { status: 413 }));
+    let isOver = false;
+    const over = response.text().then((text) => {
+      isOver = true;
+      return text;
+    });
+    const state = () => ({ isOver, isCancelled });
+    return { give: (bytes: number) => give(bytes), over, state };
+  }
+
+  /** What has arrived is read, and what ended is told. */
+  async function settle(): Promise<void> {
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    await new Promise((resolve) => process.nextTick(resolve));
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+  }
+
+  test('is cut off after twenty seconds, however regularly it sends', async () => {
+    const { give, over, state } = refused();
+    await settle();
+    for (let second = 1; second < 20; second += 1) {
+      give(1);
+      await settle();
+      jest.advanceTimersByTime(1_000);
+      await settle();
+      expect([second, state().isOver]).toEqual([second, false]);
+    }
+    give(1);
+    await settle();
+    jest.advanceTimersByTime(1_000);
+    expect(await over).toBe('refused');
+    expect(state().isCancelled).toBe(true);
+  });
+
+  test('is cut off after two silent seconds, and not after one', async () => {
+    const { give, over, state } = refused();
+    await settle();
+    jest.advanceTimersByTime(1_000);
+    await settle();
+    give(1);
+    await settle();
+    jest.advanceTimersByTime(1_000);
+    await settle();
+    expect(state().isOver).toBe(false);
+    jest.advanceTimersByTime(1_000);
+    expect(await over).toBe('refused');
+  });
+
+  test('is cut off after 64 MiB', async () => {
+    const { give, over } = refused();
+    for (let piece = 0; piece < 64; piece += 1) give(1024 * 1024);
+    expect(await over).toBe('refused');
+  });
+
+  test('is cut off when the server stops, and one that comes later is not waited for', async () => {
+    const bodies = new UnreadBodies();
+    const { over } = refused(bodies);
+    await settle();
+    bodies.end();
+    expect(await over).toBe('refused');
+    expect(await refused(bodies).over).toBe('refused');
   });
 });
