@@ -30,6 +30,8 @@ export interface ResolverOptions {
   clock: Clock;
   /** Shortened by tests. */
   patience?: Patience;
+  /** The machine's servers; default: reads /etc/resolv.conf. */
+  readSystem?: () => Listen[];
 }
 
 /** How long the servers of /etc/resolv.conf are used before the file is read again. */
@@ -61,6 +63,7 @@ class StubResolver {
   readonly #configured: readonly Listen[];
   readonly #clock: Clock;
   readonly #patience: Patience;
+  readonly #readSystem: () => Listen[];
   readonly #cache: DnsCache<RawAnswer>;
   readonly #pending = new Map<string, Promise<RawAnswer>>();
   readonly #pace = new Pace();
@@ -75,6 +78,7 @@ class StubResolver {
     this.#configured = options.servers;
     this.#clock = options.clock;
     this.#patience = options.patience ?? PATIENCE;
+    this.#readSystem = options.readSystem ?? readResolvConf;
     this.#cache = new DnsCache(options.clock);
   }
 
@@ -179,7 +183,7 @@ class StubResolver {
     const now = this.#clock.steady();
     const { servers, readAt } = this.#system ?? { servers: [], readAt: 0 };
     if (this.#system !== null && Math.abs(now - readAt) < RESOLV_CONF_MS) return servers;
-    const fresh = readResolvConf();
+    const fresh = this.#readSystem();
     // An equal list stays the same object, which remembers the preferred server.
     const kept = JSON.stringify(fresh) === JSON.stringify(servers) ? servers : fresh;
     this.#system = { servers: kept, readAt: now };

@@ -40,6 +40,17 @@ test.each(REFUSED.map((text) => [text]))('%j is refused', (text) => {
   expect(result).toEqual({ error: expect.stringMatching(/^(?:is|has|must|does) .{5,}/) });
 });
 
+test('an address may have 254 octets, however it is spelled', () => {
+  const domain = `${'d'.repeat(63)}.${'e'.repeat(63)}.${'f'.repeat(62)}.ab`;
+  const whole = `${'l'.repeat(60)}@${domain}`;
+  expect(whole).toHaveLength(254);
+  // A lower-case one is read by another way than the others.
+  for (const spell of [String, (text: string) => text.toUpperCase()]) {
+    expect(parseAddress(spell(whole))).toMatchObject({ domain });
+    expect(parseAddress(spell(`l${whole}`))).toEqual({ error: 'is longer than 254 bytes' });
+  }
+});
+
 test('10,000 levels of nesting are refused, at once', () => {
   const levels = 10_000;
   for (const [open, close] of ['()', '<>', '""', '[]', '{}', ['g:', ';'], ['a@', ''], ['\\', '']]) {
