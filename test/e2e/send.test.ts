@@ -105,6 +105,17 @@ describeWith(['openssl'], 'an operator who sends', () => {
     ]);
   });
 
+  test('a wait ends with 1 when one of several recipients did not get it', async () => {
+    world.receiver.script.rcpt = (to) =>
+      to.startsWith('nobody@') ? '550 5.1.1 No such user' : null;
+    const mail = ['--to', 'one@example.net', '--to', 'nobody@example.net', '--subject', 'Hello'];
+    const sent = await send(...mail, '--text', 'x', '--wait');
+    world.receiver.script.rcpt = () => null;
+    expect(sent.code).toBe(1);
+    expect(sent.stderr).toContain('one@example.net is delivered');
+    expect(sent.stderr).toContain('nobody@example.net is bounced');
+  });
+
   test('a wait tells delays, and ends when the mail is through', async () => {
     world.receiver.script.rcpt = () => '451 4.7.1 Come back later';
     const config = ['--config', world.appliance.made.config];
