@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'bun:test';
 import PostalMime from 'postal-mime';
 
 import { createLog } from '../../../src/base/log.ts';
+import { type Packed, Unpacker } from '../../../src/base/packing.ts';
 import { Metrics } from '../../../src/base/metrics.ts';
 import { compose } from '../../../src/mail/compose/compose.ts';
 import type { ComposeInput } from '../../../src/mail/compose/compose.ts';
@@ -12,7 +13,7 @@ import { verifyOwn } from '../../../src/mail/dkim/proof.ts';
 import { UncomposableError, writeSigned } from '../../../src/mail/dkim/signed-message.ts';
 import type { Content, Signed } from '../../../src/mail/dkim/signed-message.ts';
 import { Libcrypto } from '../../../src/mail/dkim/libcrypto.ts';
-import type { SignResult } from '../../../src/mail/dkim/signing-protocol.ts';
+import type { SignResult, ToSigningThread } from '../../../src/mail/dkim/signing-protocol.ts';
 import { SigningWork } from '../../../src/mail/dkim/signing-work.ts';
 import { startSigningWorker } from '../../../src/mail/dkim/signing-link.ts';
 import { SigningPool } from '../../../src/mail/dkim/signing.ts';
@@ -296,7 +297,19 @@ test('a pool that is stopped ends its thread without a log line, and still signs
 });
 
 test('more signers than a thread keeps: it forgets them all, and is given each again', async () => {
-  const { pool } = openPool();
+  let forgotten = 0;
+  const unpacker = new Unpacker();
+  const { pool } = openPool(() => {
+    const worker = startSigningWorker();
+    const post = worker.postMessage.bind(worker);
+    worker.postMessage = (packed: Packed) => {
+      const { kind } = unpacker.unpack(packed) as ToSigningThread;
+      if (kind === 'forget') forgotten += 1;
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
+      post(packed);
+    };
+    return worker;
+  });
   const signers = Array.from({ length: 1_001 }, (_, at) =>
     pool.signer({ ...identity, selector: `pr${at}` }),
   );
@@ -316,6 +329,8 @@ test('more signers than a thread keeps: it forgets them all, and is given each a
     expect(wrong).toEqual([]);
   }
   expect(workers).toHaveLength(1);
+  // Once for the one signer too many: a thread that forgets at each would read each key anew.
+  expect(forgotten).toBe(1);
 });
 
 test('the library is looked for once, also where it is missing', async () => {
