@@ -1,7 +1,7 @@
-/** Header fields of a message that others wrote: folds, line ends, lines that are none, and the bounds. */
+/** Messages that others wrote: folds, line ends, lines that are no fields, delimiters that are none, and the bounds. */
 import { expect, test } from 'bun:test';
 
-import { fieldValue, MIME_LIMITS, splitMime } from '../../../src/mail/mime/tree.ts';
+import { fieldValue, MIME_LIMITS, partsOf, splitMime } from '../../../src/mail/mime/tree.ts';
 
 function read(text: string, limits = MIME_LIMITS) {
   const bytes = Buffer.from(text, 'latin1');
@@ -52,4 +52,75 @@ test('beyond the limit of fields the rest is dropped, folds too', () => {
     fields: 2,
   });
   expect([names, value('b'), value('c'), body]).toEqual([['a', 'b'], '2 3', null, 'body']);
+});
+
+/** Each leaf of a multipart: its type and its text. */
+function leaves(lines: readonly string[], end = '\r\n'): [type: string, body: string][] {
+  const bytes = Buffer.from(lines.join(end), 'latin1');
+  return partsOf(splitMime(bytes))
+    .filter(({ children }) => children.length === 0)
+    .map(({ contentType, bodyStart, bodyEnd }) => [
+      contentType,
+      bytes.toString('latin1', bodyStart, bodyEnd),
+    ]);
+}
+
+const MIXED = 'Content-Type: multipart/mixed; boundary="b 1"';
+
+test.each([
+  ['CRLF', '\r\n'],
+  ['LF', '\n'],
+])('a delimiter may have blanks behind it, and takes its line end with it, with %s', (_, end) => {
+  for (const blanks of ['', ' ', '\t', ' \t \t']) {
+    const lines = [MIXED, '', `--b 1${blanks}`, '', 'one', '', `--b 1${blanks}`];
+    lines.push('Content-Type: Text/HTML; charset=utf-8', '', 'two', `--b 1--${blanks}`, 'after');
+    expect(leaves(lines, end)).toEqual([
+      ['text/plain', `one${end}`],
+      ['text/html', 'two'],
+    ]);
+  }
+});
+
+test('what only looks like a delimiter is text', () => {
+  const text = ['-- ', '--b', '--b 12', '--b 1-', ' --b 1', '-b 1', '--b 1---', '--B 1'];
+  expect(leaves([MIXED, '', '--b 1', '', ...text, '--b 1--'])).toEqual([
+    ['text/plain', text.join('\r\n')],
+  ]);
+});
+
+test('a delimiter of the multipart around ends the one inside, closed or not', () => {
+  const inner = 'Content-Type: multipart/alternative; boundary=i';
+  const lines = [
+    MIXED,
+    '',
+    '--b 1',
+    inner,
+    '',
+    '--i',
+    '',
+    'in',
+    '--b 1',
+    '',
+    'out',
+    '--i',
+    '--b 1--',
+  ];
+  expect(leaves(lines)).toEqual([
+    ['text/plain', 'in'],
+    // The inner one is over: its delimiter is text again.
+    ['text/plain', 'out\r\n--i'],
+  ]);
+});
+
+test('a boundary of 200 characters is looked for, a longer one is none', () => {
+  for (const [length, expected] of [
+    [200, ['text/plain', 'one']],
+    [201, ['multipart/mixed', `--${'x'.repeat(201)}\r\n\r\none\r\n--${'x'.repeat(201)}--`]],
+  ] as const) {
+    const boundary = 'x'.repeat(length);
+    const head = `Content-Type: multipart/mixed; boundary=${boundary}`;
+    expect(leaves([head, '', `--${boundary}`, '', 'one', `--${boundary}--`])).toEqual([
+      [...expected],
+    ]);
+  }
 });
