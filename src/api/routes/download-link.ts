@@ -7,7 +7,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Context } from '../../flow/context.ts';
 
-export const LINK_MS = 3_600_000;
+const LINK_MS = 3_600_000;
 const PURPOSE = 'attachment link';
 
 /** The link for the attachment at `index` (from 0), and its expiry in steady time. */

@@ -130,6 +130,22 @@ describe('names that lead inside', () => {
     expect(inside.connections()).toBe(0);
   });
 
+  test('of a name with many addresses four are tried, one after the other', async () => {
+    const addresses = [2, 3, 4, 5, 6].map((last) => `127.0.0.${last}`);
+    const agent = agentWith(
+      names(() => found(...addresses)),
+      ['127.0.0.0/8'],
+    );
+    const fourth = await openEndpoint((socket) => socket.write(OK), '127.0.0.5');
+    expect(await post(fourth.port, { agent })).toMatchObject({ statusCode: 200 });
+    const fifth = await openEndpoint((socket) => socket.write(OK), '127.0.0.6');
+    expect(await post(fifth.port, { agent })).toMatchObject({
+      reason: 'the connection was refused',
+    });
+    expect(fifth.connections()).toBe(0);
+    agent.destroy();
+  });
+
   test('a name that does not exist and a resolver that fails are told apart', async () => {
     const nowhere = names(() => ({ kind: 'nxdomain', isAuthenticated: false }));
     const broken = names(() => ({ kind: 'failed', reason: 'servfail' }));

@@ -125,11 +125,15 @@ test('a host that is not there, and one without an address', async () => {
   });
 });
 
-test('the addresses are tried one after the other', async () => {
+test('four addresses are tried, one after the other', async () => {
   const { port } = await plain((response) => response.end('ok'));
-  const resolver = resolverOf(['127.0.0.99', '127.0.0.1']);
-  const answer = await post(`http://spam.rig.test:${port}/`, { resolver });
-  expect(answer).toMatchObject({ kind: 'responded', statusCode: 200 });
+  const others = [99, 98, 97, 96].map((last) => `127.0.0.${last}`);
+  const ask = (before: number) =>
+    post(`http://spam.rig.test:${port}/`, {
+      resolver: resolverOf([...others.slice(0, before), '127.0.0.1']),
+    });
+  expect(await ask(3)).toMatchObject({ kind: 'responded', statusCode: 200 });
+  expect(await ask(4)).toEqual({ kind: 'failed', reason: 'the connection was refused' });
 });
 
 test.each([

@@ -1,0 +1,79 @@
+/** What monitoring reads: whether sends are accepted now, and details for those who may see them. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import { TrustedProxies } from '../../src/api/client-address.ts';
+import { createHealth, type Health } from '../../src/api/health.ts';
+import { Vitals } from '../../src/health/vitals.ts';
+import { openBench, type Bench } from './bench.ts';
+
+let bench: Bench;
+let health: Health;
+
+beforeEach(async () => {
+  bench = await openBench();
+  const { ctx } = bench;
+  health = createHealth(ctx, new Vitals(ctx), new TrustedProxies(ctx));
+});
+afterEach(() => bench.close());
+
+/** Status and text of the response; null when it is not for monitoring. */
+async function ask(
+  path: string,
+  {
+    peer = '127.0.0.1',
+    method = 'GET',
+    headers = {},
+  }: {
+    peer?: string | null;
+    method?: string;
+    headers?: Record<string, string>;
+  } = {},
+): Promise<[status: number, text: string] | null> {
+  const response = await health(new Request(`http://api.test${path}`, { method, headers }), peer);
+  return response === null ? null : [response.status, await response.text()];
+}
+
+test('ready is no more than whether a send would be accepted', async () => {
+  const { ctx } = bench;
+  expect(await ask('/ready', { peer: null })).toEqual([200, '{"status":"ready"}']);
+  ctx.disk.isLow = true;
+  expect(await ask('/ready')).toEqual([503, '{"status":"disk_low"}']);
+  await ctx.halt.halt('Moving.');
+  expect(await ask('/ready')).toEqual([503, '{"status":"halted"}']);
+  await ctx.halt.resume();
+  ctx.disk.isLow = false;
+  expect(await ask('/ready')).toEqual([200, '{"status":"ready"}']);
+});
+
+test('alive while halted or full: a restart would change neither', async () => {
+  bench.ctx.disk.isLow = true;
+  await bench.ctx.halt.halt('Moving.');
+  expect(await ask('/health', { peer: '203.0.113.7' })).toEqual([200, '{"status":"ok"}']);
+});
+
+test('other paths and methods are not for it', async () => {
+  for (const path of ['/', '/healthy', '/v1/health', '/metrics/x', '/emails?q=/health']) {
+    expect([path, await ask(path)]).toEqual([path, null]);
+  }
+  expect(await ask('/health', { method: 'POST' })).toBeNull();
+  expect(await ask('/ready?verbose', { method: 'HEAD' })).toMatchObject([200, expect.anything()]);
+});
+
+test.each([
+  ['this machine', '127.0.0.1', {}, true],
+  ['this machine by IPv6', '::1', {}, true],
+  ['somebody else', '203.0.113.7', {}, false],
+  ['no socket', null, {}, false],
+  // The bench trusts the proxies of 127.0.0.0/8.
+  ['a proxy that names a reader', '127.0.0.1', { 'x-forwarded-for': '127.0.0.9' }, true],
+  ['a proxy that names somebody else', '127.0.0.1', { 'x-forwarded-for': '203.0.113.7' }, false],
+  ['one that says so itself', '203.0.113.7', { 'x-forwarded-for': '127.0.0.1' }, false],
+  ['a proxy nobody trusts', '::1', { 'x-forwarded-for': '127.0.0.1' }, false],
+  ['a proxy with another header', '127.0.0.1', { 'x-real-ip': '127.0.0.9' }, false],
+  ['a proxy of RFC 7239', '127.0.0.1', { forwarded: 'for=127.0.0.9' }, false],
+  ['a cache', '127.0.0.1', { via: '1.1 cache' }, false],
+] as const)('metrics are for readers alone: %s', async (_, peer, headers, isReader) => {
+  const found = await ask('/metrics', { peer, headers: { ...headers } });
+  expect(found === null).toBe(!isReader);
+  if (isReader) expect(found?.[1]).toContain('postrider_build_info');
+});
