@@ -68,6 +68,21 @@ test('stopping marks the time: after another boot with an earlier clock, time go
   await rig.stop();
 });
 
+test('stopping writes when each key was last used, which is gathered in memory', async () => {
+  const clock = new TestClock();
+  const rig = await startRigAppliance({ clock });
+  await clock.advance(3_000);
+  const usedAt = clock.now();
+  const headers = { authorization: `Bearer ${rig.key}` };
+  expect((await fetch(`${rig.url}/domains`, { headers })).status).toBe(200);
+  await rig.appliance.stop();
+  const again = await startAppliance(rig.appliance.ctx.config, { clock, log: silent });
+  const keys = await again.ctx.store.keys(rig.account);
+  expect(keys.map(({ lastUsedAt }) => lastUsedAt)).toEqual([usedAt]);
+  await again.stop();
+  await rig.stop();
+});
+
 test('stopping waits for a webhook call under way, and its end is on disk', async () => {
   const [names, hook] = [await startNames(), await startHook()];
   names.set(new URL(hook.url).hostname, 'A', [hook.host]);
