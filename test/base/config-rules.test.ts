@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { parseConfig } from '../../src/base/config-file.ts';
+import { listenerUrlOf } from '../../src/base/config-rules.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 
 /** The refusals of a config, without file and line; empty when it is accepted. */
@@ -41,4 +42,18 @@ test.each([
 test('the login of a second route is looked at too', () => {
   const second = '[[delivery.routes]]\ndomains = ["b.example"]\nhost = "10.0.0.6"\nusername = "u"';
   expect(refusals(`${ROUTE}\n${second}`)).toEqual([`delivery.routes[1].username ${LOGIN}`]);
+});
+
+test.each([
+  ['listen = "127.0.0.1:8025"', 'http://127.0.0.1:8025'],
+  ['listen = "[::1]:8025"', 'http://[::1]:8025'],
+  ['public_url = "https://mail.example.com/"', 'https://mail.example.com'],
+])('[http] %s is reached at %s', (line, url) => {
+  const { live } = parseConfig(`hostname = "mail.example.com"\n[http]\n${line}`, 'c');
+  expect(live.http.publicUrl).toBe(url);
+});
+
+test('with a certificate of its own it is reached under https', () => {
+  const http = { listen: { host: '::1', port: 443 }, tlsCert: '/etc/cert.pem' };
+  expect(listenerUrlOf(http)).toBe('https://[::1]:443');
 });

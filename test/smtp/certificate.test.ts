@@ -62,6 +62,12 @@ test.each([
   expect(new X509Certificate(selfSigned('a.example', from).cert).validTo).toContain(year);
 });
 
+test('it is valid for a peer whose clock is a day behind', () => {
+  const from = Date.UTC(2026, 5, 15);
+  const { validFrom } = new X509Certificate(selfSigned('a.example', from).cert);
+  expect(Date.parse(validFrom)).toBe(from - 86_400_000);
+});
+
 test('the order is [smtp], [http], ACME, self-signed', () => {
   const [smtp, http, acme] = ['a.example', 'b.example', 'c.example'].map((name) =>
     testAuthority().issue([name]),

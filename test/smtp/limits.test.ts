@@ -156,6 +156,9 @@ test('messages in progress share one budget, and clients beyond it are told to t
   await declared.hello(true);
   await declared.login(fixture.token);
   expect(await declared.command('MAIL FROM:<a@x.example> SIZE=36000')).toStartWith('452 4.3.1');
+  const report = await open(fixture.inbound);
+  await report.hello();
+  expect(await report.command('MAIL FROM:<> SIZE=36000')).toStartWith('452 4.3.1');
   taken.release();
   const third = await begin();
   third.write(lines);

@@ -235,6 +235,21 @@ describe('content that is kept for a shorter time than the row', () => {
     expect(logBody(name, { isJson: true, isContentHidden: true })).toContain('shown');
   });
 
+  test('leaves what an email says beside it', async () => {
+    const beside = {
+      from: EMAIL.from,
+      to: [EMAIL.to],
+      cc: ['c@example.com'],
+      bcc: ['d@example.com'],
+      reply_to: 'e@example.com',
+      subject: 's',
+      tags: [{ name: 'kind', value: 'receipt' }],
+      scheduled_at: 'tomorrow',
+    };
+    const body = JSON.parse(await logged(0, [{ ...beside, text: 'hush' }]));
+    expect(body).toEqual([{ ...beside, text: '[hidden, 4 characters]' }]);
+  });
+
   test('is in the row where both are kept equally long', async () => {
     expect(JSON.parse(await logged(30, [PRIVATE]))).toEqual([PRIVATE]);
   });

@@ -2,7 +2,7 @@
  * The JSON reader against `JSON.parse`: whatever it lets through is the same value.
  */
 import { expect, test } from 'bun:test';
-import { decodeText, parseJson } from '../../../src/api/shapes/json.ts';
+import { decodeText, endOfString, parseJson } from '../../../src/api/shapes/json.ts';
 import { ApiError } from '../../../src/base/errors.ts';
 import { seeded, type Random } from '../../mail/random.ts';
 
@@ -100,6 +100,21 @@ test('strings of many escaped quotation marks end where they end', async () => {
   for (const count of [998, 1_000, 1_001, 5_000]) {
     const value = [`${'"'.repeat(count)}\\`, '\\', { '"': count }];
     expect(await parse(JSON.stringify(value))).toEqual(value);
+  }
+});
+
+test('a string ends at its own quotation mark, however many escaped ones stand before it', () => {
+  for (const count of [0, 1, 999, 1_000, 1_001, 3_000]) {
+    for (const tail of ['', 'a', '\\\\', 'ab', '\\n']) {
+      const literal = `"${'\\"'.repeat(count)}${tail}"`;
+      expect([count, tail, endOfString(`${literal},"next"`, 0)]).toEqual([
+        count,
+        tail,
+        literal.length - 1,
+      ]);
+      const open = literal.slice(0, -1);
+      expect(endOfString(open, 0)).toBe(open.length);
+    }
   }
 });
 
