@@ -84,6 +84,20 @@ test('a bounce to a return path of ours ends the recipient, once', async () => {
   expect(await types()).toHaveLength(2);
 });
 
+test('of a report the first MiB is read, and the rest of it is taken all the same', async () => {
+  const { recipient, path } = await sentMail();
+  const client = await connected();
+  const padded = (bytes: number): string =>
+    bounce(recipient.address).replace(
+      '\r\n--b\r\n',
+      `\r\n${'x'.repeat(62)}`.repeat(bytes / 64) + '\r\n--b\r\n',
+    );
+  expect(await deliver(client, path, padded(1024 * 1024))).toStartWith('250');
+  expect(await status(recipient.id)).toBe('queued');
+  expect(await deliver(client, path, padded(1000 * 1024))).toStartWith('250');
+  expect(await status(recipient.id)).toBe('bounced');
+});
+
 test('two reports of one recipient at once make one event and one suppression', async () => {
   const { message, recipient, path } = await sentMail();
   const both = await Promise.all([connected(), connected()]);

@@ -96,3 +96,25 @@ test('a hundred header fields, counted after lists of values became a field each
   const read99 = { 'X-A': fields(100), Date: 'now', 'Reply-To': 'c@example.com' };
   expect(read({ headers: read99 })).toMatchObject({ replyTo: [{ local: 'c' }] });
 });
+
+test('a link to an attachment may have 2,048 characters, must be https, and brings its name', () => {
+  const link = (path: string): unknown => {
+    const value = { ...EMAIL, attachments: [{ path }] };
+    const result = readEmail(value, { ...RULES, mayLink: true });
+    return Array.isArray(result)
+      ? result.map((fault) => [fault.path, fault.message])
+      : [result.links[0]?.url, result.draft.attachments[0]?.filename];
+  };
+  const long = 'https://files.example/a%20b.pdf?'.padEnd(2_048, 'x');
+  expect(link(long)).toEqual([long, 'a b.pdf']);
+  const refused = [['attachments[0].path', 'attachments[0].path must be a public https URL.']];
+  for (const url of [
+    `${long}x`,
+    'http://files.example/a.pdf',
+    'https://me@files.example/a.pdf',
+    'https://:secret@files.example/a.pdf',
+    'https://files.example/a\n.pdf',
+  ]) {
+    expect([url, link(url)]).toEqual([url, refused]);
+  }
+});
