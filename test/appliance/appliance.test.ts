@@ -3,6 +3,7 @@
  */
 import { expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -17,6 +18,7 @@ import { TestClock } from '../rig/clock.ts';
 import { startHook } from '../rig/hook.ts';
 import type { HookAnswer } from '../rig/hook.ts';
 import { startNames } from '../rig/names.ts';
+import { freePorts } from '../rig/ports.ts';
 import { testAuthority } from '../rig/certificates.ts';
 
 const silent = createLog(
@@ -46,6 +48,51 @@ test('a start that finds its address taken frees the data directory again', asyn
   expect(existsSync(join(folder, 'control.sock'))).toBe(false);
   rmSync(folder, { recursive: true });
 });
+
+test.each(['http', 'inbound', 'submission', 'acme'] as const)(
+  'a start that finds the address of %s taken leaves no other one open',
+  async (taken) => {
+    const folder = mkdtempSync(join(tmpdir(), 'postrider-start-'));
+    const names = ['http', 'inbound', 'submission', 'acme'] as const;
+    const ports = await freePorts(names.length);
+    const portOf = (name: (typeof names)[number]): number => ports[names.indexOf(name)] ?? 0;
+    const at = (name: (typeof names)[number]): string => `"127.0.0.1:${portOf(name)}"`;
+    const config = parseConfig(
+      `hostname = "mail.rig.test"
+data_dir = "${folder}"
+[http]
+listen = ${at('http')}
+[smtp]
+inbound = ${at('inbound')}
+submission = [${at('submission')}]
+[acme]
+listen = ${at('acme')}
+accept_terms = true
+directory_url = "https://127.0.0.1:1/directory"
+[delivery]
+mode = "capture"`,
+      'test',
+    );
+    /** Null where nobody listens. */
+    const bound = (name: (typeof names)[number]) =>
+      new Promise<Server | null>((resolve) => {
+        const server = createServer();
+        server.once('error', () => resolve(null));
+        server.listen(portOf(name), '127.0.0.1', () => resolve(server));
+      });
+    const other = await bound(taken);
+    const start = startAppliance(config, { clock: systemClock, log: silent });
+    const refused = await start.catch((error: unknown) => error);
+    expect(String(refused)).toContain('in use by another program');
+    other?.close();
+    for (const name of names) {
+      const free = await bound(name);
+      expect([name, free !== null]).toEqual([name, true]);
+      free?.close();
+    }
+    rmSync(folder, { recursive: true });
+  },
+);
 
 test('stopping marks the time: after another boot with an earlier clock, time goes on from there', async () => {
   class OtherBoot extends TestClock {
