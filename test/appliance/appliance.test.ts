@@ -49,17 +49,17 @@ test('a start that finds its address taken frees the data directory again', asyn
   rmSync(folder, { recursive: true });
 });
 
-test.each(['http', 'inbound', 'submission', 'acme'] as const)(
-  'a start that finds the address of %s taken leaves no other one open',
-  async (taken) => {
-    const folder = mkdtempSync(join(tmpdir(), 'postrider-start-'));
-    const names = ['http', 'inbound', 'submission', 'acme'] as const;
-    const ports = await freePorts(names.length);
-    const portOf = (name: (typeof names)[number]): number => ports[names.indexOf(name)] ?? 0;
-    const at = (name: (typeof names)[number]): string => `"127.0.0.1:${portOf(name)}"`;
-    const config = parseConfig(
-      `hostname = "mail.rig.test"
-data_dir = "${folder}"
+const LISTENERS = ['http', 'inbound', 'submission', 'acme'] as const;
+type Listener = (typeof LISTENERS)[number];
+
+/** A config with every kind of listener, each at a port of its own, and what can be bound of these. */
+async function withListeners(dataDir: string) {
+  const ports = await freePorts(LISTENERS.length);
+  const portOf = (name: Listener): number => ports[LISTENERS.indexOf(name)] ?? 0;
+  const at = (name: Listener): string => `"127.0.0.1:${portOf(name)}"`;
+  const config = parseConfig(
+    `hostname = "mail.rig.test"
+data_dir = "${dataDir}"
 [http]
 listen = ${at('http')}
 [smtp]
@@ -71,28 +71,52 @@ accept_terms = true
 directory_url = "https://127.0.0.1:1/directory"
 [delivery]
 mode = "capture"`,
-      'test',
-    );
-    /** Null where nobody listens. */
-    const bound = (name: (typeof names)[number]) =>
-      new Promise<Server | null>((resolve) => {
-        const server = createServer();
-        server.once('error', () => resolve(null));
-        server.listen(portOf(name), '127.0.0.1', () => resolve(server));
-      });
+    'test',
+  );
+  /** Null where somebody listens. */
+  const bound = (name: Listener) =>
+    new Promise<Server | null>((resolve) => {
+      const server = createServer();
+      server.once('error', () => resolve(null));
+      server.listen(portOf(name), '127.0.0.1', () => resolve(server));
+    });
+  /** Those of the listeners that are open. */
+  const open = async (): Promise<Listener[]> => {
+    const found: Listener[] = [];
+    for (const name of LISTENERS) {
+      const server = await bound(name);
+      if (server === null) found.push(name);
+      server?.close();
+    }
+    return found;
+  };
+  return { config, bound, open };
+}
+
+test.each(LISTENERS)(
+  'a start that finds the address of %s taken leaves no other one open',
+  async (taken) => {
+    const folder = mkdtempSync(join(tmpdir(), 'postrider-start-'));
+    const { config, bound, open } = await withListeners(folder);
     const other = await bound(taken);
     const start = startAppliance(config, { clock: systemClock, log: silent });
     const refused = await start.catch((error: unknown) => error);
     expect(String(refused)).toContain('in use by another program');
     other?.close();
-    for (const name of names) {
-      const free = await bound(name);
-      expect([name, free !== null]).toEqual([name, true]);
-      free?.close();
-    }
+    expect(await open()).toEqual([]);
     rmSync(folder, { recursive: true });
   },
 );
+
+test('a stop closes every listener', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-start-'));
+  const { config, open } = await withListeners(folder);
+  const appliance = await startAppliance(config, { clock: systemClock, log: silent });
+  expect(await open()).toEqual([...LISTENERS]);
+  await appliance.stop();
+  expect(await open()).toEqual([]);
+  rmSync(folder, { recursive: true });
+});
 
 test('stopping marks the time: after another boot with an earlier clock, time goes on from there', async () => {
   class OtherBoot extends TestClock {
