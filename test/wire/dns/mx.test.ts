@@ -49,6 +49,19 @@ describe('one row a rule', () => {
     expect(await find('a.test')).toEqual({ 'a.test': ['2001:db8::1'] });
   });
 
+  test('an MX that is an address, also one that only looks like it: no host', async () => {
+    for (const name of ['192.0.2.1', '192.0.2.999', '1.2.3.4']) {
+      server.set('a.test', 'MX', [`10 ${name}`]);
+      // A resolver of its own: the first answer would be kept.
+      const list = await findHosts(lookups.resolver([server]), 'a.test');
+      expect(list).toEqual({
+        kind: 'no_hosts',
+        reason: `every MX of a.test is unusable: "${name}" is an address, not a host name`,
+      });
+    }
+    expect(await findHosts(dns, '2001:db8::1')).toMatchObject({ kind: 'no_hosts' });
+  });
+
   test('no MX and no address', async () => {
     server.set('a.test', 'TXT', ['only words']);
     expect(await find('a.test')).toBe('no_hosts');

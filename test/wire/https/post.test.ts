@@ -264,7 +264,23 @@ describe('the size of an answer', () => {
     const cut = await openEndpoint((socket) =>
       socket.end('HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello'),
     );
-    expect(await get(cut.port, 100)).toMatchObject({ kind: 'failed' });
+    const cutOff = { kind: 'failed', reason: 'the response is too long or was cut off' };
+    expect(await get(cut.port, 100)).toMatchObject(cutOff);
+  });
+
+  test('a get that is refused or fails says why, as a post does', async () => {
+    const get = (url: string) =>
+      guardedGet({ url, headers: {}, agent: agentWith(), timeoutMs: 5_000, maxResponseBytes: 9 });
+    expect(await get('http://hook.test/')).toMatchObject({
+      kind: 'failed',
+      reason: 'the URL must begin with https://',
+      isRefused: true,
+    });
+    expect(await get('https://hook.test:1/')).toMatchObject({
+      kind: 'failed',
+      reason: 'the connection was refused',
+      isRefused: false,
+    });
   });
 
   test('headers without end are cut', async () => {

@@ -286,6 +286,11 @@ describe('policies over the network', () => {
       ['html', (_q, r) => r.setHeader('content-type', 'text/html').end(POLICY)],
       ['long', (_q, r) => r.setHeader('content-type', 'text/plain').end(POLICY.repeat(2000))],
       ['empty', (_q, r) => r.setHeader('content-type', 'text/plain').end()],
+      // A whole policy under any other status is what somebody else's error page may be.
+      ...[203, 206, 302, 404, 500].map((status): [string, typeof respond] => [
+        `status ${status}`,
+        (_q, r) => r.writeHead(status, { 'content-type': 'text/plain' }).end(POLICY),
+      ]),
     ];
     for (const [what, how] of bad) {
       const { sts } = await start();
