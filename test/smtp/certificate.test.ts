@@ -103,4 +103,9 @@ test('what cannot be used is refused by name', () => {
   expect(pair(join(dir, 'junk.pem'), one.keyFile)).toThrow(
     'junk.pem does not contain a usable certificate',
   );
+  // Behind a good certificate too: no client could be shown such a chain.
+  const chain = join(dir, 'chain.pem');
+  const block = '-----BEGIN CERTIFICATE-----\njunk\n-----END CERTIFICATE-----\n';
+  writeFileSync(chain, one.cert + block);
+  expect(pair(chain, one.keyFile)).toThrow('chain.pem does not contain a usable certificate');
 });

@@ -122,6 +122,17 @@ test('a client that never finishes its TLS handshake is closed when its session 
   clients.push(await RawClient.openTls(fixture.submissions));
 });
 
+test('after the stop nobody gets in, at any of the listeners', async () => {
+  fixture = await openSmtpFixture();
+  const { server, inboundServer, inbound, submission, submissions } = fixture;
+  expect([server.listeners.length, inboundServer.listeners.length]).toEqual([2, 1]);
+  await Promise.all([server.stop(), inboundServer.stop()]);
+  expect([server.listeners.length, inboundServer.listeners.length]).toEqual([0, 0]);
+  for (const at of [inbound, submission, submissions]) {
+    expect(await RawClient.open(at).then(() => 'open', String)).toContain('ECONNREFUSED');
+  }
+});
+
 test('sessions beyond the total limit are told so', async () => {
   fixture = await openSmtpFixture({ submission: { connections: 5 } });
   for (let n = 0; n < 5; n += 1) await (await open(fixture.submission)).reply();
