@@ -27,6 +27,16 @@ const EMAIL = { from: 'a@own.example.com', to: 'delivered@sandbox.test', subject
 const rowOf = (sent: Sent): Promise<Sent> =>
   bench.ask({ path: `/logs/${sent.headers.get('x-request-id')}`, key });
 
+test('of a path and a user agent 2,048 characters are kept', async () => {
+  const sent = await bench.ask({
+    path: `/${'p'.repeat(5_000)}`,
+    key,
+    headers: { 'user-agent': 'a'.repeat(5_000) },
+  });
+  const { json } = await rowOf(sent);
+  expect([json.path, json.user_agent]).toEqual([`/${'p'.repeat(2_047)}`, 'a'.repeat(2_048)]);
+});
+
 test('a full record has every field of the contract', async () => {
   const sent = await bench.ask({
     path: '/v1/emails',
