@@ -34,6 +34,7 @@ export function endOf(recipient: Recipient, now: number, change: EndChange): Fin
     nextAttemptAt: null,
     lastReason: recipient.lastReason,
     delayedAt: recipient.delayedAt,
+    owner: null,
     attempt: null,
     events: [],
     suppress: null,

@@ -5,8 +5,10 @@
  * usage and idempotency record; the end of an attempt with its events and their webhook calls. A claim (`begin`) moves
  * the next attempt into the future before anything is dialled, so that a crash costs one step of the retry schedule and
  * never makes a hot loop. Due times, leases and expiries are steady time (`base/clock.ts`), all others are the wall
- * clock's. `owner` and `leaseUntil` stand on every claimable row: nobody claims what another owner has
- * under an unexpired lease.
+ * clock's. `owner` and `leaseUntil` stand on every claimable row. An owner is a queue from its start to its end: it takes
+ * due rows (`takeDue`, or `accept` for what it marks ahead), begins attempts of what it has taken or is free, under a
+ * lease, and ends them (`finish`). Nobody begins what is another's, unless that one's lease has run out, and nobody ends
+ * the attempt of another.
  */
 import type { MessageStatus } from '../base/status.ts';
 import type { Attempt, Body, Message, NewEvent, Recipient, Suppression } from './rows.ts';
@@ -17,6 +19,8 @@ export interface NewMessage {
   body: Body;
   recipients: Recipient[];
   events: NewEvent[];
+  /** Who has begun the attempts of its open recipients with this very commit; absent: nobody. */
+  owner?: string;
 }
 
 /** The record that makes a repeated request safe; `response` is the body to replay. */
@@ -68,6 +72,37 @@ export interface RecipientRef {
   dueAt: number;
 }
 
+/** Mail of one account for one domain. */
+export type DestinationRef = Pick<RecipientRef, 'accountId' | 'domain'>;
+
+/** Which due recipients an owner asks for. */
+export interface DueRequest {
+  owner: string;
+  now: number;
+  /** Rows looked at, at most. */
+  limit: number;
+  /** Looks at what follows this row; null: from the soonest on. */
+  after: RecipientRef | null;
+  /** Taken of one destination, at most; what is the owner's already is not counted. */
+  most: number;
+  /** Of these nothing is taken. */
+  without: { accountIds: string[]; destinations: DestinationRef[] };
+  /** Only an account's for one destination; absent: all. */
+  of?: DestinationRef;
+}
+
+/** What a look has found and taken. */
+export interface DueTaken {
+  /** Due, and the owner's now, soonest first; but for what it has under a lease. */
+  ours: RecipientRef[];
+  /** The soonest of each destination of which free ones were left. */
+  left: RecipientRef[];
+  /** The last row that was looked at; null when there was none. */
+  last: RecipientRef | null;
+  /** No further row is due. */
+  isEnd: boolean;
+}
+
 /** Marks an attempt as begun, before dialling: a crash then costs one step of the schedule. */
 export interface BeginAttempt {
   recipientId: string;
@@ -90,10 +125,19 @@ export interface FinishAttempt {
   nextAttemptAt: number | null;
   lastReason: string | null;
   delayedAt: number | null;
+  /** Whose attempt, or whose mark of one, ends; null for an end by another hand (operator, report). */
+  owner: string | null;
   /** Null when the recipient ended without one (expiry, operator, report). */
   attempt: Attempt | null;
   events: NewEvent[];
   suppress: Suppression | null;
+}
+
+export interface Finished {
+  calls: CallRef[];
+  messageStatus: MessageStatus;
+  /** The recipient is another owner's by now: nothing was written. */
+  isOvertaken: boolean;
 }
 
 /** A first attempt that is under way, with its `email.sent`. */
@@ -117,28 +161,28 @@ export interface JourneyStore {
     now: number,
   ): Promise<NewIdempotencyRecord | null>;
   /**
-   * Open recipients due until `until`, soonest first, after the row `after`; leases of others are respected until they
-   * end. `of`: only an account's for one destination.
+   * Takes open recipients that are due and free for their owner. What is the owner's already is answered again, so that
+   * nothing is stuck whose answer was lost.
    */
-  recipientsDue(
-    now: number,
-    until: number,
-    limit: number,
-    after: RecipientRef | null,
-    of?: Pick<RecipientRef, 'accountId' | 'domain'>,
-  ): Promise<RecipientRef[]>;
+  takeDue(request: DueRequest): Promise<DueTaken>;
   /** The soonest due time later than `after`. */
   nextRecipientDue(after: number): Promise<number | null>;
-  /** Returns the recipients that are still open and now leased to their owner, in the state after the mark. */
+  /**
+   * Marks what the owner has taken, and what is due and free, unless it is under a lease. Returns the recipients that are
+   * still open and now leased to their owner, in the state after the mark.
+   */
   begin(attempts: BeginAttempt[], now: number): Promise<Recipient[]>;
   /**
    * Sets recipients and their messages to `sent` and records the events, all in one commit; what has ended, is gone or
    * says `sent` already is left alone. Returns the webhook calls.
    */
   noteSent(attempts: SentAttempt[]): Promise<CallRef[]>;
-  /** Records an attempt or another end; a recipient that has ended already changes only for the worse. */
-  finish(result: FinishAttempt): Promise<{ calls: CallRef[]; messageStatus: MessageStatus }>;
-  /** Frees the leases of an owner (clean end) or of every owner (start: this process is the only one). */
+  /**
+   * Records an attempt or another end and frees the recipient; one that has ended already changes only for the worse.
+   * An open one that another owner has taken meanwhile is left alone; one that nobody has taken is not.
+   */
+  finish(result: FinishAttempt): Promise<Finished>;
+  /** Frees what an owner has taken or begun (clean end), or every owner (start: this process is the only one). */
   releaseLeases(owner: string | null, now: number): Promise<void>;
   /** Null when the message, or its content, is gone. */
   messageForDelivery(id: string): Promise<{ message: Message; body: Body } | null>;

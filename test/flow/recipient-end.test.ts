@@ -30,6 +30,7 @@ test('what is not named stays, and there is no further attempt', () => {
     nextAttemptAt: null,
     lastReason: 'busy',
     delayedAt: 4_000,
+    owner: null,
     attempt: null,
     events: [],
     suppress: null,

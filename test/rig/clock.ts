@@ -4,7 +4,7 @@
  * Promises that time stands still between moves, and that `advance` fires timers in the order of their
  * times, each at its own moment, letting promise chains and sockets settle in between. `jump` changes
  * the wall clock only, as an operator or NTP would, and fires nothing by itself. Its steady time agrees with the wall
- * clock until the first jump.
+ * clock until the first jump. What is given to `waitsFor` ends before time goes on: a disk does not know this clock.
  */
 import type { MachineClock } from '../../src/base/clock.ts';
 
@@ -22,6 +22,7 @@ export class TestClock implements MachineClock {
   #elapsedMs = 0;
   #sleptMs = 0;
   readonly #timers = new Set<Timer>();
+  readonly #awaited = new Set<Promise<unknown>>();
 
   /** Starts at `startMs`; the default is a fixed moment, so that failures repeat. */
   constructor(startMs = Date.UTC(2026, 0, 15, 12, 0, 0)) {
@@ -64,6 +65,16 @@ export class TestClock implements MachineClock {
     return () => this.#timers.delete(timer);
   }
 
+  /** No `advance` moves time before this has ended, well or not. It must not wait for this clock. */
+  waitsFor<T>(work: Promise<T>): Promise<T> {
+    const ended: Promise<unknown> = work.then(
+      () => this.#awaited.delete(ended),
+      () => this.#awaited.delete(ended),
+    );
+    this.#awaited.add(ended);
+    return work;
+  }
+
   /** Times of the timers that are armed, ascending, in epoch milliseconds. */
   pending(): number[] {
     return Array.from(this.#timers, (timer) => timer.atMs).sort((a, b) => a - b);
@@ -72,7 +83,7 @@ export class TestClock implements MachineClock {
   /** Moves forward by `ms`, firing what falls due on the way, also what is armed meanwhile. */
   async advance(ms: number): Promise<void> {
     const endMs = this.#elapsedMs + ms;
-    await settle();
+    await this.#settle();
     for (
       let timer = this.#nextWithin(endMs - this.#elapsedMs);
       timer;
@@ -81,10 +92,10 @@ export class TestClock implements MachineClock {
       this.#timers.delete(timer);
       this.pass(Math.max(0, this.#leftMs(timer)));
       timer.fire();
-      await settle();
+      await this.#settle();
     }
     this.pass(endMs - this.#elapsedMs);
-    await settle();
+    await this.#settle();
   }
 
   /** Sets the wall clock forward or back (negative `ms`); armed timers end by either time, as the machine's do. */
@@ -102,6 +113,14 @@ export class TestClock implements MachineClock {
   pass(ms: number): void {
     this.#nowMs += ms;
     this.#elapsedMs += ms;
+  }
+
+  async #settle(): Promise<void> {
+    await settle();
+    while (this.#awaited.size > 0) {
+      await Promise.all(this.#awaited);
+      await settle();
+    }
   }
 
   #leftMs({ atMs, elapsedAtMs }: Timer): number {

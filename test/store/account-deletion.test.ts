@@ -10,6 +10,7 @@ import { newId } from '../rig/ids.ts';
 import {
   accepted,
   batchOf,
+  dueRequest,
   finishOf,
   newAccount,
   newEndpoint,
@@ -226,8 +227,8 @@ test('mail that waits is due no more from the first step on', () =>
       steps.push(messages);
     });
     await watched;
-    const due = await store.recipientsDue(Date.now(), Date.now() + 1e9, 100, null);
-    expect(due.map(({ accountId }) => accountId)).toEqual(
+    const { ours } = await store.takeDue(dueRequest('me', Date.now() + 1e9));
+    expect(ours.map(({ accountId }) => accountId)).toEqual(
       Array.from({ length: 5 }, () => other.id),
     );
     expect(steps).toEqual([5]);
@@ -243,8 +244,8 @@ test('what was cut off in the middle is gone on with', () =>
       throw new Error('the process ends');
     });
     expect(await cut.catch((error: unknown) => String(error))).toContain('the process ends');
-    const due = await store.recipientsDue(Date.now(), Date.now() + 1e9, 1_000, null);
-    expect(due).toEqual([]);
+    const { ours } = await store.takeDue(dueRequest('me', Date.now() + 1e9));
+    expect(ours).toEqual([]);
     expect(await store.account(account.id)).toMatchObject({
       status: 'paused',
       statusReason: 'It is being deleted.',

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'bun:test';
 
 import type { MessageStatus } from '../../src/base/status.ts';
 import type { Recipient } from '../../src/store/rows.ts';
-import type { NewMessage } from '../../src/store/journey.ts';
+import type { DueTaken, NewMessage, RecipientRef } from '../../src/store/journey.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
   accepted,
+  dueRequest,
   finishOf,
   newAttempt,
   newEndpoint,
@@ -22,9 +23,12 @@ function recipientOf(message: NewMessage, at = 0): Recipient {
   return recipient;
 }
 
-function begin(store: Store, recipient: Recipient, owner: string, leaseMs = 60_000) {
-  const now = Date.now();
-  const claim = { owner, leaseUntil: now + leaseMs, nextAttemptAt: now + 300_000 };
+/** When what `begin` has begun is due again, counted from its beginning. */
+const AGAIN_MS = 300_000;
+
+function begin(store: Store, recipient: Recipient, owner: string, leaseMs = 60_000, inMs = 0) {
+  const now = Date.now() + inMs;
+  const claim = { owner, leaseUntil: now + leaseMs, nextAttemptAt: now + AGAIN_MS };
   return store.begin([{ recipientId: recipient.id, ...claim }], now);
 }
 
@@ -35,7 +39,6 @@ describe('begin', () => {
       const [begun] = await begin(store, recipient, 'me');
       expect(begun).toMatchObject({ id: recipient.id, attempts: 1, status: 'queued' });
       expect(begun?.nextAttemptAt).toBeGreaterThan(Date.now() + 200_000);
-      expect(await store.recipientsDue(Date.now(), Date.now() + 1e6, 10, null)).toEqual([]);
     }));
 
   test('of many who begin at once, one does', () =>
@@ -50,15 +53,17 @@ describe('begin', () => {
   test('a lease that has ended, or was released, can be taken over', () =>
     withStore(async (store, account) => {
       const recipient = recipientOf(await accepted(store, newMessage(account.id)));
-      expect(await begin(store, recipient, 'dead', -1)).toHaveLength(1);
-      expect(await begin(store, recipient, 'next')).toHaveLength(1);
-      expect(await begin(store, recipient, 'third')).toHaveLength(0);
+      const [first, second, third] = [1, 2, 3].map((times) => times * (AGAIN_MS + 1_000));
+      const leaseMs = 10 * AGAIN_MS;
+      expect(await begin(store, recipient, 'dead')).toHaveLength(1);
+      expect(await begin(store, recipient, 'next', leaseMs, first)).toHaveLength(1);
+      expect(await begin(store, recipient, 'third', leaseMs, second)).toHaveLength(0);
       await store.releaseLeases('another', Date.now());
-      expect(await begin(store, recipient, 'third')).toHaveLength(0);
+      expect(await begin(store, recipient, 'third', leaseMs, second)).toHaveLength(0);
       await store.releaseLeases('next', Date.now());
-      expect(await begin(store, recipient, 'third')).toHaveLength(1);
+      expect(await begin(store, recipient, 'third', leaseMs, second)).toHaveLength(1);
       await store.releaseLeases(null, Date.now());
-      expect(await begin(store, recipient, 'fourth')).toHaveLength(1);
+      expect(await begin(store, recipient, 'fourth', leaseMs, third)).toHaveLength(1);
     }));
 
   test('a recipient that is finished is not begun', () =>
@@ -138,7 +143,7 @@ describe('finish', () => {
           suppress: newSuppression(account.id, recipient.address, { reason: 'hard_bounce' }),
         }),
       );
-      expect(result).toEqual({ calls: [], messageStatus: 'bounced' });
+      expect(result).toEqual({ calls: [], messageStatus: 'bounced', isOvertaken: false });
       expect(await store.recipientById(recipient.id)).toMatchObject({
         status: 'bounced',
         nextAttemptAt: null,
@@ -210,9 +215,9 @@ describe('finish', () => {
         finishOf(sent, recipient, { status: 'delivery_delayed', nextAttemptAt, delayedAt: 5 }),
       );
       expect(messageStatus).toBe('delivery_delayed');
-      const due = await store.recipientsDue(Date.now(), nextAttemptAt, 10, null);
+      const { ours } = await store.takeDue(dueRequest('next', nextAttemptAt));
       const { id, accountId, domain } = recipient;
-      expect(due).toEqual([{ id, accountId, domain, dueAt: nextAttemptAt }]);
+      expect(ours).toEqual([{ id, accountId, domain, dueAt: nextAttemptAt }]);
       expect(await store.nextRecipientDue(0)).toBe(nextAttemptAt);
       expect(await store.nextRecipientDue(nextAttemptAt)).toBeNull();
     }));
@@ -230,7 +235,7 @@ describe('finish', () => {
           events: [newEvent(sent.message, recipient.id, 'email.failed')],
         }),
       );
-      expect(result).toEqual({ calls: [], messageStatus: 'delivered' });
+      expect(result).toEqual({ calls: [], messageStatus: 'delivered', isOvertaken: false });
       expect((await store.recipientById(recipient.id))?.status).toBe('delivered');
       expect(await store.attempts(sent.message.id)).toHaveLength(2);
       const types = (await store.events(sent.message.id)).map(({ type }) => type);
@@ -298,16 +303,17 @@ describe('the queue', () => {
           recipient.nextAttemptAt = now - Math.floor(at / 2);
         await accepted(store, message);
       }
-      const all = await store.recipientsDue(now, now, 100, null);
-      expect(all).toHaveLength(20);
+      const { ours: all, isEnd } = await store.takeDue(dueRequest('me', now));
+      expect([all.length, isEnd]).toEqual([20, true]);
       expect(all.map(({ dueAt }) => dueAt)).toEqual(
         all.map(({ dueAt }) => dueAt).toSorted((a, b) => a - b),
       );
-      const paged = [];
-      for (;;) {
-        const page = await store.recipientsDue(now, now, 3, paged.at(-1) ?? null);
-        if (page.length === 0) break;
-        paged.push(...page);
+      const paged: RecipientRef[] = [];
+      for (let after: RecipientRef | null = null; ;) {
+        const page: DueTaken = await store.takeDue(dueRequest('me', now, { limit: 3, after }));
+        paged.push(...page.ours);
+        if (page.isEnd) break;
+        after = page.last;
       }
       expect(paged).toEqual(all);
     }));
@@ -346,7 +352,7 @@ describe('the queue', () => {
       expect(await store.retryNow(target, now)).toBe(2);
       // Counted again, since they are still due: the number says what is tried now, not what was changed.
       expect(await store.retryNow(target, now)).toBe(2);
-      expect(await store.recipientsDue(now, now, 9, null)).toHaveLength(2);
+      expect((await store.takeDue(dueRequest('me', now))).ours).toHaveLength(2);
       const id = messages[1]?.message.id ?? '';
       expect(await store.retryNow({ id, domain: null }, now)).toBe(1);
       expect(await store.retryNow({ id: null, domain: null }, now)).toBe(messages.length);

@@ -14,7 +14,12 @@ import type {
   Recipient,
   Suppression,
 } from '../../src/store/rows.ts';
-import type { AcceptBatch, FinishAttempt, NewMessage } from '../../src/store/journey.ts';
+import type {
+  AcceptBatch,
+  DueRequest,
+  FinishAttempt,
+  NewMessage,
+} from '../../src/store/journey.ts';
 import type { Store } from '../../src/store/store.ts';
 
 export function newAccount(name: string): Account {
@@ -107,6 +112,16 @@ export function batchOf(accountId: string, ...messages: NewMessage[]): AcceptBat
   return { accountId, now: Date.now(), usage: null, idempotency: null, messages };
 }
 
+/** What an owner asks for who wants everything that is due at `now`. */
+export function dueRequest(
+  owner: string,
+  now: number,
+  change: Partial<DueRequest> = {},
+): DueRequest {
+  const without = { accountIds: [], destinations: [] };
+  return { owner, now, limit: 1_000, after: null, most: 1_000, without, ...change };
+}
+
 /** Accepts one message and returns it. */
 export async function accepted(store: Store, message: NewMessage): Promise<NewMessage> {
   const result = await store.accept(batchOf(message.message.accountId, message));
@@ -149,6 +164,7 @@ export function finishOf(
     nextAttemptAt: null,
     lastReason: '250 ok',
     delayedAt: null,
+    owner: null,
     attempt: newAttempt(recipient),
     events: [newEvent(message, recipient.id, 'email.delivered')],
     suppress: null,

@@ -70,8 +70,13 @@ export class DueWork<Claim, Row extends { id: string }> {
 
   constructor(options: DueWorkOptions<Claim, Row>) {
     this.#options = options;
-    const { clock, shortestLookMs: shortestMs, look, failed } = options;
-    this.#looks = new Looks({ clock, shortestMs, look, failed: (error) => failed('look', error) });
+    const { clock, shortestLookMs: shortestMs, look } = options;
+    this.#looks = new Looks({
+      clock,
+      shortestMs,
+      look,
+      failed: (error) => this.#lookFailed(error),
+    });
   }
 
   get owner(): string {
@@ -142,6 +147,12 @@ export class DueWork<Claim, Row extends { id: string }> {
     if (now >= this.#fullUntil) failed('full', error);
     this.#fullUntil = now + FULL_PAUSE_MS;
     this.#armPause();
+  }
+
+  /** A look may write too: what it finds may have to be taken. */
+  #lookFailed(error: unknown): void {
+    if (error instanceof StoreFullError) this.pauseForFullDisk(error);
+    else this.#options.failed('look', error);
   }
 
   #armPause(): void {

@@ -75,9 +75,10 @@ export class Looks {
     const { clock, look, failed, shortestMs } = this.#options;
     this.#timer?.cancel();
     this.#timer = null;
-    let nextAt = Infinity;
+    let [nextAt, beganAt] = [Infinity, clock.steady()];
     while (this.#isWanted && this.#isRunning) {
       this.#isWanted = false;
+      beganAt = clock.steady();
       try {
         nextAt = (await look()) ?? Infinity;
       } catch (error) {
@@ -86,7 +87,7 @@ export class Looks {
       }
     }
     this.#current = null;
-    const now = clock.steady();
-    this.by(Math.min(Math.max(nextAt, now + shortestMs), now + LONGEST_MS));
+    // Counted from the look's beginning: what came due while it lasted has waited for that long already.
+    this.by(Math.min(Math.max(nextAt, beganAt + shortestMs), clock.steady() + LONGEST_MS));
   }
 }

@@ -15,12 +15,20 @@ const MARKS_MAX = 500;
 const MARGIN_MS = 5_000;
 
 export class AcceptedMarks {
+  readonly #owner: string;
   readonly #marked = new Map<string, Recipient>();
+
+  /** `owner`: whose queue this is, by the store's rows. */
+  constructor(owner: string) {
+    this.#owner = owner;
+  }
 
   /** Marks the open recipients of messages that are about to be committed, while fewer than `MARKS_MAX` are marked. */
   mark(messages: readonly NewMessage[], now: number): void {
-    for (const { recipients } of messages) {
+    for (const message of messages) {
+      const { recipients } = message;
       if (this.#marked.size + recipients.length > MARKS_MAX) return;
+      message.owner = this.#owner;
       for (const recipient of recipients) {
         if (recipient.nextAttemptAt === null) continue;
         recipient.attempts += 1;

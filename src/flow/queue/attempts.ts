@@ -42,6 +42,8 @@ export interface Claim {
 
 export interface AttemptsOptions {
   ctx: Context;
+  /** Whose attempts these are, by the store's rows. */
+  owner: string;
   tools: DeliverTools;
   concurrency: Concurrency;
   /** In [0, 1). */
@@ -142,13 +144,17 @@ export class Attempts {
 
   /**
    * Commits an end, however long the disk stays full: what a receiver has taken must be known. False when the process
-   * ended first. Rejects with any other fault of the store.
+   * ended first, or when another owner has taken the recipient over. Rejects with any other fault of the store.
    */
   async #commit(end: FinishAttempt): Promise<boolean> {
-    const { ctx, offerCalls, diskFull, signal } = this.#options;
+    const { ctx, owner, offerCalls, diskFull, signal } = this.#options;
     for (;;) {
       try {
-        const { calls } = await ctx.store.finish(end);
+        const { calls, isOvertaken } = await ctx.store.finish({ ...end, owner });
+        if (isOvertaken) {
+          this.#logOvertaken(end);
+          return false;
+        }
         ctx.followers.tell(end.events);
         if (calls.length > 0) offerCalls(calls);
         return true;
@@ -160,6 +166,16 @@ export class Attempts {
         await new Promise((resolve) => setTimeout(resolve, FULL_PAUSE_MS));
       }
     }
+  }
+
+  #logOvertaken({ recipientId, messageId, attempt }: FinishAttempt): void {
+    this.#options.ctx.log.warn('attempt_overtaken', {
+      recipient_id: recipientId,
+      message_id: messageId,
+      outcome: attempt?.outcome ?? null,
+      reply: attempt?.reply ?? null,
+      hint: 'Another process has taken this recipient over in the meantime, and what it finds counts. The message may arrive twice, with the same Message-ID.',
+    });
   }
 
   #slow({ slot }: Claim): void {

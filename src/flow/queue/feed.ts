@@ -1,13 +1,15 @@
 /**
- * Brings due recipients from the store into memory: all of them at start, then by time.
+ * Takes due recipients from the store into memory: at start, then by time.
  *
  * Promises that no due recipient is overlooked, and that each is read about once: a look
- * continues where the last one ended, and begins anew where something may lie behind that position. A store that cannot
- * be read makes `look` reject, and the next one begins anew.
+ * continues where the last one ended, and begins anew where something may lie behind that position. What is taken is
+ * ours in the store, and no other queue takes it; what there is no capacity for is left there. A row that is ours and
+ * that memory has lost is answered again by the next look that begins anew. A store that cannot be read, or written,
+ * makes `look` reject, and the next one begins anew.
  */
 import type { RecipientRef } from '../../store/journey.ts';
 import type { Context } from '../context.ts';
-import { LINE_MAX } from './waiting.ts';
+import { LINE_MAX, TAKE_MAX } from './waiting.ts';
 import type { Destination, Waiting } from './waiting.ts';
 
 const PAGE = 1_000;
@@ -19,6 +21,8 @@ const ANEW_EVERY_MS = 10 * 60_000;
 
 export interface FeedOptions {
   ctx: Pick<Context, 'clock' | 'store' | 'log'>;
+  /** Who takes, by the store's rows. */
+  owner: string;
   waiting: Waiting;
   /** Called for a destination whose line got a recipient. */
   ready: (destination: Destination) => void;
@@ -51,18 +55,12 @@ export class QueueFeed {
 
   /** Reads what is due. Returns the next due time; null when there is none. */
   async look(): Promise<number | null> {
-    const { ctx, waiting, ready, isRunning } = this.#options;
+    const { ctx, isRunning } = this.#options;
     const now = ctx.clock.steady();
     this.#begin(now);
     try {
       for (;;) {
-        const refs = await ctx.store.recipientsDue(now, now, PAGE, this.#seen);
-        for (const ref of refs) {
-          const destination = waiting.add(ref);
-          if (destination !== null) ready(destination);
-          this.#seen = ref;
-        }
-        if (refs.length < PAGE || !isRunning()) break;
+        if ((await this.#takePage(now)) || !isRunning()) break;
         // Other work runs in between: a long queue is read in pieces.
         await new Promise<void>((resolve) => setImmediate(resolve));
       }
@@ -73,7 +71,27 @@ export class QueueFeed {
     }
   }
 
-  /** Reads more for a destination whose line gets short. */
+  /** Returns whether no further row is due. */
+  async #takePage(now: number): Promise<boolean> {
+    const { ctx, owner, waiting, ready } = this.#options;
+    const { ours, left, last, isEnd } = await ctx.store.takeDue({
+      owner,
+      now,
+      limit: PAGE,
+      after: this.#seen,
+      most: TAKE_MAX,
+      without: waiting.full(),
+    });
+    const found = [
+      ...ours.map((ref) => waiting.add(ref)),
+      ...left.map((ref) => waiting.addLeft(ref)),
+    ];
+    for (const destination of found) if (destination !== null) ready(destination);
+    this.#seen = last ?? this.#seen;
+    return isEnd;
+  }
+
+  /** Takes more for a destination whose line gets short. */
   fill(destination: Destination): void {
     if (destination.isFilling || !this.#options.isRunning()) return;
     destination.isFilling = true;
@@ -88,22 +106,31 @@ export class QueueFeed {
   }
 
   async #fill(destination: Destination): Promise<void> {
-    const { ctx, waiting, ready } = this.#options;
+    const { ctx, owner, waiting, ready } = this.#options;
     const now = ctx.clock.steady();
     try {
-      const { line } = destination;
+      const { line, filledTo: after } = destination;
       const limit = LINE_MAX - line.length;
-      const { filledTo } = destination;
-      const refs = await ctx.store.recipientsDue(now, now, limit, filledTo, destination);
-      destination.hasMore = refs.length >= limit;
-      for (const ref of refs) {
+      const without = waiting.full();
+      const { ours, left, isEnd } = await ctx.store.takeDue({
+        owner,
+        now,
+        limit,
+        after,
+        most: limit,
+        without,
+        of: destination,
+      });
+      destination.hasMore = !isEnd;
+      for (const ref of left) waiting.addLeft(ref);
+      for (const ref of ours) {
         waiting.add(ref);
         // Turned away: it is read again from here when there are free slots in the line.
         if (waiting.isFullFor(ref.accountId) || line.length >= LINE_MAX) {
           destination.hasMore = true;
           break;
         }
-        destination.filledTo = ref;
+        if (left.length === 0) destination.filledTo = ref;
       }
     } catch (error) {
       // The next look reads the line's recipients, within a minute.

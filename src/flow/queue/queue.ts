@@ -2,15 +2,17 @@
  * The queue: every recipient that waits for its next attempt. The story of this folder begins here.
  *
  * Acceptance offers what it has just committed (`accepted-marks.ts`: marked as begun in that very commit), and looks at
- * the store bring what is due (`feed.ts`), into one line for each destination of an account (`waiting.ts`). The
+ * the store take what is due (`feed.ts`), into one line for each destination of an account (`waiting.ts`). The
  * scheduler picks round robin over accounts (`rotation.ts`), their destinations and lanes; the engine of `due/` marks what was picked as begun, in batches; an attempt
  * (`attempts.ts`) delivers through `deliver/` and commits the result. The operator's actions are in `operator.ts`.
  *
  * Promises that an attempt is marked in the store before anything is dialled, with a future time, so that a crash costs
  * one step of the retry schedule and never makes a hot loop; that memory is bounded whatever waits, because the store
- * keeps the rest; and that one slow or dead destination never delays another. A crash is safe at every line: before the
- * mark the recipient is due, after it the recipient is due again soon. A full disk pauses claims; other faults are
- * logged and tried again.
+ * keeps the rest; and that one slow or dead destination never delays another. What is in memory is in the store under
+ * this queue's id, its owner, but for what was accepted while the lines were long: that is free until it is begun. A
+ * crash is safe at every line: before the mark the recipient is due, after it the recipient is due again soon, and what
+ * the dead process owned is free from the start of the next. A full disk pauses claims; other faults are logged and
+ * tried again.
  */
 import type { NewMessage } from '../../store/journey.ts';
 import type { RetryTarget } from '../../store/operator.ts';
@@ -58,7 +60,7 @@ export class Queue {
   readonly #ctx: Context;
   readonly #calls: CallSink;
   readonly #waiting = new Waiting();
-  readonly #marks = new AcceptedMarks();
+  readonly #marks: AcceptedMarks;
   readonly #scheduler: Scheduler;
   readonly #feed: QueueFeed;
   readonly #due: DueWork<Claim, Recipient>;
@@ -73,7 +75,9 @@ export class Queue {
     this.#calls = calls;
     this.#concurrency = new Concurrency(options.concurrency);
     this.#tools = makeTools(ctx, options, this.#concurrency, this.#abort.signal);
-    this.#due = this.#dueWork();
+    const owner = ctx.ids.next(ctx.clock.now());
+    this.#marks = new AcceptedMarks(owner);
+    this.#due = this.#dueWork(owner);
     this.#scheduler = new Scheduler({
       ctx,
       sites: this.#tools.sites,
@@ -83,6 +87,7 @@ export class Queue {
     });
     this.#feed = new QueueFeed({
       ctx,
+      owner,
       waiting: this.#waiting,
       ready: (destination) => this.#scheduler.ready(destination),
       isRunning: () => this.#due.isRunning,
@@ -90,7 +95,7 @@ export class Queue {
     this.#attempts = this.#makeAttempts(options.random ?? Math.random);
   }
 
-  /** Takes over the waiting recipients: this is the only process on the store, so every lease belongs to a dead one. */
+  /** Takes over the waiting recipients: this is the only process on the store, so every other owner is a dead one. */
   async start(): Promise<void> {
     await this.#ctx.store.releaseLeases(null, this.#ctx.clock.now());
     this.#due.start();
@@ -174,11 +179,11 @@ export class Queue {
     return this.#scheduler.throttles();
   }
 
-  #dueWork(): DueWork<Claim, Recipient> {
-    const { clock, ids } = this.#ctx;
+  #dueWork(owner: string): DueWork<Claim, Recipient> {
+    const { clock } = this.#ctx;
     return new DueWork<Claim, Recipient>({
       clock,
-      owner: ids.next(clock.now()),
+      owner,
       leaseMs: LEASE_MS,
       shortestLookMs: SHORTEST_LOOK_MS,
       look: () => this.#feed.look(),
@@ -198,6 +203,7 @@ export class Queue {
   #makeAttempts(random: () => number): Attempts {
     return new Attempts({
       ctx: this.#ctx,
+      owner: this.#due.owner,
       tools: this.#tools,
       concurrency: this.#concurrency,
       random,

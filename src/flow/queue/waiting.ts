@@ -6,12 +6,14 @@
  * capacity for all others: for other destinations, and, however many destinations an account has, for other accounts.
  * Reads and writes nothing; cannot fail.
  */
-import type { RecipientRef } from '../../store/journey.ts';
+import type { DestinationRef, DueRequest, RecipientRef } from '../../store/journey.ts';
 import type { SiteResult } from '../deliver/site.ts';
 import type { Lane } from '../pacing/lane.ts';
 
 /** References kept for one destination of an account; further ones stay in the store. */
 export const LINE_MAX = 500;
+/** Taken from the store in one look, at most, for a destination: the rest is left to its line's next filling. */
+export const TAKE_MAX = 100;
 /** A line shorter than this is refilled from the store, when there is more. */
 const LINE_LOW = 100;
 /** References kept in total. */
@@ -82,27 +84,32 @@ export class Waiting {
   /** Puts `ref` into its line, or notes that the store keeps it. Null when there is nothing to do for its destination. */
   add(ref: RecipientRef): Destination | null {
     if (this.#known.has(ref.id)) return null;
-    const key = keyOf(ref);
-    let destination = this.#destinations.get(key);
-    const isFull = this.isFullFor(ref.accountId);
-    if (isFull) this.#missed.add(ref.accountId);
-    if (destination === undefined) {
-      if (isFull) return null;
-      destination = new Destination(ref.accountId, ref.domain);
-      this.#destinations.set(key, destination);
-    }
-    if (destination.line.length >= LINE_MAX || isFull) {
-      destination.hasMore = true;
-      // It lies behind what was read for the line: the line is read anew.
-      const { filledTo } = destination;
-      if (filledTo !== null && ref.dueAt <= filledTo.dueAt) destination.filledTo = null;
-      return destination;
+    const destination = this.#destinationOf(ref);
+    if (destination === null) return null;
+    if (destination.line.length >= LINE_MAX || this.isFullFor(ref.accountId)) {
+      return leaveInStore(destination, ref);
     }
     destination.line.push(ref);
     this.#known.add(ref.id);
     this.#inLines += 1;
     this.#ofAccount.set(ref.accountId, this.#countOf(ref.accountId) + 1);
     return destination;
+  }
+
+  /** Notes that the store keeps `ref`, and maybe more behind it. Null when its account has no capacity for that now. */
+  addLeft(ref: RecipientRef): Destination | null {
+    const destination = this.#destinationOf(ref);
+    return destination === null ? null : leaveInStore(destination, ref);
+  }
+
+  /** Whose recipients should not be taken from the store now: there is no capacity for them. */
+  full(): DueRequest['without'] {
+    const destinations: DestinationRef[] = [];
+    for (const { accountId, domain, line } of this.#destinations.values()) {
+      if (line.length > LINE_MAX - TAKE_MAX) destinations.push({ accountId, domain });
+    }
+    const accountIds = [...this.#ofAccount.keys()].filter((id) => this.isFullFor(id));
+    return { accountIds, destinations };
   }
 
   /** The first of the line; it is in an attempt until `release`. */
@@ -151,6 +158,18 @@ export class Waiting {
     return false;
   }
 
+  /** Null when it is new and its account has no capacity. */
+  #destinationOf({ accountId, domain }: RecipientRef): Destination | null {
+    const isFull = this.isFullFor(accountId);
+    if (isFull) this.#missed.add(accountId);
+    const key = keyOf({ accountId, domain });
+    const known = this.#destinations.get(key);
+    if (known !== undefined || isFull) return known ?? null;
+    const destination = new Destination(accountId, domain);
+    this.#destinations.set(key, destination);
+    return destination;
+  }
+
   #countOf(accountId: string): number {
     return this.#ofAccount.get(accountId) ?? 0;
   }
@@ -161,7 +180,15 @@ export class Waiting {
   }
 }
 
+function leaveInStore(destination: Destination, ref: RecipientRef): Destination {
+  destination.hasMore = true;
+  // It lies behind what was read for the line: the line is read anew.
+  const { filledTo } = destination;
+  if (filledTo !== null && ref.dueAt <= filledTo.dueAt) destination.filledTo = null;
+  return destination;
+}
+
 /** No domain has a blank in it. */
-function keyOf({ accountId, domain }: Pick<RecipientRef, 'accountId' | 'domain'>): string {
+function keyOf({ accountId, domain }: DestinationRef): string {
   return `${domain} ${accountId}`;
 }

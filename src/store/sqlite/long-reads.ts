@@ -16,6 +16,7 @@ import { retryCounter } from './read-retry.ts';
 import { countReads } from './read-accounts.ts';
 import { suppressionLists } from './read-suppressions.ts';
 import { callLists } from './read-webhooks.ts';
+import type { DueSteps } from './take-due.ts';
 
 type OfStore = Pick<
   Store,
@@ -32,12 +33,11 @@ type OfStore = Pick<
   | 'outcomes'
   | 'queue'
   | 'queueCounts'
-  | 'recipientsDue'
   | 'sandboxCountsByStatus'
   | 'suppressions'
 >;
 
-export interface LongReads extends OfStore {
+export interface LongReads extends OfStore, Pick<DueSteps, 'dueRows'> {
   /** How many recipients a retry concerns, as it stands before. */
   retryCount(target: RetryTarget, now: number): Promise<number>;
 }
@@ -60,7 +60,7 @@ export function longReads({ mail, logs, search }: ReadFiles): LongReads {
     ...emailLists(mail, search),
     ...logLists(logs, search),
     ...queueReads(mail),
-    recipientsDue: dueReads(mail).recipientsDue,
+    dueRows: dueReads(mail).dueRows,
     ...suppressionLists(mail, search),
     ...retryCounter(mail),
   };
@@ -83,6 +83,7 @@ export function askedReads(ask: AskRead): LongReads {
     audit: verb('audit'),
     callAttempts: verb('callAttempts'),
     countsByStatus: verb('countsByStatus'),
+    dueRows: verb('dueRows'),
     emails: verb('emails'),
     emailsByPage: verb('emailsByPage'),
     harm: verb('harm'),
@@ -92,7 +93,6 @@ export function askedReads(ask: AskRead): LongReads {
     outcomes: verb('outcomes'),
     queue: verb('queue'),
     queueCounts: verb('queueCounts'),
-    recipientsDue: verb('recipientsDue'),
     retryCount: verb('retryCount'),
     sandboxCountsByStatus: verb('sandboxCountsByStatus'),
     suppressions: verb('suppressions'),

@@ -1,41 +1,51 @@
 /**
  * Reads of what waits: due recipients for the queue, and the whole of it for the operator.
  *
- * Promises the soonest first where it is asked for what is due, without what another owner has under lease. Never
- * claims: that is the writer's `begin`.
+ * Promises the soonest first where it is asked for what is due, without what is another owner's or under a lease. Never
+ * takes or claims: that is the writer's.
  */
 import type { Database } from 'bun:sqlite';
 import { idTime } from '../../base/ids.ts';
-import type { JourneyStore, RecipientRef } from '../journey.ts';
+import type { DueRow } from '../due-choice.ts';
+import type { JourneyStore } from '../journey.ts';
 import type { OperatorStore } from '../operator.ts';
 import { SELECT_RECIPIENT } from './columns.ts';
 import type { RecipientRow } from './columns.ts';
+import type { DueSteps } from './take-due.ts';
+
+const DUE =
+  'SELECT id, account_id AS accountId, domain, next_attempt_at AS dueAt, owner FROM recipients';
+/** Of the rows of a page: free, or of the owner that asks. */
+const IS_WITHIN_REACH =
+  ' WHERE next_attempt_at IS NOT NULL AND (next_attempt_at, id) > (?1, ?2) AND next_attempt_at <= ?3' +
+  ' AND (lease_until IS NULL OR lease_until <= ?3) AND (owner IS NULL OR owner = ?4 OR lease_until <= ?3)';
+const PAGE = ' ORDER BY next_attempt_at, id LIMIT ?5';
 
 /**
- * The queue's verbs over a reading connection; statements are prepared once, here. `recipientsDue` for one destination is
- * slow where much is due for others.
+ * The queue's verbs over a reading connection; statements are prepared once, here. `dueRows` for one destination is slow
+ * where much is due for others.
  */
-export function dueReads(db: Database): Pick<JourneyStore, 'recipientsDue' | 'nextRecipientDue'> {
-  const due = db.prepare<RecipientRef, [number, string, number, number, number]>(
-    'SELECT id, account_id AS accountId, domain, next_attempt_at AS dueAt FROM recipients' +
-      ' WHERE next_attempt_at IS NOT NULL AND (next_attempt_at, id) > (?, ?) AND next_attempt_at <= ?' +
-      ' AND (lease_until IS NULL OR lease_until <= ?) ORDER BY next_attempt_at, id LIMIT ?',
+export function dueReads(
+  db: Database,
+): Pick<DueSteps, 'dueRows'> & Pick<JourneyStore, 'nextRecipientDue'> {
+  const due = db.prepare<DueRow, [number, string, number, string, number]>(
+    DUE + IS_WITHIN_REACH + PAGE,
   );
   // By the same index: it passes over what is due for others, but only over that.
-  const dueOf = db.prepare<RecipientRef, [number, string, number, number, string, string, number]>(
-    'SELECT id, account_id AS accountId, domain, next_attempt_at AS dueAt FROM recipients' +
+  const dueOf = db.prepare<DueRow, [number, string, number, string, number, string, string]>(
+    DUE +
       ' INDEXED BY recipients_by_due' +
-      ' WHERE next_attempt_at IS NOT NULL AND (next_attempt_at, id) > (?, ?) AND next_attempt_at <= ?' +
-      ' AND (lease_until IS NULL OR lease_until <= ?) AND domain = ? AND account_id = ? ORDER BY next_attempt_at, id LIMIT ?',
+      IS_WITHIN_REACH +
+      ' AND domain = ?6 AND account_id = ?7' +
+      PAGE,
   );
   const nextDue = db.prepare<{ at: number | null }, [number]>(
     'SELECT min(next_attempt_at) AS at FROM recipients WHERE next_attempt_at > ?',
   );
   return {
-    async recipientsDue(now, until, limit, after, of) {
-      const from = [after?.dueAt ?? 0, after?.id ?? '', until, now] as const;
-      if (of === undefined) return due.all(...from, limit);
-      return dueOf.all(...from, of.domain, of.accountId, limit);
+    async dueRows({ owner, now, limit, after, of }) {
+      const page = [after?.dueAt ?? 0, after?.id ?? '', now, owner, limit] as const;
+      return of === undefined ? due.all(...page) : dueOf.all(...page, of.domain, of.accountId);
     },
     nextRecipientDue: async (after) => nextDue.get(after)?.at ?? null,
   };

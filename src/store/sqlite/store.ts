@@ -38,6 +38,7 @@ import { webhookReads } from './read-webhooks.ts';
 import { startRecounting } from './recounting.ts';
 import { secretReads } from './secrets.ts';
 import { settingReads } from './settings.ts';
+import { takingDue } from './take-due.ts';
 import { WriterClient } from './writer-client.ts';
 import type { OnCommit } from './writer-client.ts';
 import { oneStepWrites, retrySteps, suppressionSteps } from './writes.ts';
@@ -80,18 +81,17 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     harm: options.now - HARM_KEPT_MS,
   };
   const recounting = startRecounting(files.mail, threads.writer, options.log, oldest);
-  const reads = readsOf(files);
-  const longReads = threads.background.reads();
+  const { dueRows, ...reads } = readsOf(files);
+  const { dueRows: longDueRows, ...longReads } = threads.background.reads();
   return {
     ...reads,
     ...longReads,
     ...writesOf(threads),
-    recipientsDue(now, until, limit, after, of) {
-      if (of === undefined) return reads.recipientsDue(now, until, limit, after);
-      // It passes over all that is due for others. What crosses is what is asked for, whatever else the caller's object is.
-      const { domain, accountId } = of;
-      return longReads.recipientsDue(now, until, limit, after, { domain, accountId });
-    },
+    ...takingDue({
+      // For one destination it passes over all that is due for others.
+      dueRows: (request) => (request.of === undefined ? dueRows : longDueRows)(request),
+      takeStep: (...of) => threads.writer.write('takeStep', ...of),
+    }),
     backUpTo: (file) => threads.background.backUp(dataDir, file),
     async close() {
       await recounting.stop();

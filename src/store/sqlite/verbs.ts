@@ -79,6 +79,8 @@ export type WaitingStep = Pick<RecipientRef, 'dueAt' | 'id'>;
 export interface WriteSteps {
   /** Returns how many were new or became stronger. */
   addSuppressionsStep(rows: Suppression[]): number;
+  /** Of the recipients that are due and free takes these for `owner`; returns the ids of those it got. */
+  takeStep(owner: string, ids: string[], now: number): string[];
   /** Makes at most `limit` open recipients due; returns how many. */
   retryStep(target: RetryTarget, now: number, limit: number): number;
   /** Looks at `limit` bodies after the position `after`. */

@@ -1,13 +1,14 @@
 /**
  * Attempts of recipients: begin (before dialling), sent (while one takes long), finish (with everything that follows).
  *
- * Promises that a recipient under another's unexpired lease is never begun, and that one which has reached its end is
- * not changed again, except that a later report (bounce, complaint) may say worse.
+ * Promises that a recipient which is another's, or under an unexpired lease, is never begun; that an attempt whose
+ * recipient another has taken over changes nothing; and that one which has reached its end is not changed again, except
+ * that a later report (bounce, complaint) may say worse.
  */
 import type { Database } from 'bun:sqlite';
 import { isFinal, messageStatus } from '../../base/status.ts';
 import type { MessageStatus } from '../../base/status.ts';
-import type { FinishAttempt, SentAttempt } from '../journey.ts';
+import type { Finished, FinishAttempt, SentAttempt } from '../journey.ts';
 import type { Attempt } from '../rows.ts';
 import { RECIPIENT_COLUMNS } from './columns.ts';
 import type { RecipientRow } from './columns.ts';
@@ -40,6 +41,7 @@ interface State {
   createdAt: number;
   isSandbox: number;
   domain: string;
+  owner: string | null;
 }
 
 /** The verbs over the writer's connection; statements are prepared once, here. */
@@ -50,10 +52,12 @@ export function attemptWrites(
   counts: StatusCounts,
   outcomes: OutcomeRecount,
 ): Pick<Writes, 'begin' | 'noteSent' | 'finish'> {
-  const begin = db.prepare<RecipientRow, [string, number, number, number, string, number]>(
-    'UPDATE recipients SET attempts = attempts + 1, owner = ?, lease_until = ?, next_attempt_at = ?,' +
-      ' updated_at = ? WHERE id = ? AND next_attempt_at IS NOT NULL' +
-      ' AND (lease_until IS NULL OR lease_until <= ?) RETURNING ' +
+  // What is free must be due too: it may have been tried and put off since it was read.
+  const begin = db.prepare<RecipientRow, [string, number, number, number, string]>(
+    'UPDATE recipients SET attempts = attempts + 1, owner = ?1, lease_until = ?2, next_attempt_at = ?3,' +
+      ' updated_at = ?4 WHERE id = ?5 AND next_attempt_at IS NOT NULL' +
+      ' AND (lease_until IS NULL OR lease_until <= ?4) AND (owner = ?1' +
+      ' OR (owner IS NULL OR lease_until <= ?4) AND next_attempt_at <= ?4) RETURNING ' +
       RECIPIENT_COLUMNS,
   );
   const ends = new EndWriter(db, counts);
@@ -61,7 +65,7 @@ export function attemptWrites(
     begin(attempts, now) {
       const begun: RecipientRow[] = [];
       for (const { recipientId, owner, leaseUntil, nextAttemptAt } of attempts) {
-        const row = begin.get(owner, leaseUntil, nextAttemptAt, now, recipientId, now);
+        const row = begin.get(owner, leaseUntil, nextAttemptAt, now, recipientId);
         if (row !== null) begun.push(row);
       }
       return begun;
@@ -84,19 +88,31 @@ export function attemptWrites(
       const states = ends.statesOf(result.messageId);
       const before = states.find((state) => state.id === result.recipientId);
       // Gone with its account while it was in an attempt.
-      if (before === undefined) return { calls: [], messageStatus: result.status };
+      if (before === undefined) return unchanged(result.status);
+      if (isOvertaken(result, before))
+        return { ...unchanged(before.messageStatus), isOvertaken: true };
       if (result.attempt !== null) ends.addAttempt(result.attempt);
       if (isFinal(before.status) && WORSE[before.status]?.has(result.status) !== true) {
-        return { calls: [], messageStatus: before.messageStatus };
+        return unchanged(before.messageStatus);
       }
       ends.setRecipient(result);
       const calls = events.record(result.accountId, result.events, result.now, result.dueAt);
       outcomes.record(result, before);
       if (result.suppress !== null) suppressions.add(result.suppress);
       const others = states.filter((state) => state !== before);
-      return { calls, messageStatus: ends.setMessage(result, before, others) };
+      const messageStatus = ends.setMessage(result, before, others);
+      return { calls, messageStatus, isOvertaken: false };
     },
   };
+}
+
+/** Whether the end of an attempt comes after another owner has taken the recipient over. */
+function isOvertaken({ owner }: FinishAttempt, before: State): boolean {
+  return owner !== null && before.owner !== null && before.owner !== owner;
+}
+
+function unchanged(messageStatus: MessageStatus): Finished {
+  return { calls: [], messageStatus, isOvertaken: false };
 }
 
 /** The rows that the end of an attempt changes: attempt, recipient and message. */
@@ -114,7 +130,7 @@ class EndWriter {
     // Everything that finishing looks at, in one statement.
     this.#statesOf = db.prepare<State, [string]>(
       'SELECT r.id, r.status, r.next_attempt_at AS nextAttemptAt, m.seq, m.status AS messageStatus,' +
-        ' m.created_at AS createdAt, m.is_sandbox AS isSandbox, r.domain FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
+        ' m.created_at AS createdAt, m.is_sandbox AS isSandbox, r.domain, r.owner FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
         ' WHERE m.id = ?',
     );
     this.#setSent = db.prepare(

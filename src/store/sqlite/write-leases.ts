@@ -1,13 +1,18 @@
 /**
- * Freeing leases, and making recipients due at the operator's word.
+ * Taking due recipients for an owner, freeing them, and making recipients due at the operator's word.
  *
- * Promises that what is under an unexpired lease is never made due: it is in an attempt. Freed rows keep their due
- * time.
+ * Promises that what is under an unexpired lease is never taken nor made due: it is in an attempt. Freed rows keep their
+ * due time, and so do taken ones.
  */
 import type { Database } from 'bun:sqlite';
 import type { Writes } from './verbs.ts';
 
-// The inner SELECT reads the index alone: few of many waiting recipients are under a lease.
+// As `dueReads` has it; what has changed since that read is not taken.
+const TAKE =
+  'UPDATE recipients SET owner = ?1, lease_until = NULL WHERE id = ?2 AND next_attempt_at <= ?3' +
+  ' AND (lease_until IS NULL OR lease_until <= ?3) AND (owner IS NULL OR owner = ?1 OR lease_until <= ?3)';
+
+// The inner SELECT reads the index alone: few of many waiting recipients have an owner.
 const RELEASE =
   'UPDATE recipients SET owner = NULL, lease_until = NULL, updated_at = ? WHERE id IN' +
   ' (SELECT id FROM recipients INDEXED BY recipients_by_due WHERE next_attempt_at IS NOT NULL';
@@ -17,7 +22,10 @@ const MAKE_DUE =
 const IS_IDLE = '(lease_until IS NULL OR lease_until <= ?1) AND next_attempt_at > ?1 LIMIT ?2)';
 
 /** The verbs over the writer's connection; statements are prepared once, here. */
-export function leaseWrites(db: Database): Pick<Writes, 'releaseLeases' | 'retryStep'> {
+export function leaseWrites(
+  db: Database,
+): Pick<Writes, 'takeStep' | 'releaseLeases' | 'retryStep'> {
+  const take = db.prepare(TAKE);
   const releaseOf = db.prepare(RELEASE + ' AND owner = ?)');
   const releaseAll = db.prepare(RELEASE + ' AND owner IS NOT NULL)');
   const releaseCallsOf = db.prepare(
@@ -31,6 +39,7 @@ export function leaseWrites(db: Database): Pick<Writes, 'releaseLeases' | 'retry
   const retryOne = db.prepare(MAKE_DUE + '(id = ?3 OR message_id = ?3) AND ' + IS_IDLE);
 
   return {
+    takeStep: (owner, ids, now) => ids.filter((id) => take.run(owner, id, now).changes > 0),
     releaseLeases(owner, now) {
       if (owner === null) {
         releaseAll.run(now);

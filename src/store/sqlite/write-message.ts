@@ -57,17 +57,17 @@ export class MessageWriter {
     );
     this.#addRecipient = db.prepare(
       'INSERT INTO recipients (id, message_id, account_id, address, domain, kind, status, attempts,' +
-        ' next_attempt_at, expires_at, last_reason, delayed_at, updated_at)' +
-        ' VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        ' next_attempt_at, expires_at, last_reason, delayed_at, updated_at, owner)' +
+        ' VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     );
   }
 
   /** Adds the message and counts it; its events are recorded by `EventWriter`. */
-  add({ message, body, recipients }: NewMessage): void {
+  add({ message, body, recipients, owner }: NewMessage): void {
     const seq = this.#insert(message);
     this.#counts.note(message.accountId, message.createdAt, message.status, 1);
     this.#insertBody(seq, message.accountId, body);
-    for (const recipient of recipients) this.#insertRecipient(recipient);
+    for (const recipient of recipients) this.#insertRecipient(recipient, owner);
   }
 
   #insert(message: Message): Seq {
@@ -109,7 +109,7 @@ export class MessageWriter {
     }
   }
 
-  #insertRecipient(recipient: Recipient): void {
+  #insertRecipient(recipient: Recipient, owner: string | undefined): void {
     this.#addRecipient.run(
       recipient.id,
       recipient.messageId,
@@ -124,6 +124,7 @@ export class MessageWriter {
       recipient.lastReason,
       recipient.delayedAt,
       recipient.updatedAt,
+      recipient.nextAttemptAt === null ? null : (owner ?? null),
     );
   }
 }

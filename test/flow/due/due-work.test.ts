@@ -108,6 +108,25 @@ test('a full disk stops claims, is reported once a pause, and claims go on by th
   expect(seen.run).toEqual(['b']);
 });
 
+test('a look that the full disk refuses stops claims too, and is made again after the pause', async () => {
+  let isFull = true;
+  let looks = 0;
+  const { clock, line, seen } = start({
+    async look() {
+      looks += 1;
+      if (isFull) throw new StoreFullError('the disk is full');
+      return null;
+    },
+  });
+  await clock.advance(0);
+  line.push('a');
+  await clock.advance(1_900);
+  expect([seen.faults, seen.begun, looks]).toEqual([['full'], [], 1]);
+  isFull = false;
+  await clock.advance(200);
+  expect([seen.faults, seen.begun, looks]).toEqual([['full'], [['a']], 2]);
+});
+
 test('another fault keeps its slots for 5 s and stops no other claim', async () => {
   let faults = 1;
   const { clock, line, seen, due } = start({

@@ -34,6 +34,25 @@ test('follows the next due time, not faster than the shortest pause and not slow
   expect(at).toEqual([0, 250, 1_250, 60_250, 120_250, 180_250, 180_500]);
 });
 
+test('what came due while a look lasted is looked at without a further pause', async () => {
+  let finish: (next: number | null) => void = () => undefined;
+  const { clock, at, looks, beganAt } = start(
+    () => new Promise<number | null>((resolve) => (finish = resolve)),
+    250,
+  );
+  looks.start();
+  await clock.advance(1_000);
+  finish(beganAt + 600);
+  await clock.advance(0);
+  expect(at).toEqual([0, 1_000]);
+  // The pause counts from the beginning of a look, also where the next row is due at once.
+  finish(beganAt + 1_000);
+  await clock.advance(249);
+  expect(at).toEqual([0, 1_000]);
+  await clock.advance(1);
+  expect(at).toEqual([0, 1_000, 1_250]);
+});
+
 test('a look that is asked for while another reads begins when that one ends, once', async () => {
   let finish: (next: null) => void = () => undefined;
   const { clock, at, looks } = start(() => new Promise<null>((resolve) => (finish = resolve)));

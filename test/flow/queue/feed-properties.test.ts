@@ -10,7 +10,10 @@ import { QueueFeed } from '../../../src/flow/queue/feed.ts';
 import type { FeedOptions } from '../../../src/flow/queue/feed.ts';
 import { LINE_MAX, Waiting } from '../../../src/flow/queue/waiting.ts';
 import type { Destination } from '../../../src/flow/queue/waiting.ts';
+import { refOf } from '../../../src/store/due-choice.ts';
+import type { DueRow } from '../../../src/store/due-choice.ts';
 import type { RecipientRef } from '../../../src/store/journey.ts';
+import { takingDue } from '../../../src/store/sqlite/take-due.ts';
 import { seeded } from '../../mail/random.ts';
 import type { Random } from '../../mail/random.ts';
 import { TestClock } from '../../rig/clock.ts';
@@ -21,12 +24,21 @@ const STEPS = 250;
 const LEASE_MS = 120_000;
 const SHORTEST_LOOK_MS = 250;
 
-interface Row extends RecipientRef {
+/** Of the queue under test, and of another that takes from the same store. */
+const [OWNER, RIVAL] = ['me', 'rival'];
+
+interface Row extends DueRow {
   leaseUntil: number;
 }
 
 const byDue = (a: RecipientRef, b: RecipientRef): number =>
   a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1);
+
+/** Whether the row is free for `owner`, as the store's writes have it. */
+function mayHave(row: Row, owner: string, now: number): boolean {
+  if (row.leaseUntil > now) return false;
+  return row.owner === null || row.owner === owner || row.leaseUntil > 0;
+}
 
 /** The due rows of a store, in memory; `faults`: the share of reads that fail. */
 class Rows {
@@ -38,25 +50,47 @@ class Rows {
     this.#random = random;
   }
 
-  async recipientsDue(
-    now: number,
-    until: number,
-    limit: number,
-    after: RecipientRef | null,
-    of?: Pick<RecipientRef, 'accountId' | 'domain'>,
-  ): Promise<RecipientRef[]> {
-    await this.#wait();
-    const due = [...this.open.values()].filter(
-      (row) =>
-        row.dueAt <= until &&
-        row.leaseUntil <= now &&
-        (of === undefined || (row.domain === of.domain && row.accountId === of.accountId)) &&
-        (after === null || byDue(row, after) > 0),
-    );
-    return due
-      .sort(byDue)
-      .slice(0, limit)
-      .map((row) => ({ ...row }));
+  readonly takeDue = takingDue({
+    dueRows: async ({ owner, now, limit, after, of }) => {
+      await this.#wait();
+      const due = [...this.open.values()].filter(
+        (row) =>
+          row.dueAt <= now &&
+          row.leaseUntil <= now &&
+          (row.owner === null || row.owner === owner || row.leaseUntil > 0) &&
+          (of === undefined || (row.domain === of.domain && row.accountId === of.accountId)) &&
+          (after === null || byDue(row, after) > 0),
+      );
+      return due
+        .sort(byDue)
+        .slice(0, limit)
+        .map((row) => ({ ...row }));
+    },
+    takeStep: async (owner, ids, now) => {
+      await this.#wait();
+      const free = ids.filter((id) => {
+        const row = this.open.get(id);
+        return row !== undefined && row.dueAt <= now && mayHave(row, owner, now);
+      });
+      for (const id of free) Object.assign(this.open.get(id) ?? {}, { owner, leaseUntil: 0 });
+      // Its answer may be lost on the way.
+      await this.#wait();
+      return free;
+    },
+  }).takeDue;
+
+  /** Another queue takes some of what is due, and gives it back after a while. */
+  rival(now: number): void {
+    for (const row of this.open.values()) {
+      if (row.owner === RIVAL) row.owner = null;
+      else if (row.owner === null && row.dueAt <= now && this.#random.chance(0.2))
+        row.owner = RIVAL;
+    }
+  }
+
+  /** What the rival has is free again: it has ended. */
+  release(): void {
+    for (const row of this.open.values()) if (row.owner === RIVAL) row.owner = null;
   }
 
   async nextRecipientDue(after: number): Promise<number | null> {
@@ -96,6 +130,7 @@ class Worker {
     } as unknown as FeedOptions['ctx'];
     this.feed = new QueueFeed({
       ctx,
+      owner: OWNER,
       waiting: this.waiting,
       // As the scheduler does: a destination whose line is empty is not looked at.
       ready: (destination) => destination.line.length > 0 && this.#ready.add(destination),
@@ -114,9 +149,9 @@ class Worker {
     const now = this.clock.steady();
     for (let more = 0; more < count; more += 1) {
       const id = `r${String((this.#last += 1)).padStart(6, '0')}`;
-      const row: Row = { id, accountId, domain, dueAt: now, leaseUntil: 0 };
+      const row: Row = { id, accountId, domain, dueAt: now, owner: null, leaseUntil: 0 };
       this.rows.open.set(id, row);
-      this.feed.offer({ ...row });
+      this.feed.offer(refOf(row));
     }
   }
 
@@ -130,10 +165,12 @@ class Worker {
       if (this.#underWay.has(ref.id)) throw new Error(`${ref.id} was taken twice`);
       const row = this.rows.open.get(ref.id);
       const now = this.clock.steady();
-      if (row === undefined || row.leaseUntil > now) {
+      const isOurs = row?.owner === OWNER || (row?.dueAt ?? Infinity) <= now;
+      if (row === undefined || !isOurs || !mayHave(row, OWNER, now)) {
         this.waiting.release(ref.id);
         continue;
       }
+      row.owner = OWNER;
       row.leaseUntil = now + LEASE_MS;
       row.dueAt = now + 15_000;
       this.#underWay.set(ref.id, destination);
@@ -156,6 +193,7 @@ class Worker {
 
   #putOff(row: Row): void {
     row.leaseUntil = 0;
+    row.owner = null;
     row.dueAt = this.clock.steady() + 30_000 + this.#random.int(300_000);
   }
 
@@ -174,7 +212,7 @@ class Worker {
   }
 }
 
-/** Random use for a while; returns the time at its end. */
+/** Random use for a while, with `kinds` 10 beside another queue; returns the time at its end. */
 async function disturb(worker: Worker, random: Random, kinds: 9 | 10): Promise<number> {
   const { clock } = worker;
   for (let step = 0; step < STEPS; step += 1) {
@@ -184,12 +222,15 @@ async function disturb(worker: Worker, random: Random, kinds: 9 | 10): Promise<n
     else if (what < 8) worker.begin();
     else if (what < 10) worker.end(kinds);
     else if (what === 10 && random.chance(0.2)) worker.retry();
+    // What it frees again lies behind the looks, as what an end that was never written leaves does.
+    else if (what === 10 && kinds === 10) worker.rows.rival(clock.steady());
     else if (random.chance(0.2)) clock.jump(random.int(240_000) - 120_000);
     worker.missed();
     await clock.advance(random.int(3_000));
     expect(worker.waiting.size).toBeLessThanOrEqual(3 * 5 * LINE_MAX);
   }
   worker.rows.faults = 0;
+  worker.rows.release();
   return clock.steady();
 }
 

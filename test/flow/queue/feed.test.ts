@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test';
 import { QueueFeed } from '../../../src/flow/queue/feed.ts';
 import type { FeedOptions } from '../../../src/flow/queue/feed.ts';
 import { LINE_MAX, Waiting } from '../../../src/flow/queue/waiting.ts';
-import type { RecipientRef } from '../../../src/store/journey.ts';
+import type { DueRequest, DueTaken, RecipientRef } from '../../../src/store/journey.ts';
 import { TestClock } from '../../rig/clock.ts';
 
 function refOf(number: number, dueAt: number): RecipientRef {
@@ -16,26 +16,22 @@ function feeding(due: RecipientRef[]) {
   const clock = new TestClock();
   const waiting = new Waiting();
   const rows = {
-    async recipientsDue(
-      _now: number,
-      _until: number,
-      limit: number,
-      after: RecipientRef | null,
-    ): Promise<RecipientRef[]> {
+    async takeDue({ limit, after }: DueRequest): Promise<DueTaken> {
       const behind = due.filter(
         (row) =>
           after === null ||
           row.dueAt > after.dueAt ||
           (row.dueAt === after.dueAt && row.id > after.id),
       );
-      return behind.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit);
+      const ours = behind.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit);
+      return { ours, left: [], last: ours.at(-1) ?? null, isEnd: ours.length < limit };
     },
     nextRecipientDue: async () => null,
   };
   const ctx = { clock, store: rows } as unknown as FeedOptions['ctx'];
   const filled = Promise.withResolvers<void>();
   const ready = (): void => filled.resolve();
-  const feed = new QueueFeed({ ctx, waiting, ready, isRunning: () => true });
+  const feed = new QueueFeed({ ctx, owner: 'me', waiting, ready, isRunning: () => true });
   return { waiting, feed, filled: filled.promise };
 }
 

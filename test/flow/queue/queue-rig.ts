@@ -108,6 +108,8 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
     ...ctx,
     store: {
       ...store,
+      // Else hours could pass by the test's clock while a look is under way.
+      takeDue: (request) => clock.waitsFor(store.takeDue(request)),
       async begin(attempts, now) {
         options.faults?.begin?.(attempts);
         return store.begin(attempts, now);

@@ -1,4 +1,4 @@
-/** `sent` and its event, while a first attempt is in the hands of a receiver that does not answer. */
+/** `sent` and its event, and who may take over, while a first attempt is in the hands of a receiver that does not answer. */
 import { afterEach, describe, expect, test } from 'bun:test';
 
 import { startQueueRig } from './queue-rig.ts';
@@ -97,6 +97,34 @@ describe('a first attempt that hangs', () => {
       'email.bounced',
     ]);
     expect(rig.calls).toHaveLength(3);
+  });
+
+  test('and that another queue has taken over changes nothing when it ends, and is logged', async () => {
+    const { rig, mailed, answer } = await start();
+    const message = await rig.send(['ann@example.com']);
+    await mailed(1);
+    const { store } = rig.ctx;
+    const id = (await store.recipients(message.id))[0]?.id ?? '';
+    // As when this process was taken for dead: what it has is freed, and another begins it.
+    const now = rig.clock.now() + MINUTE;
+    await store.releaseLeases(null, now);
+    const claim = { owner: 'another', leaseUntil: now + MINUTE, nextAttemptAt: now + MINUTE };
+    const [taken] = await store.begin([{ recipientId: id, ...claim }], now);
+    answer('550 5.1.1 who?');
+    const overtaken = (): string[] =>
+      rig.logLines.filter((line) => line.includes('attempt_overtaken'));
+    while (overtaken().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await rig.idle();
+    expect(JSON.parse(overtaken().join())).toMatchObject({
+      level: 'warn',
+      recipient_id: id,
+      message_id: message.id,
+      outcome: 'failed',
+    });
+    const [left] = await rig.state(message.id);
+    expect([left?.recipient, left?.attempts, left?.events]).toEqual([taken, [], []]);
+    expect(await store.suppressed(message.accountId, ['ann@example.com'])).toEqual(new Map());
+    expect(rig.logLines.filter((line) => line.includes('"event":"attempt"'))).toEqual([]);
   });
 
   test('and is cut off by a crash has no second `email.sent` afterwards', async () => {

@@ -87,7 +87,7 @@ test('no statement is prepared after the start', () =>
           sum.flush();
         }
         await reads.messageForDelivery(message.message.id);
-        await reads.recipientsDue(0, 1, 10, null);
+        await reads.dueRows({ owner: 'me', now: 1, limit: 10, after: null });
         const page = { limit: 10, after: null, before: null, status: null };
         await lists.emails(account.id, { ...page, q: null });
         await lists.emails(account.id, { ...page, q: `order ${round}` });
