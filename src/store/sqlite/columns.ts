@@ -19,7 +19,7 @@ import type {
 } from '../rows.ts';
 import type { LogSummary } from '../request-logs.ts';
 import type { ListedAttempt } from '../webhooks.ts';
-import { headersOf, recordStatesOf, stringsOf, tagsOf } from './json-columns.ts';
+import { headersOf, recordStatesOf, stringsOf, tagsOf } from '../json-columns.ts';
 
 /** `T` with some fields in their stored form. */
 type Stored<T, K extends keyof T, V> = Omit<T, K> & Record<K, V>;

@@ -5,7 +5,7 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { AuditEntry, AuditRow, Operator, PeopleStore } from '../people.ts';
-import { stringsOf } from './json-columns.ts';
+import { stringsOf } from '../json-columns.ts';
 import type { Writes } from './verbs.ts';
 
 const OPERATOR =

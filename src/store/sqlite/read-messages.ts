@@ -16,7 +16,7 @@ import type { JourneyStore, NewIdempotencyRecord } from '../journey.ts';
 import type { MessageStore } from '../messages.ts';
 import type { Attachment, Body, Event } from '../rows.ts';
 import { POSITION } from './positions.ts';
-import { headersOf } from './json-columns.ts';
+import { headersOf } from '../json-columns.ts';
 
 type MessageReads = Pick<JourneyStore, 'idempotencyRecord' | 'messageForDelivery'> &
   Omit<MessageStore, 'emails' | 'emailsByPage'>;

@@ -7,7 +7,7 @@ import type { Database, Statement } from 'bun:sqlite';
 import type { MessageRow } from './columns.ts';
 import { fold } from './grams.ts';
 import type { MarkOf } from './grams.ts';
-import { stringsOf } from './json-columns.ts';
+import { stringsOf } from '../json-columns.ts';
 import type { Source } from './search-index.ts';
 
 type MessageTexts = Pick<MessageRow, 'subject' | 'sender' | 'toList'>;

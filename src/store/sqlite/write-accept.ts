@@ -10,7 +10,7 @@ import type { CallRef } from '../webhooks.ts';
 import type { Positions } from './positions.ts';
 import type { StatusCounts } from './status-counts.ts';
 import { MessageSeqs } from './message-seqs.ts';
-import { headersText } from './json-columns.ts';
+import { headersText } from '../json-columns.ts';
 import { contentBytes, type StoredBytes } from './stored-bytes.ts';
 import type { Writes } from './verbs.ts';
 import type { EventWriter } from './write-events.ts';

@@ -8,7 +8,7 @@ import type { Database } from 'bun:sqlite';
 import type { Endpoint } from '../rows.ts';
 import { SELECT_ENDPOINT, endpointOf } from './columns.ts';
 import type { EndpointRow } from './columns.ts';
-import { listText } from './json-columns.ts';
+import { listText } from '../json-columns.ts';
 import type { Writes } from './verbs.ts';
 import type { EventWriter } from './write-events.ts';
 

@@ -5,7 +5,7 @@
  * that the newest message of all keeps its row, emptied, since row ids go on from it. Never touches waiting mail.
  */
 import type { Database } from 'bun:sqlite';
-import { stringsOf } from './json-columns.ts';
+import { stringsOf } from '../json-columns.ts';
 import type { StoredBytes } from './stored-bytes.ts';
 import type { LogWrites, Writes } from './verbs.ts';
 import { contentDrop, messageDrop } from './write-retention.ts';

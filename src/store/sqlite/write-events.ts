@@ -7,7 +7,7 @@
  */
 import type { Database } from 'bun:sqlite';
 import { callId } from '../call-id.ts';
-import { stringsOf } from './json-columns.ts';
+import { stringsOf } from '../json-columns.ts';
 import type { NewEvent } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
 

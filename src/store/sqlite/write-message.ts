@@ -6,7 +6,7 @@
 import type { Database } from 'bun:sqlite';
 import type { NewMessage } from '../journey.ts';
 import type { Body, Message, Recipient } from '../rows.ts';
-import { headersText, listText } from './json-columns.ts';
+import { headersText, listText } from '../json-columns.ts';
 import { POSITION } from './positions.ts';
 import type { MessageSeqs } from './message-seqs.ts';
 import type { Positions } from './positions.ts';

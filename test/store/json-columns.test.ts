@@ -7,7 +7,7 @@ import {
   recordStatesOf,
   stringsOf,
   tagsOf,
-} from '../../../src/store/sqlite/json-columns.ts';
+} from '../../src/store/json-columns.ts';
 
 describe('JSON columns', () => {
   test('give back what was written', () => {

@@ -4,9 +4,9 @@
  * Only here does such text become a typed value. Promises the type by looking at the value; text that is not what
  * its column holds throws, because the store wrote it itself and the file must be damaged.
  */
-import type { RecordStatus } from '../../base/status.ts';
-import type { SeenRecord, SeenRecords } from '../domains.ts';
-import type { Tag } from '../rows.ts';
+import type { RecordStatus } from '../base/status.ts';
+import type { SeenRecord, SeenRecords } from './domains.ts';
+import type { Tag } from './rows.ts';
 
 const EMPTY_LIST = '[]';
 
