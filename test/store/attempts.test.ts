@@ -14,14 +14,9 @@ import {
   newEvent,
   newMessage,
   newSuppression,
+  recipientOf,
 } from './samples.ts';
 import { withStore } from './test-store.ts';
-
-function recipientOf(message: NewMessage, at = 0): Recipient {
-  const recipient = message.recipients[at];
-  if (recipient === undefined) throw new Error('no such recipient');
-  return recipient;
-}
 
 /** When what `begin` has begun is due again, counted from its beginning. */
 const AGAIN_MS = 300_000;

@@ -65,6 +65,13 @@ export function newMessage(
   };
 }
 
+/** One of the message's recipients, by its position. */
+export function recipientOf({ recipients }: NewMessage, at = 0): Recipient {
+  const recipient = recipients[at];
+  if (recipient === undefined) throw new Error('no such recipient');
+  return recipient;
+}
+
 function newRecipient({ id: messageId, accountId }: Message, address: string): Recipient {
   const now = Date.now();
   return {

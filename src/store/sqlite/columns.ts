@@ -95,12 +95,14 @@ export const messageOf = (row: MessageRow): Message => ({
   updatedAt: row.updatedAt,
 });
 
-/** The columns of a recipient, for SELECT and RETURNING alike. */
-export const RECIPIENT_COLUMNS =
+const RECIPIENT_COLUMNS =
   'id, message_id AS messageId, account_id AS accountId, address, domain, kind, status, attempts,' +
   ' next_attempt_at AS nextAttemptAt, expires_at AS expiresAt, last_reason AS lastReason,' +
   ' delayed_at AS delayedAt, updated_at AS updatedAt';
 export const SELECT_RECIPIENT = 'SELECT ' + RECIPIENT_COLUMNS + ' FROM recipients';
+/** With whose it is. */
+export const SELECT_OWNED_RECIPIENT =
+  'SELECT ' + RECIPIENT_COLUMNS + ', owner, lease_until AS leaseUntil FROM recipients';
 export type RecipientRow = Recipient;
 
 export const SELECT_ATTEMPT =

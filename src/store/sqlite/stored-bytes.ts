@@ -5,7 +5,6 @@
  * group has added so far. Like `status-counts.ts` it writes the changes of a group once, before the group commits.
  */
 import type { Database } from 'bun:sqlite';
-import type { Body } from '../rows.ts';
 import type { GroupSum } from './group-sums.ts';
 
 export class StoredBytes implements GroupSum {
@@ -60,14 +59,4 @@ export class StoredBytes implements GroupSum {
     for (const [accountId, by] of this.#group) this.#add.run(accountId, by);
     this.#group.clear();
   }
-}
-
-/** What the content of a message counts. `headers`: as they are stored. */
-export function contentBytes(body: Body, headers: string | null): number {
-  let bytes = body.raw?.byteLength ?? 0;
-  for (const text of [body.html, body.text, headers]) {
-    if (text !== null) bytes += Buffer.byteLength(text);
-  }
-  for (const { content } of body.attachments) bytes += content.byteLength;
-  return bytes;
 }

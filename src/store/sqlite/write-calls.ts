@@ -5,7 +5,8 @@
  * lease is not begun twice. Open calls of a disabled endpoint are kept.
  */
 import type { Database } from 'bun:sqlite';
-import type { EndpointStatus } from '../../base/status.ts';
+import { healthAfter } from '../endpoint-health.ts';
+import type { EndpointHealth } from '../endpoint-health.ts';
 import type { CallAttempt } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
 import { SELECT_CALL } from './columns.ts';
@@ -56,12 +57,12 @@ function ending(db: Database, events: EventWriter): Pick<Writes, 'finishCall'> {
     'UPDATE calls SET status = ?, next_attempt_at = ?, owner = NULL, lease_until = NULL' +
       " WHERE id = ? AND status = 'open' AND attempts = ?",
   );
-  const healthOf = db.prepare<{ status: EndpointStatus; failureCount: number }, [string]>(
-    'SELECT status, failure_count AS failureCount FROM endpoints WHERE id = ?',
+  const healthOf = db.prepare<EndpointHealth, [string]>(
+    'SELECT status, failure_count AS failureCount, last_failure_at AS lastFailureAt' +
+      ' FROM endpoints WHERE id = ?',
   );
-  const succeeded = db.prepare('UPDATE endpoints SET failure_count = 0 WHERE id = ?');
-  const failed = db.prepare(
-    'UPDATE endpoints SET failure_count = ?, last_failure_at = ?, status = ? WHERE id = ?',
+  const setHealth = db.prepare(
+    'UPDATE endpoints SET status = ?, failure_count = ?, last_failure_at = ? WHERE id = ?',
   );
   return {
     finishCall({ call, attempt, status, nextAttemptAt, response, disableAfter }) {
@@ -72,15 +73,12 @@ function ending(db: Database, events: EventWriter): Pick<Writes, 'finishCall'> {
       recordAttempt(attempt);
       keepResponse.run(call.id, attempt.id, response);
       const isOvertaken = finish.run(status, nextAttemptAt, call.id, call.attempts).changes === 0;
-      if (attempt.ok) {
-        if (health.failureCount !== 0) succeeded.run(endpointId);
-        return { endpointStatus: health.status, isOvertaken };
+      const after = healthAfter(health, attempt, disableAfter);
+      if (after !== health) {
+        setHealth.run(after.status, after.failureCount, after.lastFailureAt, endpointId);
       }
-      const failures = health.failureCount + 1;
-      const endpointStatus = failures >= disableAfter ? 'disabled' : health.status;
-      failed.run(failures, attempt.createdAt, endpointStatus, endpointId);
-      if (endpointStatus !== health.status) events.forget();
-      return { endpointStatus, isOvertaken };
+      if (after.status !== health.status) events.forget();
+      return { endpointStatus: after.status, isOvertaken };
     },
   };
 }

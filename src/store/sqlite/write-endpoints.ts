@@ -5,7 +5,7 @@
  * `EventWriter` remembers are forgotten with every change of one. Never touches another account's rows.
  */
 import type { Database } from 'bun:sqlite';
-import type { Endpoint } from '../rows.ts';
+import { changedEndpoint } from '../endpoint-health.ts';
 import { SELECT_ENDPOINT, endpointOf } from './columns.ts';
 import type { EndpointRow } from './columns.ts';
 import { listText } from '../json-columns.ts';
@@ -84,19 +84,15 @@ function change(db: Database, events: EventWriter): Pick<Writes, 'updateEndpoint
       " WHERE status = 'open' AND endpoint_id = ? AND created_at < ?",
   );
   return {
-    updateEndpoint(accountId, id, { missedBefore, ...fields }) {
+    updateEndpoint(accountId, id, change) {
       const stored = get.get(accountId, id);
       if (stored === null) return null;
-      const row = endpointOf(stored);
-      const next: Endpoint = { ...row, ...fields };
-      // Enabled again, it starts with a clean count, or the next failure would disable it at once.
-      if (row.status === 'disabled' && next.status === 'active') {
-        next.failureCount = 0;
-        if (missedBefore !== undefined) missLate.run(id, missedBefore);
-      }
-      set.run(next.url, listText(next.events), next.status, next.failureCount, id);
+      const { endpoint, missedBefore } = changedEndpoint(endpointOf(stored), change);
+      if (missedBefore !== null) missLate.run(id, missedBefore);
+      const { url, status, failureCount } = endpoint;
+      set.run(url, listText(endpoint.events), status, failureCount, id);
       events.forget();
-      return next;
+      return endpoint;
     },
   };
 }

@@ -1,21 +1,18 @@
 /**
  * Recording events, and one webhook call for every endpoint that wants the event, in the same commit.
  *
- * Promises that an event becomes at most one call an endpoint. An endpoint that is disabled gets a call
- * that counts as failed, so that a later replay finds what it missed. Endpoints are remembered per
- * account; `forget` must follow every change of an endpoint and every undone item.
+ * Promises that an event becomes at most one call an endpoint; which it becomes says `event-calls.ts`. Endpoints are
+ * remembered per account; `forget` must follow every change of an endpoint and every undone item.
  */
 import type { Database } from 'bun:sqlite';
-import { callId } from '../call-id.ts';
+import { callFor, keptBody, subscriberOf } from '../event-calls.ts';
+import type { Subscriber } from '../event-calls.ts';
 import { stringsOf } from '../json-columns.ts';
-import type { NewEvent } from '../rows.ts';
+import type { Endpoint, NewEvent } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
 
-interface Subscriber {
-  id: string;
-  isActive: boolean;
-  /** Null: every event. */
-  events: ReadonlySet<string> | null;
+interface SubscriberRow extends Pick<Endpoint, 'id' | 'status'> {
+  events: string;
 }
 
 export class EventWriter {
@@ -33,7 +30,7 @@ export class EventWriter {
       'INSERT INTO calls (id, endpoint_id, account_id, event_id, event_type, message_id, status,' +
         ' attempts, next_attempt_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)',
     );
-    this.#endpoints = db.prepare<{ id: string; status: string; events: string }, [string]>(
+    this.#endpoints = db.prepare<SubscriberRow, [string]>(
       'SELECT id, status, events FROM endpoints WHERE account_id = ? AND deleted_at IS NULL',
     );
   }
@@ -55,35 +52,27 @@ export class EventWriter {
         event.type,
         event.occurredAt,
         event.payload,
-        subscribers.length === 0 ? null : event.webhookBody,
+        keptBody(event, subscribers),
       );
       for (const subscriber of subscribers) {
-        if (subscriber.events !== null && !subscriber.events.has(event.type)) continue;
-        const call = this.#call(event, subscriber, { accountId, now, dueAt });
-        if (subscriber.isActive) calls.push(call);
+        const call = callFor(event, subscriber, dueAt);
+        if (call === null) continue;
+        const { id, endpointId, status, nextAttemptAt } = call;
+        this.#addCall.run(
+          id,
+          endpointId,
+          accountId,
+          call.eventId,
+          call.eventType,
+          call.messageId,
+          status,
+          nextAttemptAt,
+          now,
+        );
+        if (status === 'open') calls.push({ id, endpointId, dueAt });
       }
     }
     return calls;
-  }
-
-  #call(
-    event: NewEvent,
-    subscriber: Subscriber,
-    { accountId, now, dueAt }: { accountId: string; now: number; dueAt: number },
-  ): CallRef {
-    const id = callId(event.id, subscriber.id);
-    this.#addCall.run(
-      id,
-      subscriber.id,
-      accountId,
-      event.id,
-      event.type,
-      event.messageId,
-      subscriber.isActive ? 'open' : 'failed',
-      subscriber.isActive ? dueAt : null,
-      now,
-    );
-    return { id, endpointId: subscriber.id, dueAt };
   }
 
   /** Endpoints changed, or a change of them was undone. */
@@ -94,14 +83,9 @@ export class EventWriter {
   #subscribersOf(accountId: string): Subscriber[] {
     const known = this.#subscribers.get(accountId);
     if (known !== undefined) return known;
-    const subscribers = this.#endpoints.all(accountId).map((row) => {
-      const names = stringsOf(row.events);
-      return {
-        id: row.id,
-        isActive: row.status === 'active',
-        events: names.length === 0 ? null : new Set(names),
-      };
-    });
+    const subscribers = this.#endpoints
+      .all(accountId)
+      .map(({ events, ...row }) => subscriberOf({ ...row, events: stringsOf(events) }));
     this.#subscribers.set(accountId, subscribers);
     return subscribers;
   }

@@ -4,6 +4,8 @@
  * Runs inside an item of a commit; a failure undoes the item. Never decides anything about the message.
  */
 import type { Database } from 'bun:sqlite';
+import { contentBytes } from '../accept-answer.ts';
+import { ownerAtAccept } from '../attempt-choice.ts';
 import type { NewMessage } from '../journey.ts';
 import type { Body, Message, Recipient } from '../rows.ts';
 import { headersText, listText } from '../json-columns.ts';
@@ -11,7 +13,7 @@ import { POSITION } from './positions.ts';
 import type { MessageSeqs } from './message-seqs.ts';
 import type { Positions } from './positions.ts';
 import type { StatusCounts } from './status-counts.ts';
-import { contentBytes, type StoredBytes } from './stored-bytes.ts';
+import type { StoredBytes } from './stored-bytes.ts';
 
 /** The row number of a message, as SQLite gives it. */
 type Seq = number | bigint;
@@ -124,7 +126,7 @@ export class MessageWriter {
       recipient.lastReason,
       recipient.delayedAt,
       recipient.updatedAt,
-      recipient.nextAttemptAt === null ? null : (owner ?? null),
+      ownerAtAccept(recipient, owner),
     );
   }
 }

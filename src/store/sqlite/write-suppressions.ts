@@ -2,36 +2,43 @@
  * The suppression list's writes.
  *
  * Promises one row an address and account. A row stays when it is removed (marked, not deleted), because
- * the list's cursor is the address. A live row keeps its reason, except that a stronger one replaces
- * `manual`, which the account itself could lift.
+ * the list's cursor is the address. What replaces what says `suppression-strength.ts`.
  */
 import type { Database } from 'bun:sqlite';
 import { SELECT_SUPPRESSION } from './columns.ts';
 import type { SuppressionRow } from './columns.ts';
 import type { Suppression } from '../rows.ts';
+import { effectOf } from '../suppression-strength.ts';
+import type { StoredSuppression } from '../suppression-strength.ts';
 import type { Harm, HarmCounts } from './harm-counts.ts';
 import type { Writes } from './verbs.ts';
 
-type AddedRow = [string, string, string, string, string | null, string | null, number];
+/** The row that an address has, live or removed. */
+type StoredRow = StoredSuppression & Pick<Harm, 'seq' | 'createdAt'>;
 
 export class SuppressionWriter {
-  readonly #add;
   readonly #harm: HarmCounts;
-  readonly #dropRemoved;
+  readonly #stored;
+  readonly #add;
+  readonly #strengthen;
+  readonly #drop;
   readonly #remove;
   readonly #get;
 
   constructor(db: Database, harm: HarmCounts) {
     this.#harm = harm;
-    this.#add = db.prepare<Pick<Harm, 'seq' | 'createdAt'>, AddedRow>(
+    this.#stored = db.prepare<StoredRow, [string, string]>(
+      'SELECT seq, reason, removed_at AS removedAt, created_at AS createdAt FROM suppressions' +
+        ' WHERE account_id = ? AND email = ?',
+    );
+    this.#add = db.prepare(
       'INSERT INTO suppressions (id, account_id, email, reason, source, note, created_at)' +
-        ' VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, email) DO UPDATE SET' +
-        ' id = excluded.id, reason = excluded.reason, source = excluded.source, note = excluded.note' +
-        " WHERE reason = 'manual' AND excluded.reason <> 'manual' RETURNING seq, created_at AS createdAt",
+        ' VALUES (?, ?, ?, ?, ?, ?, ?)',
     );
-    this.#dropRemoved = db.prepare(
-      'DELETE FROM suppressions WHERE account_id = ? AND email = ? AND removed_at IS NOT NULL',
+    this.#strengthen = db.prepare(
+      'UPDATE suppressions SET id = ?, reason = ?, source = ?, note = ? WHERE seq = ?',
     );
+    this.#drop = db.prepare('DELETE FROM suppressions WHERE seq = ?');
     this.#remove = db.prepare(
       'UPDATE suppressions SET removed_at = ? WHERE account_id = ? AND email = ? AND removed_at IS NULL',
     );
@@ -42,19 +49,27 @@ export class SuppressionWriter {
 
   /** Whether something changed. */
   add(row: Suppression): boolean {
+    const { id, accountId, email, reason, source, note, createdAt } = row;
+    const stored = this.#stored.get(accountId, email);
+    const effect = effectOf(row, stored);
+    if (effect === 'kept') return false;
+    if (effect === 'strengthened' && stored !== null) {
+      this.#strengthen.run(id, reason, source, note, stored.seq);
+      this.#harm.note({ ...row, seq: stored.seq, createdAt: stored.createdAt });
+      return true;
+    }
     // What comes back after a removal is new: it stands at the head of the list again.
-    this.#dropRemoved.run(row.accountId, row.email);
-    const written = this.#add.get(
-      row.id,
-      row.accountId,
-      row.email,
-      row.reason,
-      row.source,
-      row.note,
-      row.createdAt,
+    if (stored !== null) this.#drop.run(stored.seq);
+    const { lastInsertRowid } = this.#add.run(
+      id,
+      accountId,
+      email,
+      reason,
+      source,
+      note,
+      createdAt,
     );
-    if (written === null) return false;
-    this.#harm.note({ ...row, ...written });
+    this.#harm.note({ ...row, seq: Number(lastInsertRowid) });
     return true;
   }
 
