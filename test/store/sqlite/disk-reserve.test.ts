@@ -3,17 +3,17 @@ import { expect, test } from 'bun:test';
 import { chmodSync, existsSync, statSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { DiskReserve } from '../../src/store/disk-reserve.ts';
-import { lockDirectory } from '../../src/store/directory-lock.ts';
-import type { NewMessage } from '../../src/store/journey.ts';
-import type { Recipient } from '../../src/store/rows.ts';
-import { StoreFullError } from '../../src/store/store.ts';
-import type { Store } from '../../src/store/store.ts';
-import { describeWith } from '../rig/programs.ts';
-import { makeSmallDisk } from '../rig/small-disk.ts';
-import type { SmallDisk } from '../rig/small-disk.ts';
-import { accepted, finishOf, newAccount, newLogRecord, newMessage } from './samples.ts';
-import { openTestStore } from './test-store.ts';
+import { DiskReserve } from '../../../src/store/disk-reserve.ts';
+import { lockDirectory } from '../../../src/store/directory-lock.ts';
+import type { NewMessage } from '../../../src/store/journey.ts';
+import type { Recipient } from '../../../src/store/rows.ts';
+import { StoreFullError } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { describeWith } from '../../rig/programs.ts';
+import { makeSmallDisk } from '../../rig/small-disk.ts';
+import type { SmallDisk } from '../../rig/small-disk.ts';
+import { accepted, finishOf, newAccount, newLogRecord, newMessage } from '../samples.ts';
+import { openTestStore } from '../test-store.ts';
 
 const KIB = 1024;
 const DISK_BYTES = 32 * KIB * KIB;

@@ -1,8 +1,8 @@
 /** Takes one step whose end means that something is on the disk: `on-disk.test.ts` records the calls. */
-import { DiskReserve } from '../../src/store/disk-reserve.ts';
-import { masterKey, promoteKey, stageKey } from '../../src/store/key-file.ts';
-import { backUp } from '../../src/store/sqlite/backup.ts';
-import { restoreBackup } from '../../src/store/sqlite/restore.ts';
+import { DiskReserve } from '../../../src/store/disk-reserve.ts';
+import { masterKey, promoteKey, stageKey } from '../../../src/store/key-file.ts';
+import { backUp } from '../../../src/store/sqlite/backup.ts';
+import { restoreBackup } from '../../../src/store/sqlite/restore.ts';
 
 const STEPS: Record<string, (dataDir: string, file: string) => unknown> = {
   key: masterKey,

@@ -7,10 +7,10 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { masterKey } from '../../src/store/key-file.ts';
-import { describeWith } from '../rig/programs.ts';
-import { accepted, newAccount, newMessage } from './samples.ts';
-import { openTestStore, withDir } from './test-store.ts';
+import { masterKey } from '../../../src/store/key-file.ts';
+import { describeWith } from '../../rig/programs.ts';
+import { accepted, newAccount, newMessage } from '../samples.ts';
+import { openTestStore, withDir } from '../test-store.ts';
 
 const CHILD = join(import.meta.dir, 'on-disk-child.ts');
 const WRITES = ['write', 'pwrite64', 'pwritev', 'writev', 'ftruncate', 'copy_file_range'];
