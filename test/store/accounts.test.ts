@@ -1,86 +1,83 @@
 /** Accounts, keys, domains, settings, confirmed recipients, logs: what is unique, what belongs to whom. */
-import { describe, expect, test } from 'bun:test';
+import { describe, expect } from 'bun:test';
 
 import { batchOf, newAccount, newDomain, newKey, newLogRecord, newMessage } from './samples.ts';
-import { withStore } from './test-store.ts';
+import { eachStore } from './stores.ts';
 
 describe('accounts', () => {
-  test('have one name each and are found by name or id', () =>
-    withStore(async (store, account) => {
-      expect(await store.createAccount(newAccount('default'))).toBe('exists');
-      expect(await store.account('default')).toEqual(account);
-      expect(await store.account(account.id)).toEqual(account);
-      expect(await store.account('nobody')).toBeNull();
-      expect(await store.setAccountStatus(account.id, 'paused', 'unpaid')).toBe(true);
-      expect(await store.setAccountStatus('nobody', 'paused', null)).toBe(false);
-      const [only] = await store.accounts();
-      expect(only).toMatchObject({ status: 'paused', statusReason: 'unpaid' });
-    }));
+  eachStore('have one name each and are found by name or id', async (store, account) => {
+    expect(await store.createAccount(newAccount('default'))).toBe('exists');
+    expect(await store.account('default')).toEqual(account);
+    expect(await store.account(account.id)).toEqual(account);
+    expect(await store.account('nobody')).toBeNull();
+    expect(await store.setAccountStatus(account.id, 'paused', 'unpaid')).toBe(true);
+    expect(await store.setAccountStatus('nobody', 'paused', null)).toBe(false);
+    const [only] = await store.accounts();
+    expect(only).toMatchObject({ status: 'paused', statusReason: 'unpaid' });
+  });
 
-  test('change name and plan, but take no name of another', () =>
-    withStore(async (store, account) => {
-      await store.createAccount(newAccount('other'));
-      const change = { name: 'renamed', plan: 'small' };
-      expect(await store.changeAccount(account.id, { ...change, name: 'other' })).toBe('exists');
-      expect(await store.changeAccount('nobody', change)).toBe('absent');
-      expect(await store.account(account.id)).toEqual(account);
-      expect(await store.changeAccount(account.id, change)).toBe('changed');
-      expect(await store.changeAccount(account.id, { ...change, plan: 'large' })).toBe('changed');
-      expect(await store.account('renamed')).toEqual({
-        ...account,
-        name: 'renamed',
-        plan: 'large',
-      });
-    }));
+  eachStore('change name and plan, but take no name of another', async (store, account) => {
+    await store.createAccount(newAccount('other'));
+    const change = { name: 'renamed', plan: 'small' };
+    expect(await store.changeAccount(account.id, { ...change, name: 'other' })).toBe('exists');
+    expect(await store.changeAccount('nobody', change)).toBe('absent');
+    expect(await store.account(account.id)).toEqual(account);
+    expect(await store.changeAccount(account.id, change)).toBe('changed');
+    expect(await store.changeAccount(account.id, { ...change, plan: 'large' })).toBe('changed');
+    expect(await store.account('renamed')).toEqual({
+      ...account,
+      name: 'renamed',
+      plan: 'large',
+    });
+  });
 
-  test('list what they used by day', () =>
-    withStore(async (store, account) => {
-      const other = newAccount('other');
-      await store.createAccount(other);
-      for (const [id, day, count] of [
-        [account.id, '2026-01-01', 1],
-        [account.id, '2026-01-03', 2],
-        [account.id, '2026-01-03', 3],
-        [other.id, '2026-01-02', 9],
-      ] as const) {
-        const usage = { count, day, dailyLimit: null, monthlyLimit: null };
-        const batch = { ...batchOf(id, newMessage(id)), usage };
-        expect((await store.accept(batch)).kind).toBe('accepted');
-      }
-      expect(await store.usedByDay(account.id, '2026-01-01')).toEqual([
-        { day: '2026-01-01', count: 1 },
-        { day: '2026-01-03', count: 5 },
-      ]);
-      expect(await store.usedByDay(account.id, '2026-01-02')).toHaveLength(1);
-    }));
+  eachStore('list what they used by day', async (store, account) => {
+    const other = newAccount('other');
+    await store.createAccount(other);
+    for (const [id, day, count] of [
+      [account.id, '2026-01-01', 1],
+      [account.id, '2026-01-03', 2],
+      [account.id, '2026-01-03', 3],
+      [other.id, '2026-01-02', 9],
+    ] as const) {
+      const usage = { count, day, dailyLimit: null, monthlyLimit: null };
+      const batch = { ...batchOf(id, newMessage(id)), usage };
+      expect((await store.accept(batch)).kind).toBe('accepted');
+    }
+    expect(await store.usedByDay(account.id, '2026-01-01')).toEqual([
+      { day: '2026-01-01', count: 1 },
+      { day: '2026-01-03', count: 5 },
+    ]);
+    expect(await store.usedByDay(account.id, '2026-01-02')).toHaveLength(1);
+  });
 });
 
 describe('keys', () => {
-  test('are found by hash with their account, revoked ones too', () =>
-    withStore(async (store, account) => {
-      const key = newKey(account.id);
-      const hash = new Uint8Array(32).fill(7);
-      await store.createKey(key, hash, 100);
-      expect(await store.keyByHash(hash)).toEqual({ key, account });
-      expect(await store.keyByHash(new Uint8Array(32))).toBeNull();
-      expect(await store.revokeKey('another account', key.id, 5)).toBe(false);
-      expect(await store.revokeKey(account.id, key.id, 5)).toBe(true);
-      expect(await store.revokeKey(account.id, key.id, 9)).toBe(true);
-      expect((await store.keyByHash(hash))?.key.revokedAt).toBe(5);
-      expect(await store.renameKey(account.id, key.id, 'new')).toBe(true);
-      await store.touchKeys([
-        { id: key.id, usedAt: 20 },
-        { id: key.id, usedAt: 10 },
-      ]);
-      expect(await store.keys(account.id)).toEqual([
-        { ...key, name: 'new', revokedAt: 5, lastUsedAt: 20 },
-      ]);
-    }));
+  eachStore('are found by hash with their account, revoked ones too', async (store, account) => {
+    const key = newKey(account.id);
+    const hash = new Uint8Array(32).fill(7);
+    await store.createKey(key, hash, 100);
+    expect(await store.keyByHash(hash)).toEqual({ key, account });
+    expect(await store.keyByHash(new Uint8Array(32))).toBeNull();
+    expect(await store.revokeKey('another account', key.id, 5)).toBe(false);
+    expect(await store.revokeKey(account.id, key.id, 5)).toBe(true);
+    expect(await store.revokeKey(account.id, key.id, 9)).toBe(true);
+    expect((await store.keyByHash(hash))?.key.revokedAt).toBe(5);
+    expect(await store.renameKey(account.id, key.id, 'new')).toBe(true);
+    await store.touchKeys([
+      { id: key.id, usedAt: 20 },
+      { id: key.id, usedAt: 10 },
+    ]);
+    expect(await store.keys(account.id)).toEqual([
+      { ...key, name: 'new', revokedAt: 5, lastUsedAt: 20 },
+    ]);
+  });
 });
 
 describe('domains', () => {
-  test('stand once in an account, also when asked for in parallel, and in as many as it may', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'stand once in an account, also when asked for in parallel, and in as many as it may',
+    async (store, account) => {
       const other = newAccount('other');
       await store.createAccount(other);
       const [a, b, c] = ['a.example', 'b.example', 'c.example'].map((name) =>
@@ -96,10 +93,12 @@ describe('domains', () => {
       ]);
       expect(results).toEqual(['created', 'exists', 'created', 'too_many', 'created']);
       expect(await store.domains(account.id)).toEqual([a, b]);
-    }));
+    },
+  );
 
-  test('that were deleted are gone, but still sign, and their name is free', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'that were deleted are gone, but still sign, and their name is free',
+    async (store, account) => {
       const domain = newDomain(account.id, 'a.example');
       await store.createDomain(domain, 1);
       expect(await store.deleteDomain('another account', domain.id, 5)).toBe(false);
@@ -111,58 +110,55 @@ describe('domains', () => {
       const again = newDomain(account.id, 'a.example');
       expect(await store.createDomain(again, 1)).toBe('created');
       expect(await store.domainByName(account.id, 'a.example')).toEqual(again);
-    }));
+    },
+  );
 
-  test('are checked when due', () =>
-    withStore(async (store, account) => {
-      const domain = newDomain(account.id, 'a.example');
-      await store.createDomain(domain, 9);
-      const now = domain.createdAt;
-      expect(await store.domainsDue(now - 1, 9)).toEqual([]);
-      expect(await store.domainsDue(now, 9)).toEqual([domain]);
-      const check = {
-        status: 'verified',
-        recordStates: { DKIM: 'verified', SPF: 'verified' },
-        verifiedAt: now,
-        nextCheckAt: null,
-        failingSince: null,
-        pendingSince: domain.pendingSince,
-      } as const;
-      await store.finishDomainCheck({ id: domain.id, now: now + 5, ...check });
-      const checked = { ...domain, ...check, lastCheckedAt: now + 5 };
-      expect(await store.domain(account.id, domain.id)).toEqual(checked);
-      expect(await store.domainsDue(now + 1e9, 9)).toEqual([]);
-    }));
+  eachStore('are checked when due', async (store, account) => {
+    const domain = newDomain(account.id, 'a.example');
+    await store.createDomain(domain, 9);
+    const now = domain.createdAt;
+    expect(await store.domainsDue(now - 1, 9)).toEqual([]);
+    expect(await store.domainsDue(now, 9)).toEqual([domain]);
+    const check = {
+      status: 'verified',
+      recordStates: { DKIM: 'verified', SPF: 'verified' },
+      verifiedAt: now,
+      nextCheckAt: null,
+      failingSince: null,
+      pendingSince: domain.pendingSince,
+    } as const;
+    await store.finishDomainCheck({ id: domain.id, now: now + 5, ...check });
+    const checked = { ...domain, ...check, lastCheckedAt: now + 5 };
+    expect(await store.domain(account.id, domain.id)).toEqual(checked);
+    expect(await store.domainsDue(now + 1e9, 9)).toEqual([]);
+  });
 });
 
-test('settings are set, replaced and unset', () =>
-  withStore(async (store) => {
-    expect(await store.setting('halt')).toBeNull();
-    await store.setSetting('halt', 'a');
-    await store.setSetting('halt', 'b');
-    expect(await store.setting('halt')).toBe('b');
-    await store.setSetting('halt', null);
-    expect(await store.setting('halt')).toBeNull();
-  }));
+eachStore('settings are set, replaced and unset', async (store) => {
+  expect(await store.setting('halt')).toBeNull();
+  await store.setSetting('halt', 'a');
+  await store.setSetting('halt', 'b');
+  expect(await store.setting('halt')).toBe('b');
+  await store.setSetting('halt', null);
+  expect(await store.setting('halt')).toBeNull();
+});
 
-test('confirmed recipients belong to their account', () =>
-  withStore(async (store, account) => {
-    const other = newAccount('other');
-    await store.createAccount(other);
-    expect(await store.addConfirmedRecipient(account.id, 'a@x.org', 5)).toBe(true);
-    expect(await store.addConfirmedRecipient(account.id, 'a@x.org', 6)).toBe(false);
-    expect(await store.confirmedRecipients(account.id)).toEqual([
-      { email: 'a@x.org', createdAt: 5 },
-    ]);
-    const emails = ['a@x.org', 'b@x.org'];
-    expect(await store.confirmed(account.id, emails)).toEqual(new Set(['a@x.org']));
-    expect(await store.confirmed(other.id, emails)).toEqual(new Set());
-    expect(await store.removeConfirmedRecipient(other.id, 'a@x.org')).toBe(false);
-    expect(await store.removeConfirmedRecipient(account.id, 'a@x.org')).toBe(true);
-  }));
+eachStore('confirmed recipients belong to their account', async (store, account) => {
+  const other = newAccount('other');
+  await store.createAccount(other);
+  expect(await store.addConfirmedRecipient(account.id, 'a@x.org', 5)).toBe(true);
+  expect(await store.addConfirmedRecipient(account.id, 'a@x.org', 6)).toBe(false);
+  expect(await store.confirmedRecipients(account.id)).toEqual([{ email: 'a@x.org', createdAt: 5 }]);
+  const emails = ['a@x.org', 'b@x.org'];
+  expect(await store.confirmed(account.id, emails)).toEqual(new Set(['a@x.org']));
+  expect(await store.confirmed(other.id, emails)).toEqual(new Set());
+  expect(await store.removeConfirmedRecipient(other.id, 'a@x.org')).toBe(false);
+  expect(await store.removeConfirmedRecipient(account.id, 'a@x.org')).toBe(true);
+});
 
-test('logs are listed without bodies, newest first, and shown whole to their account alone', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'logs are listed without bodies, newest first, and shown whole to their account alone',
+  async (store, account) => {
     const records = Array.from({ length: 7 }, () => newLogRecord(account.id));
     await store.appendLogs(records.slice(0, 4));
     await store.appendLogs(records.slice(4));
@@ -179,4 +175,5 @@ test('logs are listed without bodies, newest first, and shown whole to their acc
     const [record] = records;
     expect(await store.log(account.id, record?.id ?? '')).toEqual(record ?? null);
     expect(await store.log('another account', record?.id ?? '')).toBeNull();
-  }));
+  },
+);

@@ -1,10 +1,9 @@
 /** Attempts: leases, the state of message and recipients, what a finished recipient still may become. */
-import { describe, expect, test } from 'bun:test';
+import { describe, expect } from 'bun:test';
 
 import type { MessageStatus } from '../../src/base/status.ts';
 import type { Recipient } from '../../src/store/rows.ts';
-import type { DueTaken, NewMessage, RecipientRef } from '../../src/store/journey.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { NewMessage } from '../../src/store/journey.ts';
 import {
   accepted,
   dueRequest,
@@ -16,37 +15,31 @@ import {
   newSuppression,
   recipientOf,
 } from './samples.ts';
-import { withStore } from './test-store.ts';
-
-/** When what `begin` has begun is due again, counted from its beginning. */
-const AGAIN_MS = 300_000;
-
-function begin(store: Store, recipient: Recipient, owner: string, leaseMs = 60_000, inMs = 0) {
-  const now = Date.now() + inMs;
-  const claim = { owner, leaseUntil: now + leaseMs, nextAttemptAt: now + AGAIN_MS };
-  return store.begin([{ recipientId: recipient.id, ...claim }], now);
-}
+import { AGAIN_MS, begin } from './attempt-steps.ts';
+import { eachStore } from './stores.ts';
 
 describe('begin', () => {
-  test('counts the attempt and sets when it is due again if this process dies', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'counts the attempt and sets when it is due again if this process dies',
+    async (store, account) => {
       const recipient = recipientOf(await accepted(store, newMessage(account.id)));
       const [begun] = await begin(store, recipient, 'me');
       expect(begun).toMatchObject({ id: recipient.id, attempts: 1, status: 'queued' });
       expect(begun?.nextAttemptAt).toBeGreaterThan(Date.now() + 200_000);
-    }));
+    },
+  );
 
-  test('of many who begin at once, one does', () =>
-    withStore(async (store, account) => {
-      const recipient = recipientOf(await accepted(store, newMessage(account.id)));
-      const begun = await Promise.all(
-        Array.from({ length: 10 }, (_, at) => begin(store, recipient, `owner ${at}`)),
-      );
-      expect(begun.flat()).toHaveLength(1);
-    }));
+  eachStore('of many who begin at once, one does', async (store, account) => {
+    const recipient = recipientOf(await accepted(store, newMessage(account.id)));
+    const begun = await Promise.all(
+      Array.from({ length: 10 }, (_, at) => begin(store, recipient, `owner ${at}`)),
+    );
+    expect(begun.flat()).toHaveLength(1);
+  });
 
-  test('a lease that has ended, or was released, can be taken over', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'a lease that has ended, or was released, can be taken over',
+    async (store, account) => {
       const recipient = recipientOf(await accepted(store, newMessage(account.id)));
       const [first, second, third] = [1, 2, 3].map((times) => times * (AGAIN_MS + 1_000));
       const leaseMs = 10 * AGAIN_MS;
@@ -59,14 +52,14 @@ describe('begin', () => {
       expect(await begin(store, recipient, 'third', leaseMs, second)).toHaveLength(1);
       await store.releaseLeases(null, Date.now());
       expect(await begin(store, recipient, 'fourth', leaseMs, third)).toHaveLength(1);
-    }));
+    },
+  );
 
-  test('a recipient that is finished is not begun', () =>
-    withStore(async (store, account) => {
-      const sent = await accepted(store, newMessage(account.id));
-      await store.finish(finishOf(sent, recipientOf(sent)));
-      expect(await begin(store, recipientOf(sent), 'me')).toEqual([]);
-    }));
+  eachStore('a recipient that is finished is not begun', async (store, account) => {
+    const sent = await accepted(store, newMessage(account.id));
+    await store.finish(finishOf(sent, recipientOf(sent)));
+    expect(await begin(store, recipientOf(sent), 'me')).toEqual([]);
+  });
 });
 
 describe('noteSent', () => {
@@ -78,8 +71,9 @@ describe('noteSent', () => {
     event: newEvent(message, recipient.id, 'email.sent'),
   });
 
-  test('sets recipient and message, counts it, and records the event with its calls', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'sets recipient and message, counts it, and records the event with its calls',
+    async (store, account) => {
       await store.createEndpoint(newEndpoint(account.id), 10);
       const sent = await accepted(store, newMessage(account.id));
       const [begun] = await begin(store, recipientOf(sent), 'me');
@@ -93,10 +87,12 @@ describe('noteSent', () => {
       expect((await store.messageById(sent.message.id))?.status).toBe('sent');
       const counts = await store.countsByStatus(account.id, 0);
       expect([counts.queued, counts.sent]).toEqual([0, 1]);
-    }));
+    },
+  );
 
-  test('leaves alone what says `sent` already, has ended, or is gone', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'leaves alone what says `sent` already, has ended, or is gone',
+    async (store, account) => {
       const twice = await accepted(store, newMessage(account.id));
       await store.noteSent([noteOf(twice, recipientOf(twice)), noteOf(twice, recipientOf(twice))]);
       const done = await accepted(store, newMessage(account.id));
@@ -108,10 +104,12 @@ describe('noteSent', () => {
       expect(await typesOf(twice)).toEqual(['email.queued', 'email.sent']);
       expect(await typesOf(done)).not.toContain('email.sent');
       expect((await store.messageById(done.message.id))?.status).toBe('delivered');
-    }));
+    },
+  );
 
-  test('of several recipients shows the newest event while one is open', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'of several recipients shows the newest event while one is open',
+    async (store, account) => {
       const to = ['a@example.org', 'b@example.org'];
       const sent = await accepted(store, newMessage(account.id, {}, to));
       await store.finish(finishOf(sent, recipientOf(sent, 0)));
@@ -119,12 +117,14 @@ describe('noteSent', () => {
       expect((await store.messageById(sent.message.id))?.status).toBe('sent');
       await store.finish(finishOf(sent, recipientOf(sent, 1)));
       expect((await store.messageById(sent.message.id))?.status).toBe('delivered');
-    }));
+    },
+  );
 });
 
 describe('finish', () => {
-  test('writes recipient, attempt, events, suppression and message in one go', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'writes recipient, attempt, events, suppression and message in one go',
+    async (store, account) => {
       const sent = await accepted(store, newMessage(account.id));
       const recipient = recipientOf(sent);
       const attempt = newAttempt(recipient, { outcome: 'failed', reply: '550 5.1.1 who?' });
@@ -153,10 +153,12 @@ describe('finish', () => {
       });
       const counts = await store.countsByStatus(account.id, 0);
       expect([counts.queued, counts.bounced]).toEqual([0, 1]);
-    }));
+    },
+  );
 
-  test('the reason belongs to the status shown, and there is none while it is not a failure', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'the reason belongs to the status shown, and there is none while it is not a failure',
+    async (store, account) => {
       const to = ['a@example.org', 'b@example.org', 'c@example.org', 'd@example.org'];
       const sent = await accepted(store, newMessage(account.id, {}, to));
       const steps: [at: number, status: MessageStatus, reason: string, shown: string | null][] = [
@@ -178,10 +180,12 @@ describe('finish', () => {
           shown,
         ]);
       }
-    }));
+    },
+  );
 
-  test('while one recipient waits the message shows its newest event, then the worst of all', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'while one recipient waits the message shows its newest event, then the worst of all',
+    async (store, account) => {
       const to = ['a@example.org', 'b@example.org', 'c@example.org'];
       const sent = await accepted(store, newMessage(account.id, {}, to));
       const steps: [at: number, status: MessageStatus, shown: MessageStatus][] = [
@@ -198,27 +202,28 @@ describe('finish', () => {
         expect(messageStatus).toBe(shown);
       }
       expect((await store.message(account.id, sent.message.id))?.status).toBe('bounced');
-    }));
+    },
+  );
 
-  test('a deferred recipient is due again at the time given', () =>
-    withStore(async (store, account) => {
-      const sent = await accepted(store, newMessage(account.id));
-      const recipient = recipientOf(sent);
-      await begin(store, recipient, 'me');
-      const nextAttemptAt = Date.now() + 1000;
-      const { messageStatus } = await store.finish(
-        finishOf(sent, recipient, { status: 'delivery_delayed', nextAttemptAt, delayedAt: 5 }),
-      );
-      expect(messageStatus).toBe('delivery_delayed');
-      const { ours } = await store.takeDue(dueRequest('next', nextAttemptAt));
-      const { id, accountId, domain } = recipient;
-      expect(ours).toEqual([{ id, accountId, domain, dueAt: nextAttemptAt }]);
-      expect(await store.nextRecipientDue(0)).toBe(nextAttemptAt);
-      expect(await store.nextRecipientDue(nextAttemptAt)).toBeNull();
-    }));
+  eachStore('a deferred recipient is due again at the time given', async (store, account) => {
+    const sent = await accepted(store, newMessage(account.id));
+    const recipient = recipientOf(sent);
+    await begin(store, recipient, 'me');
+    const nextAttemptAt = Date.now() + 1000;
+    const { messageStatus } = await store.finish(
+      finishOf(sent, recipient, { status: 'delivery_delayed', nextAttemptAt, delayedAt: 5 }),
+    );
+    expect(messageStatus).toBe('delivery_delayed');
+    const { ours } = await store.takeDue(dueRequest('next', nextAttemptAt));
+    const { id, accountId, domain } = recipient;
+    expect(ours).toEqual([{ id, accountId, domain, dueAt: nextAttemptAt }]);
+    expect(await store.nextRecipientDue(0)).toBe(nextAttemptAt);
+    expect(await store.nextRecipientDue(nextAttemptAt)).toBeNull();
+  });
 
-  test('a finished recipient stays as it is, but the attempt is on record', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'a finished recipient stays as it is, but the attempt is on record',
+    async (store, account) => {
       const sent = await accepted(store, newMessage(account.id));
       const recipient = recipientOf(sent);
       await store.finish(finishOf(sent, recipient));
@@ -235,10 +240,12 @@ describe('finish', () => {
       expect(await store.attempts(sent.message.id)).toHaveLength(2);
       const types = (await store.events(sent.message.id)).map(({ type }) => type);
       expect(types).toEqual(['email.queued', 'email.delivered']);
-    }));
+    },
+  );
 
-  test('which end may follow which: only a worse one of those that a report brings', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'which end may follow which: only a worse one of those that a report brings',
+    async (store, account) => {
       const ends = ['delivered', 'bounced', 'failed', 'complained', 'suppressed'] as const;
       const follow: Record<string, string[]> = {};
       for (const first of ends) {
@@ -258,10 +265,12 @@ describe('finish', () => {
         bounced: ['complained'],
         failed: ['complained'],
       });
-    }));
+    },
+  );
 
-  test('what a smarthost took is tried no more, and may still turn out delivered or bounced', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'what a smarthost took is tried no more, and may still turn out delivered or bounced',
+    async (store, account) => {
       for (const status of ['delivered', 'bounced'] as const) {
         const sent = await accepted(store, newMessage(account.id));
         const recipient = recipientOf(sent);
@@ -270,117 +279,19 @@ describe('finish', () => {
         expect(result.messageStatus).toBe(status);
         expect((await store.recipientById(recipient.id))?.status).toBe(status);
       }
-    }));
+    },
+  );
 
-  test('a report may turn a finished recipient to the worse', () =>
-    withStore(async (store, account) => {
-      const sent = await accepted(store, newMessage(account.id));
-      const recipient = recipientOf(sent);
-      const shown: MessageStatus[] = [];
-      for (const status of ['delivered', 'bounced', 'complained', 'delivered'] as const) {
-        const attempt = null;
-        const event = newEvent(sent.message, recipient.id, 'email.delivered');
-        const change = { status, attempt, events: [event] };
-        shown.push((await store.finish(finishOf(sent, recipient, change))).messageStatus);
-      }
-      expect(shown).toEqual(['delivered', 'bounced', 'complained', 'complained']);
-    }));
-});
-
-describe('the queue', () => {
-  test('is read soonest first in pages, without gaps or repeats', () =>
-    withStore(async (store, account) => {
-      const now = Date.now();
-      for (let at = 0; at < 20; at += 1) {
-        const message = newMessage(account.id);
-        // Pairs share a time, so that a page can end between equals.
-        for (const recipient of message.recipients)
-          recipient.nextAttemptAt = now - Math.floor(at / 2);
-        await accepted(store, message);
-      }
-      const { ours: all, isEnd } = await store.takeDue(dueRequest('me', now));
-      expect([all.length, isEnd]).toEqual([20, true]);
-      expect(all.map(({ dueAt }) => dueAt)).toEqual(
-        all.map(({ dueAt }) => dueAt).toSorted((a, b) => a - b),
-      );
-      const paged: RecipientRef[] = [];
-      for (let after: RecipientRef | null = null; ;) {
-        const page: DueTaken = await store.takeDue(dueRequest('me', now, { limit: 3, after }));
-        paged.push(...page.ours);
-        if (page.isEnd) break;
-        after = page.last;
-      }
-      expect(paged).toEqual(all);
-    }));
-
-  test('shows the operator what waits by destination, and makes it due', () =>
-    withStore(async (store, account) => {
-      const messages = [];
-      for (const domain of ['b.example', 'a.example', 'b.example']) {
-        messages.push(await accepted(store, newMessage(account.id, {}, [`x@${domain}`])));
-      }
-      const later = Date.now() + 1e6;
-      for (const message of messages) {
-        const change = { status: 'delivery_delayed', nextAttemptAt: later } as const;
-        await store.finish(
-          finishOf(message, recipientOf(message), { ...change, lastReason: 'full' }),
-        );
-      }
-      const counts = await store.queueCounts(Date.now());
-      expect(counts.map(({ domain, waiting, reason }) => [domain, waiting, reason])).toEqual([
-        ['b.example', 2, 'full'],
-        ['a.example', 1, 'full'],
-      ]);
-      const listed: string[] = [];
-      for (let after: string | null = null; ;) {
-        const page: Recipient[] = await store.queue({ domain: null, limit: 1, after });
-        const last = page.at(-1);
-        if (last === undefined) break;
-        listed.push(last.domain);
-        after = last.id;
-      }
-      expect(listed).toEqual(['a.example', 'b.example', 'b.example']);
-      expect(await store.queue({ domain: 'b.example', limit: 9, after: null })).toHaveLength(2);
-
-      const now = Date.now();
-      const target = { id: null, domain: 'b.example' };
-      expect(await store.retryNow(target, now)).toBe(2);
-      // Counted again, since they are still due: the number says what is tried now, not what was changed.
-      expect(await store.retryNow(target, now)).toBe(2);
-      expect((await store.takeDue(dueRequest('me', now))).ours).toHaveLength(2);
-      const id = messages[1]?.message.id ?? '';
-      expect(await store.retryNow({ id, domain: null }, now)).toBe(1);
-      expect(await store.retryNow({ id: null, domain: null }, now)).toBe(messages.length);
-    }));
-
-  test('what was due and is tried and postponed in between is not counted twice', () =>
-    withStore(async (store, account) => {
-      const message = await accepted(store, newMessage(account.id));
-      const recipient = recipientOf(message);
-      const now = Date.now();
-      const change = { status: 'delivery_delayed', nextAttemptAt: now + 1e6 } as const;
-      // All are sent before the first is done: the recipient may be in its attempt when it is counted, or not yet.
-      const [, , retried] = await Promise.all([
-        begin(store, recipient, 'me'),
-        store.finish(finishOf(message, recipient, change)),
-        store.retryNow({ id: null, domain: null }, now),
-      ]);
-      expect(retried).toBeLessThanOrEqual(1);
-    }));
-
-  test('what is being attempted is not made due', () =>
-    withStore(async (store, account) => {
-      const recipient = recipientOf(await accepted(store, newMessage(account.id)));
-      const [begun] = await begin(store, recipient, 'me');
-      const { id, domain } = recipient;
-      for (const target of [
-        { id: null, domain: null },
-        { id, domain: null },
-        { id: null, domain },
-      ]) {
-        expect(await store.retryNow(target, Date.now())).toBe(0);
-        const { nextAttemptAt } = (await store.recipientById(id)) ?? recipient;
-        expect(nextAttemptAt).toBe(begun?.nextAttemptAt ?? 0);
-      }
-    }));
+  eachStore('a report may turn a finished recipient to the worse', async (store, account) => {
+    const sent = await accepted(store, newMessage(account.id));
+    const recipient = recipientOf(sent);
+    const shown: MessageStatus[] = [];
+    for (const status of ['delivered', 'bounced', 'complained', 'delivered'] as const) {
+      const attempt = null;
+      const event = newEvent(sent.message, recipient.id, 'email.delivered');
+      const change = { status, attempt, events: [event] };
+      shown.push((await store.finish(finishOf(sent, recipient, change))).messageStatus);
+    }
+    expect(shown).toEqual(['delivered', 'bounced', 'complained', 'complained']);
+  });
 });

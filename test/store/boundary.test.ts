@@ -31,6 +31,17 @@ test('above sqlite/ only the directory lock knows SQLite', () => {
   expect(files.map(({ file }) => file)).toEqual(['directory-lock.ts']);
 });
 
+test('above sqlite/ tests open stores through stores.ts alone, for every kind of store', () => {
+  const files = Array.from(new Bun.Glob('*.ts').scanSync(import.meta.dir), (file) => ({
+    file,
+    text: readFileSync(join(import.meta.dir, file), 'utf8'),
+  }));
+  expect(files.length).toBeGreaterThan(20);
+  const opens = /from '(?:[^']*\/test-store\.ts|[^']*store\/sqlite\/[^']*|bun:sqlite)'/;
+  const found = files.filter(({ text }) => opens.test(text)).map(({ file }) => file);
+  expect(found.toSorted()).toEqual(['stores.ts', 'test-store.ts']);
+});
+
 /** The verbs that answer without a promise. */
 type Synchronous = {
   [K in keyof Store]: ReturnType<Store[K]> extends Promise<unknown> ? never : K;

@@ -1,58 +1,18 @@
 /** Endpoints and their calls: what is due, failures in a row, replay, one account's rows for it alone. */
-import { describe, expect, test } from 'bun:test';
-import { join } from 'node:path';
+import { describe, expect } from 'bun:test';
 
-import { newId } from '../rig/ids.ts';
-import type { Account, Call, CallAttempt, Endpoint } from '../../src/store/rows.ts';
+import type { Account, Call, Endpoint } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
-import { DiskReserve } from '../../src/store/disk-reserve.ts';
-import { StoreFullError } from '../../src/store/store.ts';
-import type { FinishCall } from '../../src/store/webhooks.ts';
-import { describeWith } from '../rig/programs.ts';
-import { makeSmallDisk } from '../rig/small-disk.ts';
-import { accepted, finishOf, newAccount, newEndpoint, newEvent, newMessage } from './samples.ts';
-import { openTestStore, withStore } from './test-store.ts';
+import { beginAll, finished, happen } from './call-steps.ts';
+import { newAccount, newEndpoint } from './samples.ts';
+import { eachStore } from './stores.ts';
 
-/** Delivers a message, so that its event goes out; returns the event's id. */
-async function happen(store: Store, account: Account): Promise<string> {
-  const sent = await accepted(store, newMessage(account.id));
-  const [recipient] = sent.recipients;
-  if (recipient === undefined) throw new Error('no recipient');
-  const event = newEvent(sent.message, recipient.id, 'email.delivered');
-  await store.finish(finishOf(sent, recipient, { events: [event] }));
-  return event.id;
-}
-
-async function beginAll(store: Store, owner = 'me', leaseUntil = Date.now() + 60_000) {
-  const due = await store.callsDue(Date.now(), Date.now() + 1e9, 100, []);
-  const nextAttemptAt = Date.now() + 30_000;
-  const claims = due.map(({ id }) => ({ id, owner, leaseUntil, nextAttemptAt }));
-  return store.beginCalls(claims, Date.now());
-}
-
-function finished(call: Call, ok: boolean, change: Partial<FinishCall> = {}): FinishCall {
-  const createdAt = Date.now();
-  const attempt: CallAttempt = {
-    id: newId(createdAt),
-    callId: call.id,
-    endpointId: call.endpointId,
-    eventType: call.eventType,
-    messageId: call.messageId,
-    attempt: call.attempts,
-    statusCode: ok ? 200 : 500,
-    ok,
-    error: ok ? null : 'refused',
-    durationMs: 5,
-    createdAt,
-  };
-  const status = ok ? 'done' : 'open';
-  const nextAttemptAt = ok ? null : createdAt + 30_000;
-  return { call, attempt, status, nextAttemptAt, response: null, disableAfter: 20, ...change };
-}
-
-/** Runs `body` with an endpoint for every event. */
-function withEndpoint(body: (store: Store, account: Account, endpoint: Endpoint) => Promise<void>) {
-  return withStore(async (store, account) => {
+/** A test of every kind of store, with an endpoint for every event. */
+function eachEndpoint(
+  name: string,
+  body: (store: Store, account: Account, endpoint: Endpoint) => Promise<void>,
+): void {
+  eachStore(name, async (store, account) => {
     const endpoint = newEndpoint(account.id);
     await store.createEndpoint(endpoint, 10);
     await body(store, account, endpoint);
@@ -60,8 +20,9 @@ function withEndpoint(body: (store: Store, account: Account, endpoint: Endpoint)
 }
 
 describe('calls', () => {
-  test('begin under a lease, end with an attempt on record', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'begin under a lease, end with an attempt on record',
+    async (store, account, endpoint) => {
       const eventId = await happen(store, account);
       const [call] = await beginAll(store);
       if (call === undefined) throw new Error('no call');
@@ -75,10 +36,12 @@ describe('calls', () => {
       expect((await store.callAttempts(endpoint.id, page)).rows).toEqual([
         { ...result.attempt, eventId },
       ]);
-    }));
+    },
+  );
 
-  test('an attempt is read with its call, what was responded, and the attempts before it', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'an attempt is read with its call, what was responded, and the attempts before it',
+    async (store, account, endpoint) => {
       const eventId = await happen(store, account);
       const [first] = await beginAll(store);
       if (first === undefined) throw new Error('no call');
@@ -109,10 +72,12 @@ describe('calls', () => {
         response: null,
         attempts: [failed.attempt],
       });
-    }));
+    },
+  );
 
-  test('a begun call is not begun again, by whomever, until its lease ends', () =>
-    withEndpoint(async (store, account) => {
+  eachEndpoint(
+    'a begun call is not begun again, by whomever, until its lease ends',
+    async (store, account) => {
       await happen(store, account);
       const now = Date.now();
       const [due] = await store.callsDue(now, now + 1e9, 1, []);
@@ -123,10 +88,12 @@ describe('calls', () => {
       expect(await begin('me', now)).toEqual([]);
       expect(await begin('another', now + 99)).toEqual([]);
       expect(await begin('another', now + 100)).toMatchObject([{ attempts: 2 }]);
-    }));
+    },
+  );
 
-  test('an attempt that ends after its lease does not end the one that took over', () =>
-    withEndpoint(async (store, account) => {
+  eachEndpoint(
+    'an attempt that ends after its lease does not end the one that took over',
+    async (store, account) => {
       await happen(store, account);
       const now = Date.now();
       const [due] = await store.callsDue(now, now + 1e9, 1, []);
@@ -146,10 +113,12 @@ describe('calls', () => {
       expect(await store.openCalls()).toBe(1);
       expect(await store.finishCall(finished(taken, true))).toMatchObject({ isOvertaken: false });
       expect(await store.openCalls()).toBe(0);
-    }));
+    },
+  );
 
-  test('an endpoint that is enabled again starts with a failure count of 0', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'an endpoint that is enabled again starts with a failure count of 0',
+    async (store, account, endpoint) => {
       const fail = async (): Promise<void> => {
         await happen(store, account);
         const call = (await beginAll(store)).at(-1);
@@ -171,10 +140,12 @@ describe('calls', () => {
       expect(await health()).toEqual(['active', 0]);
       await fail();
       expect(await health()).toEqual(['active', 1]);
-    }));
+    },
+  );
 
-  test('over several endpoints the soonest call is first, and none under a lease', () =>
-    withEndpoint(async (store, account, one) => {
+  eachEndpoint(
+    'over several endpoints the soonest call is first, and none under a lease',
+    async (store, account, one) => {
       const other = newEndpoint(account.id);
       await store.createEndpoint(other, 10);
       await happen(store, account);
@@ -195,10 +166,12 @@ describe('calls', () => {
       expect(await store.nextCallDue(now)).toBe(now + 1_000);
       expect(await store.nextCallDue(now + 1_000)).toBe(now + 2_000);
       expect(await store.nextCallDue(now + 2_000)).toBeNull();
-    }));
+    },
+  );
 
-  test('a failed call is due again at the time given, and not for an excluded endpoint', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'a failed call is due again at the time given, and not for an excluded endpoint',
+    async (store, account, endpoint) => {
       await happen(store, account);
       const [call] = await beginAll(store);
       if (call === undefined) throw new Error('no call');
@@ -210,10 +183,12 @@ describe('calls', () => {
       expect(await store.callsDue(at, at - 1, 10, [])).toEqual([]);
       expect(await store.callsDue(at, at, 10, [endpoint.id])).toEqual([]);
       expect(await store.nextCallDue(0)).toBe(at);
-    }));
+    },
+  );
 
-  test('failures in a row disable the endpoint, a success sets them to zero', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'failures in a row disable the endpoint, a success sets them to zero',
+    async (store, account, endpoint) => {
       const outcomes = [false, false, true, false, false, false];
       const seen = [];
       for (const ok of outcomes) {
@@ -234,10 +209,12 @@ describe('calls', () => {
         ['active', 2],
         ['disabled', 3],
       ]);
-    }));
+    },
+  );
 
-  test('what a disabled endpoint missed, and what failed, can be replayed with the same event id', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'what a disabled endpoint missed, and what failed, can be replayed with the same event id',
+    async (store, account, endpoint) => {
       const failedEvent = await happen(store, account);
       const [call] = await beginAll(store);
       if (call === undefined) throw new Error('no call');
@@ -267,40 +244,42 @@ describe('calls', () => {
       const other = newAccount('other');
       await store.createAccount(other);
       expect(await store.replayCalls(other.id, endpoint.id, what, Date.now())).toEqual([]);
-    }));
+    },
+  );
 
-  test('open calls of a disabled endpoint wait for it', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'open calls of a disabled endpoint wait for it',
+    async (store, account, endpoint) => {
       const eventId = await happen(store, account);
       await store.updateEndpoint(account.id, endpoint.id, { status: 'disabled' }, Date.now());
       expect(await beginAll(store)).toEqual([]);
       await store.updateEndpoint(account.id, endpoint.id, { status: 'active' }, Date.now());
       expect((await beginAll(store)).map((call) => call.eventId)).toEqual([eventId]);
-    }));
+    },
+  );
 
-  test('a deleted endpoint gets nothing more', () =>
-    withEndpoint(async (store, account, endpoint) => {
-      await happen(store, account);
-      expect(await store.deleteEndpoint(account.id, endpoint.id, Date.now())).toBe(true);
-      expect(await store.deleteEndpoint(account.id, endpoint.id, Date.now())).toBe(false);
-      await happen(store, account);
-      expect(await beginAll(store)).toEqual([]);
-      expect(await store.endpoints(account.id)).toEqual([]);
-    }));
+  eachEndpoint('a deleted endpoint gets nothing more', async (store, account, endpoint) => {
+    await happen(store, account);
+    expect(await store.deleteEndpoint(account.id, endpoint.id, Date.now())).toBe(true);
+    expect(await store.deleteEndpoint(account.id, endpoint.id, Date.now())).toBe(false);
+    await happen(store, account);
+    expect(await beginAll(store)).toEqual([]);
+    expect(await store.endpoints(account.id)).toEqual([]);
+  });
 });
 
 describe('endpoints', () => {
-  test('parallel creations cannot pass the limit', () =>
-    withStore(async (store, account) => {
-      const results = await Promise.all(
-        Array.from({ length: 12 }, () => store.createEndpoint(newEndpoint(account.id), 10)),
-      );
-      expect(results.filter((result) => result === 'created')).toHaveLength(10);
-      expect(await store.endpoints(account.id)).toHaveLength(10);
-    }));
+  eachStore('parallel creations cannot pass the limit', async (store, account) => {
+    const results = await Promise.all(
+      Array.from({ length: 12 }, () => store.createEndpoint(newEndpoint(account.id), 10)),
+    );
+    expect(results.filter((result) => result === 'created')).toHaveLength(10);
+    expect(await store.endpoints(account.id)).toHaveLength(10);
+  });
 
-  test('a rotated secret keeps the one before until its time', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'a rotated secret keeps the one before until its time',
+    async (store, account, endpoint) => {
       const fresh = new Uint8Array([1, 2, 3]);
       expect(await store.rotateEndpointSecret(account.id, endpoint.id, fresh, 99)).toBe(true);
       expect(await store.endpoint(account.id, endpoint.id)).toMatchObject({
@@ -308,10 +287,12 @@ describe('endpoints', () => {
         sealedPreviousSecret: new Uint8Array(Buffer.from('sealed')),
         previousUntil: 99,
       });
-    }));
+    },
+  );
 
-  test('the accounts with endpoints are known, of disabled ones too, not of deleted ones', () =>
-    withStore(async (store, account) => {
+  eachStore(
+    'the accounts with endpoints are known, of disabled ones too, not of deleted ones',
+    async (store, account) => {
       const [disabled, deleted, none] = ['b', 'c', 'd'].map((name) => newAccount(name));
       if (disabled === undefined || deleted === undefined || none === undefined) throw new Error();
       for (const one of [disabled, deleted, none]) await store.createAccount(one);
@@ -324,10 +305,12 @@ describe('endpoints', () => {
       await store.deleteEndpoint(deleted.id, gone.id, Date.now());
       const found = await store.accountsWithEndpoints();
       expect(found.toSorted()).toEqual([account.id, disabled.id].toSorted());
-    }));
+    },
+  );
 
-  test('attempts are paged newest first, a test call among them', () =>
-    withEndpoint(async (store, account, endpoint) => {
+  eachEndpoint(
+    'attempts are paged newest first, a test call among them',
+    async (store, account, endpoint) => {
       const ids: string[] = [];
       for (let at = 0; at < 5; at += 1) {
         await happen(store, account);
@@ -348,30 +331,6 @@ describe('endpoints', () => {
       const second = await store.callAttempts(endpoint.id, { limit: 3, after, before: null });
       expect(second.rows.map(({ id }) => id)).toEqual(ids.slice(3));
       expect(first.rows[2]?.eventType).toBe('webhook.test');
-    }));
-});
-
-describeWith(['mount', 'small disk'], 'without a byte left', () => {
-  test('what an endpoint has got is recorded on the reserve, and no call begins', async () => {
-    const disk = makeSmallDisk(32 * 1024 * 1024);
-    const dataDir = join(disk.path, 'data');
-    const store = await openTestStore(dataDir);
-    try {
-      const account = newAccount('default');
-      await store.createAccount(account);
-      await store.createEndpoint(newEndpoint(account.id), 10);
-      await happen(store, account);
-      await happen(store, account);
-      const [call] = await beginAll(store);
-      if (call === undefined) throw new Error('no call');
-      await new DiskReserve(dataDir).fill();
-      disk.fill();
-      await store.finishCall(finished(call, true));
-      const refusal = await beginAll(store, 'another').catch((error: unknown) => error);
-      expect(refusal).toBeInstanceOf(StoreFullError);
-    } finally {
-      await store.close();
-      disk.unmount();
-    }
-  });
+    },
+  );
 });

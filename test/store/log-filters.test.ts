@@ -1,8 +1,8 @@
 /** The request log by status, class of status and method, with a search text and without. */
-import { expect, test } from 'bun:test';
+import { expect } from 'bun:test';
 
 import { newAccount, newLogRecord } from './samples.ts';
-import { withStore } from './test-store.ts';
+import { eachStore } from './stores.ts';
 
 const ROWS: [method: string, status: number][] = [
   ['POST', 200],
@@ -15,8 +15,9 @@ const ROWS: [method: string, status: number][] = [
   ['GET', 503],
 ];
 
-test('a class means every status of it, a status itself, and a method goes with either', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'a class means every status of it, a status itself, and a method goes with either',
+  async (store, account) => {
     await store.appendLogs(
       ROWS.map(([method, status]) => newLogRecord(account.id, { method, status })),
     );
@@ -42,40 +43,40 @@ test('a class means every status of it, a status itself, and a method goes with 
       }
       expect(await found(null, 'DELETE')).toEqual(['DELETE 404']);
     }
-  }));
+  },
+);
 
-test('the rows of sandbox keys alone go with every other filter', () =>
-  withStore(async (store, account) => {
-    const other = newAccount('other');
-    await store.createAccount(other);
-    const records = [account, other].flatMap(({ id }) =>
-      ROWS.flatMap(([method, status]) =>
-        [true, false].map((isSandbox) => newLogRecord(id, { method, status, isSandbox })),
-      ),
-    );
-    await store.appendLogs(records);
-    const ids = (method: string | null, status: number | null): string[] =>
-      records
-        .filter((row) => row.accountId === account.id && row.isSandbox)
-        .filter((row) => method === null || row.method === method)
-        .filter((row) => status === null || row.status === status)
-        .map(({ id }) => id)
-        .toReversed();
-    const page = { after: null, before: null, isSandboxOnly: true };
-    for (const q of [null, 'mail']) {
-      for (const method of [null, 'GET', 'DELETE']) {
-        for (const status of [null, 404, 200]) {
-          for (const limit of [1, 50]) {
-            const filter = { ...page, q, status, method, limit };
-            const { rows, hasMore } = await store.logs(account.id, filter);
-            const wanted = ids(method, status);
-            expect({ filter, hasMore, ids: rows.map(({ id }) => id) }).toEqual({
-              filter,
-              hasMore: wanted.length > limit,
-              ids: wanted.slice(0, limit),
-            });
-          }
+eachStore('the rows of sandbox keys alone go with every other filter', async (store, account) => {
+  const other = newAccount('other');
+  await store.createAccount(other);
+  const records = [account, other].flatMap(({ id }) =>
+    ROWS.flatMap(([method, status]) =>
+      [true, false].map((isSandbox) => newLogRecord(id, { method, status, isSandbox })),
+    ),
+  );
+  await store.appendLogs(records);
+  const ids = (method: string | null, status: number | null): string[] =>
+    records
+      .filter((row) => row.accountId === account.id && row.isSandbox)
+      .filter((row) => method === null || row.method === method)
+      .filter((row) => status === null || row.status === status)
+      .map(({ id }) => id)
+      .toReversed();
+  const page = { after: null, before: null, isSandboxOnly: true };
+  for (const q of [null, 'mail']) {
+    for (const method of [null, 'GET', 'DELETE']) {
+      for (const status of [null, 404, 200]) {
+        for (const limit of [1, 50]) {
+          const filter = { ...page, q, status, method, limit };
+          const { rows, hasMore } = await store.logs(account.id, filter);
+          const wanted = ids(method, status);
+          expect({ filter, hasMore, ids: rows.map(({ id }) => id) }).toEqual({
+            filter,
+            hasMore: wanted.length > limit,
+            ids: wanted.slice(0, limit),
+          });
         }
       }
     }
-  }));
+  }
+});

@@ -1,5 +1,5 @@
 /** Retention takes what is old and nothing else. */
-import { expect, test } from 'bun:test';
+import { expect } from 'bun:test';
 
 import { idBound } from '../../src/base/ids.ts';
 import { newId } from '../rig/ids.ts';
@@ -16,7 +16,7 @@ import {
   newMessage,
   newSuppression,
 } from './samples.ts';
-import { withStore } from './test-store.ts';
+import { eachStore } from './stores.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -39,35 +39,33 @@ async function sentAgo(
   return message;
 }
 
-test('bodies are removed when they are old and no recipient waits', () =>
-  withStore(async (store, account) => {
-    const old = await sentAgo(store, account.id, 40 * DAY_MS, true);
-    const waiting = await sentAgo(store, account.id, 40 * DAY_MS, false);
-    const young = await sentAgo(store, account.id, DAY_MS, true);
-    expect(await store.purgeBodies(Date.now() - 30 * DAY_MS)).toBe(1);
-    expect(await store.body(account.id, old.message.id)).toEqual({ body: null });
-    expect(await store.messageForDelivery(waiting.message.id)).not.toBeNull();
-    expect((await store.body(account.id, young.message.id))?.body).not.toBeNull();
-    expect(await store.message(account.id, old.message.id)).not.toBeNull();
-  }));
+eachStore('bodies are removed when they are old and no recipient waits', async (store, account) => {
+  const old = await sentAgo(store, account.id, 40 * DAY_MS, true);
+  const waiting = await sentAgo(store, account.id, 40 * DAY_MS, false);
+  const young = await sentAgo(store, account.id, DAY_MS, true);
+  expect(await store.purgeBodies(Date.now() - 30 * DAY_MS)).toBe(1);
+  expect(await store.body(account.id, old.message.id)).toEqual({ body: null });
+  expect(await store.messageForDelivery(waiting.message.id)).not.toBeNull();
+  expect((await store.body(account.id, young.message.id))?.body).not.toBeNull();
+  expect(await store.message(account.id, old.message.id)).not.toBeNull();
+});
 
-test('what was made at the very time is not from before it', () =>
-  withStore(async (store, account) => {
-    const { message } = await sentAgo(store, account.id, DAY_MS, true);
-    expect(await store.purgeBodies(message.createdAt)).toBe(0);
-    expect(await store.purgeMessages(message.createdAt)).toBe(0);
-    expect(await store.purgeBodies(message.createdAt + 1)).toBe(1);
-  }));
+eachStore('what was made at the very time is not from before it', async (store, account) => {
+  const { message } = await sentAgo(store, account.id, DAY_MS, true);
+  expect(await store.purgeBodies(message.createdAt)).toBe(0);
+  expect(await store.purgeMessages(message.createdAt)).toBe(0);
+  expect(await store.purgeBodies(message.createdAt + 1)).toBe(1);
+});
 
-test('more bodies than one step takes are all removed', () =>
-  withStore(async (store, account) => {
-    const messages = Array.from({ length: 250 }, () => newMessage(account.id, {}, []));
-    await store.accept(batchOf(account.id, ...messages));
-    expect(await store.purgeBodies(Date.now() + 1)).toBe(250);
-  }));
+eachStore('more bodies than one step takes are all removed', async (store, account) => {
+  const messages = Array.from({ length: 250 }, () => newMessage(account.id, {}, []));
+  await store.accept(batchOf(account.id, ...messages));
+  expect(await store.purgeBodies(Date.now() + 1)).toBe(250);
+});
 
-test('events, attempts and calls are removed by the age of their message', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'events, attempts and calls are removed by the age of their message',
+  async (store, account) => {
     const endpoint = newEndpoint(account.id);
     await store.createEndpoint(endpoint, 1);
     const old = await sentAgo(store, account.id, 40 * DAY_MS, true);
@@ -80,10 +78,12 @@ test('events, attempts and calls are removed by the age of their message', () =>
     // The calls were made today, whatever the message's age.
     expect(await store.purgeHistory(Date.now() + DAY_MS)).toBe(2 + 2 + 1);
     expect(await store.callsDue(Date.now(), Date.now(), 10, [])).toEqual([]);
-  }));
+  },
+);
 
-test('old messages go whole; those that wait, young ones and the newest of all stay', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'old messages go whole; those that wait, young ones and the newest of all stay',
+  async (store, account) => {
     const old = await sentAgo(store, account.id, 40 * DAY_MS, true);
     const waiting = await sentAgo(store, account.id, 40 * DAY_MS, false);
     const young = await sentAgo(store, account.id, DAY_MS, true);
@@ -101,10 +101,12 @@ test('old messages go whole; those that wait, young ones and the newest of all s
     const filter = { limit: 10, after: null, before: null, q: null, status: null };
     const listed = await store.emails(account.id, filter);
     expect(listed.rows.map(({ id }) => id)).toEqual([next.message.id, waiting.message.id]);
-  }));
+  },
+);
 
-test('expired idempotency records and marks of removed suppressions are removed', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'expired idempotency records and marks of removed suppressions are removed',
+  async (store, account) => {
     const now = Date.now();
     for (const [key, expiresAt] of [
       ['old', now - 1],
@@ -129,20 +131,20 @@ test('expired idempotency records and marks of removed suppressions are removed'
     expect(await store.idempotencyRecord(account.id, 'new', now)).not.toBeNull();
     expect(await store.purgeExpired(Date.now() + 8 * DAY_MS)).toBe(2);
     expect(await store.suppression(account.id, 'kept@x.org')).not.toBeNull();
-  }));
+  },
+);
 
-test("an account's old log goes, another's stays", () =>
-  withStore(async (store, account) => {
-    const other = newAccount('other');
-    const now = Date.now();
-    const records = Array.from({ length: 230 }, (_, at) =>
-      newLogRecord(at % 2 === 0 ? account.id : other.id, {
-        createdAt: at < 220 ? now - 8 * DAY_MS : now,
-      }),
-    );
-    await store.appendLogs(records);
-    expect(await store.purgeLogs(account.id, now - 7 * DAY_MS)).toBe(110);
-    const filter = { limit: 200, after: null, before: null, q: null, status: null, method: null };
-    expect((await store.logs(account.id, filter)).rows).toHaveLength(5);
-    expect((await store.logs(other.id, filter)).rows).toHaveLength(115);
-  }));
+eachStore("an account's old log goes, another's stays", async (store, account) => {
+  const other = newAccount('other');
+  const now = Date.now();
+  const records = Array.from({ length: 230 }, (_, at) =>
+    newLogRecord(at % 2 === 0 ? account.id : other.id, {
+      createdAt: at < 220 ? now - 8 * DAY_MS : now,
+    }),
+  );
+  await store.appendLogs(records);
+  expect(await store.purgeLogs(account.id, now - 7 * DAY_MS)).toBe(110);
+  const filter = { limit: 200, after: null, before: null, q: null, status: null, method: null };
+  expect((await store.logs(account.id, filter)).rows).toHaveLength(5);
+  expect((await store.logs(other.id, filter)).rows).toHaveLength(115);
+});

@@ -1,25 +1,25 @@
 /** The suppression list: what replaces what, cursors that outlive their rows, many at once. */
-import { expect, test } from 'bun:test';
+import { expect } from 'bun:test';
 
 import type { Suppression } from '../../src/store/rows.ts';
 import { newAccount, newSuppression } from './samples.ts';
-import { withStore } from './test-store.ts';
+import { eachStore } from './stores.ts';
 
-test('a row keeps its reason, but a stronger one replaces manual', () =>
-  withStore(async (store, account) => {
-    const email = 'ann@example.org';
-    const manual = newSuppression(account.id, email, { note: 'asked' });
-    expect(await store.addSuppression(manual)).toEqual(manual);
-    const bounce = newSuppression(account.id, email, { reason: 'hard_bounce' });
-    const upgraded = { ...bounce, createdAt: manual.createdAt };
-    expect(await store.addSuppression(bounce)).toEqual(upgraded);
-    const again = newSuppression(account.id, email, { reason: 'manual' });
-    expect(await store.addSuppression(again)).toEqual(upgraded);
-    expect(await store.suppression(account.id, email)).toEqual(upgraded);
-  }));
+eachStore('a row keeps its reason, but a stronger one replaces manual', async (store, account) => {
+  const email = 'ann@example.org';
+  const manual = newSuppression(account.id, email, { note: 'asked' });
+  expect(await store.addSuppression(manual)).toEqual(manual);
+  const bounce = newSuppression(account.id, email, { reason: 'hard_bounce' });
+  const upgraded = { ...bounce, createdAt: manual.createdAt };
+  expect(await store.addSuppression(bounce)).toEqual(upgraded);
+  const again = newSuppression(account.id, email, { reason: 'manual' });
+  expect(await store.addSuppression(again)).toEqual(upgraded);
+  expect(await store.suppression(account.id, email)).toEqual(upgraded);
+});
 
-test('a removed address is no longer found, and can be added again', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'a removed address is no longer found, and can be added again',
+  async (store, account) => {
     const email = 'ann@example.org';
     const first = newSuppression(account.id, email, { reason: 'complaint' });
     await store.addSuppression(first);
@@ -34,19 +34,20 @@ test('a removed address is no longer found, and can be added again', () =>
     expect(await store.suppressed(account.id, [email, 'bob@example.org'])).toEqual(
       new Map([[email, back]]),
     );
-  }));
+  },
+);
 
-test('accounts have lists of their own', () =>
-  withStore(async (store, account) => {
-    const other = newAccount('other');
-    await store.createAccount(other);
-    await store.addSuppression(newSuppression(account.id, 'ann@example.org'));
-    expect(await store.suppression(other.id, 'ann@example.org')).toBeNull();
-    expect(await store.removeSuppression(other.id, 'ann@example.org', Date.now())).toBe(false);
-  }));
+eachStore('accounts have lists of their own', async (store, account) => {
+  const other = newAccount('other');
+  await store.createAccount(other);
+  await store.addSuppression(newSuppression(account.id, 'ann@example.org'));
+  expect(await store.suppression(other.id, 'ann@example.org')).toBeNull();
+  expect(await store.removeSuppression(other.id, 'ann@example.org', Date.now())).toBe(false);
+});
 
-test('a cursor works when its row has been removed, and while rows arrive', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'a cursor works when its row has been removed, and while rows arrive',
+  async (store, account) => {
     const emails = Array.from({ length: 30 }, (_, at) => `u${String(at).padStart(2, '0')}@x.org`);
     await store.addSuppressions(emails.map((email) => newSuppression(account.id, email)));
     const newestFirst = emails.toReversed();
@@ -64,10 +65,12 @@ test('a cursor works when its row has been removed, and while rows arrive', () =
     const page = await store.suppressions(account.id, null, before);
     // u06 was the last of a page, and removed.
     expect(page.rows.map(({ email }) => email)).toEqual(['u09@x.org', 'u08@x.org', 'u07@x.org']);
-  }));
+  },
+);
 
-test('a cursor may be the id of a row, and the list can be cut to one reason', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'a cursor may be the id of a row, and the list can be cut to one reason',
+  async (store, account) => {
     const reasons = ['manual', 'hard_bounce', 'complaint', 'unsubscribe'] as const;
     const rows = Array.from({ length: 40 }, (_, at) => {
       const reason = reasons[at % 4] ?? 'manual';
@@ -100,10 +103,12 @@ test('a cursor may be the id of a row, and the list can be cut to one reason', (
     const page = { limit: 2, after: null, before: rows[5]?.id ?? '' };
     const newer = await store.suppressions(account.id, null, page, 'hard_bounce');
     expect(newer.rows.map(({ id }) => id)).toEqual([rows[13]?.id ?? '', rows[9]?.id ?? '']);
-  }));
+  },
+);
 
-test('a list larger than one step of the writer is added whole, and other writes run between steps', () =>
-  withStore(async (store, account) => {
+eachStore(
+  'a list larger than one step of the writer is added whole, and other writes run between steps',
+  async (store, account) => {
     const rows: Suppression[] = Array.from({ length: 3500 }, (_, at) =>
       newSuppression(account.id, `u${at % 3000}@x.org`),
     );
@@ -116,4 +121,5 @@ test('a list larger than one step of the writer is added whole, and other writes
     await Promise.all([adding, setting]);
     expect(await adding).toBe(3000);
     expect(order).toEqual(['set', 'added']);
-  }));
+  },
+);

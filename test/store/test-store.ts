@@ -1,7 +1,7 @@
 /**
- * The store that tests run against: a new one in a directory of its own, closed and removed afterwards.
+ * A store on SQLite, in a directory that goes afterwards: for tests of its files, and for tests of the floors above.
  *
- * Tests above `sqlite/` name no kind of store but through this file, so that they show the promises of any.
+ * Tests of the port, which must hold for any kind of store, open theirs through `stores.ts`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

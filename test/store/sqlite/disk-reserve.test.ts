@@ -12,7 +12,15 @@ import type { Store } from '../../../src/store/store.ts';
 import { describeWith } from '../../rig/programs.ts';
 import { makeSmallDisk } from '../../rig/small-disk.ts';
 import type { SmallDisk } from '../../rig/small-disk.ts';
-import { accepted, finishOf, newAccount, newLogRecord, newMessage } from '../samples.ts';
+import { beginAll, finished, happen } from '../call-steps.ts';
+import {
+  accepted,
+  finishOf,
+  newAccount,
+  newEndpoint,
+  newLogRecord,
+  newMessage,
+} from '../samples.ts';
 import { openTestStore } from '../test-store.ts';
 
 const KIB = 1024;
@@ -208,6 +216,28 @@ describeWith(['mount', 'small disk'], 'the store, without a byte left', () => {
         await allRefused();
         await reserve.fill();
         await begin(store, waits);
+      } finally {
+        await store.close();
+      }
+    }));
+
+  test('what an endpoint has got is recorded on the reserve, and no call begins', () =>
+    withDisk(async (disk) => {
+      const dataDir = join(disk.path, 'data');
+      const store = await openTestStore(dataDir);
+      try {
+        const account = newAccount('default');
+        await store.createAccount(account);
+        await store.createEndpoint(newEndpoint(account.id), 10);
+        await happen(store, account);
+        await happen(store, account);
+        const [call] = await beginAll(store);
+        if (call === undefined) throw new Error('no call');
+        await new DiskReserve(dataDir).fill();
+        disk.fill();
+        await store.finishCall(finished(call, true));
+        const refusal = await beginAll(store, 'another').catch((error: unknown) => error);
+        expect(refusal).toBeInstanceOf(StoreFullError);
       } finally {
         await store.close();
       }

@@ -1,0 +1,53 @@
+/**
+ * The kinds of store that tests of the port run against: each test once for each kind, with the same assertions.
+ *
+ * What a kind adds to the `Store` interface is storage that outlives the process which has it open. Tests of what one
+ * kind alone promises (its files, its SQL, its threads) stand in a folder of its name.
+ */
+import { test } from 'bun:test';
+
+import type { Account } from '../../src/store/rows.ts';
+import type { Store } from '../../src/store/store.ts';
+import { newAccount } from './samples.ts';
+import { openTestStore, withDir } from './test-store.ts';
+
+/** What stays when a store is closed. */
+export interface Storage {
+  /** Opens the store, one at a time; whoever opens it closes it. */
+  open(): Promise<Store>;
+}
+
+interface StoreKind {
+  name: string;
+  /** Runs `body` with new, empty storage, which goes afterwards. */
+  withStorage(body: (storage: Storage) => Promise<void>): Promise<void>;
+}
+
+const stores: readonly StoreKind[] = [
+  {
+    name: 'SQLite',
+    withStorage: (body) => withDir((dir) => body({ open: () => openTestStore(dir) })),
+  },
+];
+
+/** A test of every kind of store, which opens and closes it itself. */
+export function eachStorage(name: string, body: (storage: Storage) => Promise<void>): void {
+  for (const kind of stores) test(`${name} (${kind.name})`, () => kind.withStorage(body));
+}
+
+/** A test of every kind of store: open and new, with an account in it. */
+export function eachStore(
+  name: string,
+  body: (store: Store, account: Account) => Promise<void>,
+): void {
+  eachStorage(name, async (storage) => {
+    const store = await storage.open();
+    try {
+      const account = newAccount('default');
+      await store.createAccount(account);
+      await body(store, account);
+    } finally {
+      await store.close();
+    }
+  });
+}
