@@ -1,0 +1,135 @@
+/** Complaints: which kinds count, whom they name, and by which fields the message is found again. */
+import { expect, test } from 'bun:test';
+
+import { parseArf, type ArfReport } from '../../../src/mail/reports/arf.ts';
+import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
+
+/** A report of these feedback fields about a message of these. */
+function read(feedback: readonly string[], original: readonly string[] = []): ArfReport | null {
+  const lines = [
+    'From: fbl@receiver.example',
+    'Content-Type: multipart/report; boundary=b',
+    '',
+    '--b',
+    'Content-Type: message/feedback-report',
+    '',
+    ...feedback,
+    '',
+    '--b',
+    'Content-Type: message/rfc822',
+    '',
+    ...original,
+    '',
+    'hello',
+    '--b--',
+    '',
+  ];
+  return parseArf(new InboundMessage(Buffer.from(lines.join('\r\n'))));
+}
+
+test.each([
+  ['abuse', true],
+  ['fraud', true],
+  ['virus', true],
+  ['other', true],
+  ['opt-out', true],
+  ['opt-out-list', true],
+  ['ABUSE', true],
+  ['not-spam', false],
+  ['auth-failure', false],
+  ['dkim', false],
+])('feedback of the type %s: a complaint? %j', (type, isComplaint) => {
+  expect(read([`Feedback-Type: ${type}`])).toMatchObject({
+    feedbackType: type.toLowerCase(),
+    isComplaint,
+  });
+});
+
+test('feedback without a type counts as a complaint of another kind', () => {
+  expect(read(['User-Agent: x'])).toMatchObject({ feedbackType: 'other', isComplaint: true });
+});
+
+test.each([
+  ['rfc822; ann@a.example', ['ann@a.example']],
+  ['<ann@a.example>', ['ann@a.example']],
+  ['redacted@a.example', []],
+  ['Redacted-5f@a.example', []],
+  ['hidden@a.example', []],
+  ['removed@a.example', []],
+  ['xxxx@a.example', []],
+  ['xxx@a.example', ['xxx@a.example']],
+  ['a**@a.example', []],
+  ['a*@a.example', ['a*@a.example']],
+  ['hiddenvalley@a.example', ['hiddenvalley@a.example']],
+  ['nobody', []],
+])('a recipient stated as %j', (value, recipients) => {
+  expect(read(['Feedback-Type: abuse', `Original-Rcpt-To: ${value}`])?.recipients).toEqual(
+    recipients,
+  );
+});
+
+test('each recipient is told, also those behind an empty line', () => {
+  const report = read([
+    'Feedback-Type: abuse',
+    'Original-Rcpt-To: ann@a.example',
+    'Original-Rcpt-To: bo@a.example',
+    '',
+    'Original-Rcpt-To: cy@a.example',
+    'Reported-Domain: shop.example',
+    'User-Agent: Loop/1',
+  ]);
+  expect(report).toMatchObject({
+    recipients: ['ann@a.example', 'bo@a.example', 'cy@a.example'],
+    reportedDomain: 'shop.example',
+    userAgent: 'Loop/1',
+  });
+});
+
+test("the message's own Return-Path comes before the reporter's Original-Mail-From", () => {
+  const said = ['Feedback-Type: abuse', 'Original-Mail-From: <said@shop.example>'];
+  const fields = ['Message-ID: <1@shop.example>', 'Feedback-ID: a:b:c:d'];
+  expect(read(said, fields)).toMatchObject({
+    messageId: '<1@shop.example>',
+    feedbackId: 'a:b:c:d',
+    returnPath: 'said@shop.example',
+  });
+  expect(read(said, ['Return-Path: <own@shop.example>', ...fields])?.returnPath).toBe(
+    'own@shop.example',
+  );
+  expect(read(['Feedback-Type: abuse'], fields)).toMatchObject({
+    returnPath: null,
+    reportedDomain: null,
+    userAgent: null,
+    recipients: [],
+  });
+});
+
+/** A message attached by itself, as Outlook.com reports junk. */
+function attached(original: readonly string[]): ArfReport | null {
+  const lines = [
+    'From: staff@hotmail.com',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'Content-Type: message/rfc822',
+    '',
+    ...original,
+    '',
+    'hello',
+    '--b--',
+  ];
+  return parseArf(new InboundMessage(Buffer.from(lines.join('\r\n'))));
+}
+
+test('an attached message is a complaint only with the recipient field of Outlook.com', () => {
+  const id = 'Message-ID: <1@shop.example>';
+  expect(attached([id])).toBeNull();
+  expect(attached([id, 'x-hmxmroriginalrecipient: ann@outlook.com'])).toMatchObject({
+    messageId: '<1@shop.example>',
+    feedbackType: 'abuse',
+    isComplaint: true,
+    recipients: ['ann@outlook.com'],
+    userAgent: 'JMRP',
+  });
+  expect(attached([id, 'X-HmXmrOriginalRecipient: nobody'])?.recipients).toEqual([]);
+});

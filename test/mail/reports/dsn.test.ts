@@ -1,0 +1,161 @@
+/** Delivery reports: what is read of each recipient's fields, in which order of trust, and how it is classified. */
+import { expect, test } from 'bun:test';
+
+import { parseDsn, type DsnReport } from '../../../src/mail/reports/dsn.ts';
+import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
+
+function parse(lines: readonly string[]): DsnReport | null {
+  return parseDsn(new InboundMessage(Buffer.from(lines.join('\r\n'))));
+}
+
+/** The one recipient of a report with these fields. */
+function one(...fields: string[]): NonNullable<DsnReport['recipients'][0]> {
+  const report = parse([
+    'Content-Type: message/delivery-status',
+    '',
+    'Reporting-MTA: dns; mx.a.example',
+    '',
+    ...fields,
+  ]);
+  if (report?.recipients.length !== 1 || report.recipients[0] === undefined) {
+    throw new Error('not one recipient');
+  }
+  return report.recipients[0];
+}
+
+const FINAL = 'Final-Recipient: rfc822; ann@a.example';
+
+test.each(['message/delivery-status', 'message/global-delivery-status', 'MESSAGE/Delivery-Status'])(
+  'a part of the type %s is a report of the standard',
+  (type) => {
+    const report = parse([`Content-Type: ${type}`, '', 'Original-Envelope-ID: e1', '', FINAL]);
+    expect(report).toMatchObject({ isStandard: true, envelopeId: 'e1' });
+    expect(report?.recipients).toHaveLength(1);
+  },
+);
+
+test.each([FINAL, 'Action: failed', 'Status: 5.1.1'])('%s alone makes a recipient', (field) => {
+  expect(one(field).action).toBe('failed');
+});
+
+test.each([
+  ['failed', '5.0.0', 'failed'],
+  ['delayed', '5.0.0', 'delayed'],
+  ['delivered', '5.0.0', 'delivered'],
+  ['relayed', '5.0.0', 'relayed'],
+  ['expanded', '5.0.0', 'expanded'],
+  [' Failed (by rule)', '2.0.0', 'failed'],
+  ['failure', '4.1.1', 'delayed'],
+  ['exploded', '2.1.5', 'delivered'],
+  ['', '5.1.1', 'failed'],
+] as const)('the action %j with the status %s is read as %s', (said, status, action) => {
+  expect(one(FINAL, `Action: ${said}`, `Status: ${status}`).action).toBe(action);
+});
+
+test('addresses, host and words are taken without their types', () => {
+  expect(
+    one(
+      FINAL,
+      'Original-Recipient: RFC822;<bo@b.example>',
+      'X-Actual-Recipient: rfc822; cy@c.example',
+      'Remote-MTA: dns; mx.b.example',
+      'Diagnostic-Code: X-Postfix; host said: 550 5.7.1 no',
+    ),
+  ).toMatchObject({
+    finalRecipient: 'ann@a.example',
+    originalRecipient: 'bo@b.example',
+    remoteMta: 'mx.b.example',
+    diagnostic: 'host said: 550 5.7.1 no',
+  });
+  expect(one(FINAL, 'X-Actual-Recipient: rfc822; cy@c.example').originalRecipient).toBe(
+    'cy@c.example',
+  );
+  expect(one('Action: failed')).toMatchObject({
+    finalRecipient: null,
+    originalRecipient: null,
+    remoteMta: null,
+    status: null,
+    diagnostic: '',
+  });
+});
+
+test.each([
+  ['5.1.1', '5.1.1'],
+  ['5.1.1 (bad destination mailbox address)', '5.1.1'],
+  ['5.999.999', '5.999.999'],
+  ['3.1.1', null],
+  ['5.1', null],
+])('the status %j is %j', (said, status) => {
+  expect(one(FINAL, `Status: ${said}`).status).toBe(status);
+});
+
+test.each([
+  // A generic status: the enhanced code in the remote server's words counts.
+  ['5.0.0', 'smtp; 550 5.2.2 over', 'mailbox_full'],
+  ['4.0.0', 'smtp; 452 4.2.2 over', 'mailbox_full'],
+  // A status that tells counts before the words.
+  ['5.2.2', 'smtp; 550 5.1.1 see above', 'mailbox_full'],
+  ['5.1.1', 'smtp; 550 see above', 'recipient'],
+  // Words about the mailbox without any code: the reporter has given up.
+  ['none', 'smtp; no such user', 'recipient'],
+])('the status %s with the words %j is of the class %s', (status, words, kind) => {
+  const { classification } = one(FINAL, `Status: ${status}`, `Diagnostic-Code: ${words}`);
+  expect(classification.class).toBe(kind);
+});
+
+test('words about the mailbox without any code make a permanent bounce', () => {
+  expect(one(FINAL, 'Diagnostic-Code: smtp; no such user').classification.bounceType).toBe(
+    'Permanent',
+  );
+});
+
+test('numbers that are no reply code do not classify', () => {
+  const type = (words: string): string =>
+    one(FINAL, `Diagnostic-Code: smtp; ${words}`).classification.bounceType;
+  expect(type('550-first line')).toBe('Permanent');
+  expect(type('host said: 550')).toBe('Permanent');
+  expect(type('451: later')).toBe('Transient');
+  expect(type('waited 1550 seconds')).toBe('Undetermined');
+  expect(type('from 10.0.0.550 port 25')).toBe('Undetermined');
+  expect(type('took 550ms')).toBe('Undetermined');
+});
+
+test('the original of a plain bounce is the attached one, else the copy in its text', () => {
+  const bounce = (type: string, ...rest: string[]): DsnReport | null =>
+    parse([
+      'From: MAILER-DAEMON@mx.a.example',
+      `Content-Type: ${type}`,
+      '',
+      ...(type.startsWith('multipart') ? ['--b', 'Content-Type: text/plain', ''] : []),
+      'Your message could not be delivered.',
+      '',
+      'ann@a.example: 550 5.1.1 no such user',
+      '',
+      '--- Original message follows',
+      '',
+      'Return-Path: <in-text@shop.example>',
+      'Message-ID: <text@shop.example>',
+      '',
+      ...rest,
+    ]);
+  expect(bounce('text/plain')).toMatchObject({
+    isStandard: false,
+    messageId: '<text@shop.example>',
+    returnPath: 'in-text@shop.example',
+    envelopeId: null,
+    recipients: [
+      {
+        action: 'failed',
+        finalRecipient: 'ann@a.example',
+        originalRecipient: null,
+        status: '5.1.1',
+        remoteMta: null,
+        classification: { class: 'recipient', bounceType: 'Permanent' },
+      },
+    ],
+  });
+  const part = ['--b', 'Content-Type: message/rfc822', '', 'Message-ID: <att@shop.example>', ''];
+  expect(bounce('multipart/mixed; boundary=b', ...part, '--b--')?.messageId).toBe(
+    '<att@shop.example>',
+  );
+});

@@ -1,0 +1,83 @@
+/** Groups of report fields: unfolding and bounds; typed addresses; where the original's header is found. */
+import { expect, test } from 'bun:test';
+
+import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
+import {
+  fieldGroups,
+  readOriginal,
+  typedAddress,
+} from '../../../src/mail/reports/report-fields.ts';
+
+const groups = (...lines: string[]): Record<string, string[]>[] =>
+  fieldGroups(lines.join('\r\n')).map((group) => Object.fromEntries(group));
+
+test('fields are read with any case, folds and repeats; groups end at an empty line', () => {
+  expect(
+    groups('', 'Name: a', '\tb', ' c', 'NAME : d', '', '', 'no field', ' of none', 'X-Y:z', ' '),
+  ).toEqual([{ name: ['a b c', 'd'] }, { 'x-y': ['z'] }]);
+});
+
+test('a fold belongs to the last field, not to a line that was left out', () => {
+  expect(groups('A: 1', '=bad', ' 2')).toEqual([{ a: ['1'] }]);
+});
+
+test('of a group a hundred fields are read, of a value 4,000 characters', () => {
+  const many = Array.from({ length: 101 }, (_, at) => `F${at}: x`);
+  const [first, second] = groups(...many, '', 'G: x');
+  expect(Object.keys(first ?? {})).toHaveLength(100);
+  expect(second).toEqual({ g: ['x'] });
+  expect(groups(`A: ${'x'.repeat(4_001)}`)[0]?.['a']?.[0]).toHaveLength(4_000);
+  expect(groups(`A: ${'x'.repeat(3_990)}`, ` ${'y'.repeat(20)}`)[0]?.['a']?.[0]).toHaveLength(
+    4_000,
+  );
+  expect(groups(`${'N'.repeat(100)}: x`)).toHaveLength(1);
+  expect(groups(`${'N'.repeat(101)}: x`)).toEqual([]);
+});
+
+test('at most 51 groups are read', () => {
+  const many = Array.from({ length: 60 }, (_, at) => `F: ${at}\n`).join('\n');
+  expect(fieldGroups(many)).toHaveLength(51);
+});
+
+test.each([
+  ['rfc822; ann@a.example', 'ann@a.example'],
+  ['RFC822;ann@a.example', 'ann@a.example'],
+  ['utf-8; <zoë@a.example>', 'zoë@a.example'],
+  [' ann@a.example ', 'ann@a.example'],
+  ['rfc822; Ann <ann@a.example>', null],
+  ['rfc822; nobody', null],
+  ['', null],
+  [`${'a'.repeat(310)}@a.example`, `${'a'.repeat(310)}@a.example`],
+  [`${'a'.repeat(311)}@a.example`, null],
+])('the typed address %j is %j', (value, address) => {
+  expect(typedAddress(value)).toBe(address);
+});
+
+test('no field is no address', () => expect(typedAddress(undefined)).toBeNull());
+
+test.each([
+  'message/rfc822',
+  'message/global',
+  'message/rfc822-headers',
+  'message/global-headers',
+  'text/rfc822-headers',
+  'text/rfc822',
+])('the original is read from a part of the type %s', (type) => {
+  const lines = ['Content-Type: multipart/report; boundary=b', '', '--b', `Content-Type: ${type}`];
+  const own = ['', 'Return-Path: <r@shop.example>', 'Message-ID: x <1@shop.example> y'];
+  const message = [...lines, ...own, 'Feedback-ID: a:b:c:d', '--b--'].join('\r\n');
+  expect(readOriginal(new InboundMessage(Buffer.from(message)))).toEqual({
+    messageId: '<1@shop.example>',
+    feedbackId: 'a:b:c:d',
+    returnPath: 'r@shop.example',
+  });
+});
+
+test('a message without such a part has no original', () => {
+  const message = 'Message-ID: <1@shop.example>\r\n\r\nhello';
+  expect(readOriginal(new InboundMessage(Buffer.from(message)))).toEqual({
+    messageId: null,
+    feedbackId: null,
+    returnPath: null,
+  });
+});
