@@ -1,7 +1,8 @@
 /** The machine's clock: waits that end although the wall clock is set back while they last. */
-import { afterEach, expect, setSystemTime, test } from 'bun:test';
+import { afterEach, expect, setSystemTime, spyOn, test } from 'bun:test';
+import { uptime } from 'node:os';
 
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock, wallTime, wallTimeOrNull } from '../../src/base/clock.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -37,9 +38,32 @@ test('a wait that is cancelled never ends', async () => {
 
 test('a wait keeps no process alive', async () => {
   const module = JSON.stringify(new URL('../../src/base/clock.ts', import.meta.url).href);
-  const script = `import { systemClock } from ${module}; systemClock.after(20_000, () => {});`;
+  const script = `import { systemClock, wallTime, wallTimeOrNull } from ${module}; systemClock.after(20_000, () => {});`;
   const child = Bun.spawn([process.execPath, '-e', script], { stderr: 'pipe' });
   const since = performance.now();
   expect([await child.exited, await child.stderr.text()]).toEqual([0, '']);
   expect(performance.now() - since).toBeLessThan(19_000);
+});
+
+test('a long wait looks at the time again within 30 seconds, a short one when it is over', () => {
+  const arm = spyOn(globalThis, 'setTimeout');
+  const asked = [29_000, 30_000, 3_600_000, -5].map((waitMs) => {
+    systemClock.after(waitMs, () => undefined)();
+    return Math.round(Number(arm.mock.lastCall?.[1]) / 1_000);
+  });
+  arm.mockRestore();
+  expect(asked).toEqual([29, 30, 30, 0]);
+});
+
+test('a steady time is shown by the wall clock once that is 5 seconds away', () => {
+  const clock = (aheadMs: number) => ({ now: () => 1_000_000 + aheadMs, steady: () => 1_000_000 });
+  const shown = [0, 4_999, 5_000, -4_999, -5_000].map((aheadMs) => wallTime(clock(aheadMs), 70));
+  expect(shown).toEqual([70, 70, 5_070, 70, -4_930]);
+  expect([null, 70].map((at) => wallTimeOrNull(clock(9_000), at))).toEqual([null, 9_070]);
+});
+
+test('uptime is in milliseconds, and the boot has an id of 32 digits', () => {
+  expect(systemClock.uptime()).toBeGreaterThan(performance.now());
+  expect(Math.abs(systemClock.uptime() / 1_000 - uptime())).toBeLessThan(5);
+  expect(systemClock.bootId()).toMatch(/^[0-9a-f]{32}$/);
 });

@@ -1,6 +1,7 @@
 /** Keys of the config file that belong together: one without the other is refused, at the key to change. */
 import { expect, test } from 'bun:test';
 
+import { ownNames } from '../../src/base/config.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { listenerUrlOf } from '../../src/base/config-rules.ts';
 import { OperatorError } from '../../src/base/errors.ts';
@@ -56,4 +57,67 @@ test.each([
 test('with a certificate of its own it is reached under https', () => {
   const http = { listen: { host: '::1', port: 443 }, tlsCert: '/etc/cert.pem' };
   expect(listenerUrlOf(http)).toBe('https://[::1]:443');
+});
+
+test.each([
+  [
+    '[delivery]\nmode = "smarthost"',
+    ['delivery.mode is "smarthost", but delivery.smarthost.host is empty'],
+  ],
+  [`[delivery]\nmode = "smarthost"\n${SMARTHOST}`, []],
+  [
+    '[[delivery.routes]]\ndomains = ["a.example"]',
+    ['delivery.routes[0].host is missing, and there is no [delivery.smarthost] to use instead'],
+  ],
+  [`[[delivery.routes]]\ndomains = ["a.example"]\n${SMARTHOST}`, []],
+  // A smarthost that was refused is no second problem.
+  [
+    '[delivery]\nmode = "smarthost"\n[delivery.smarthost]\nhost = 5',
+    ['delivery.smarthost.host must be text in quotes, not 5'],
+  ],
+  ['[[plans]]\nid = "unlimited"', ['plans[0].id is "unlimited", which is built in']],
+  [
+    '[[plans]]\nid = "a"\n[[plans]]\nid = "b"\n[[plans]]\nid = "a"',
+    ['plans[2].id is "a", as in a plan above'],
+  ],
+  [
+    '[acme]\nlisten = "127.0.0.1:80"\naccept_terms = false',
+    [
+      "acme.accept_terms must be true when acme.listen is set: you accept the authority's terms of service",
+    ],
+  ],
+  ['[acme]\nlisten = "127.0.0.1:80"\naccept_terms = true', []],
+])('%j is refused with %j', (toml, expected) => expect(refusals(toml)).toEqual(expected));
+
+test('a route has its own destination, or the whole of the smarthost', () => {
+  const own = '[[delivery.routes]]\ndomains = ["a.example"]\nhost = "10.0.0.5"';
+  const none = '[[delivery.routes]]\ndomains = ["*.b.example"]';
+  const { live } = parseConfig(
+    `hostname = "mail.example.com"\n${SMARTHOST}\nusername = "u"\npassword = "p"\n${own}\n${none}`,
+    'c',
+  );
+  const plain = { port: 25, username: '', password: '', tls: 'opportunistic' };
+  const relay = { port: 587, username: 'u', password: 'p', tls: 'required' };
+  expect(live.delivery.routes.map(({ domains, target }) => [...domains, { ...target }])).toEqual([
+    ['a.example', { host: '10.0.0.5', ...plain }],
+    ['*.b.example', { host: 'relay.example.com', ...relay }],
+  ] as never);
+});
+
+test('the plans are known by their ids, the built-in one first', () => {
+  const { live } = parseConfig('hostname = "mail.example.com"\n[[plans]]\nid = "a"', 'c');
+  expect([...live.plans].map(([id, plan]) => [id, plan.id, plan.includedEmails])).toEqual([
+    ['unlimited', 'unlimited', null],
+    ['a', 'a', null],
+  ]);
+});
+
+test('the service has a name of its own, else that of the machine', () => {
+  const names = (toml: string): string[] =>
+    ownNames(parseConfig(`hostname = "a.example.com"\n${toml}`, 'c').startup);
+  expect(names('')).toEqual(['a.example.com']);
+  expect(names('[cluster]\nname = "mail.example.com"')).toEqual([
+    'mail.example.com',
+    'a.example.com',
+  ]);
 });

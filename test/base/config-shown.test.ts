@@ -61,3 +61,30 @@ test('where each route leads is shown, also where it is the smarthost', () => {
   expect([valueOf('[1].domains'), valueOf('[1].host')]).toEqual(['b.example', 'relay.example.com']);
   expect(valueOf('[1].port')).toBe('587');
 });
+
+test.each([
+  ['1999ms', '1999ms'],
+  ['1000000ms', '1000s'],
+  ['90s', '90s'],
+  ['60s', '1m'],
+  ['90m', '90m'],
+  ['60m', '1h'],
+  ['36h', '36h'],
+  ['48h', '2d'],
+])('a duration of %s is shown as %s', (written, shown) => {
+  const file = FILE.replace('mode =', `expires = "${written}"\nmode =`);
+  const rows = shownConfig(parseConfig(file, 'test'));
+  expect(rows.find(({ path }) => path === 'delivery.expires')?.value).toBe(shown);
+});
+
+test('lists, switches and numbers are shown as words', () => {
+  const lines = 'source_addresses = ["192.0.2.1", "192.0.2.2"]\nmode =';
+  const rows = shownConfig(parseConfig(FILE.replace('mode =', lines), 'test'));
+  const valueOf = (path: string): string | undefined =>
+    rows.find((row) => row.path === path)?.value;
+  expect(valueOf('delivery.source_addresses')).toBe('192.0.2.1, 192.0.2.2');
+  expect(valueOf('delivery.allow_networks')).toBe('(none)');
+  expect(valueOf('plans[1].confirmed_recipients_only')).toBe('false');
+  expect(valueOf('plans[0].included_emails')).toBe('(not set)');
+  expect(valueOf('delivery.smarthost.tls')).toBe('required');
+});

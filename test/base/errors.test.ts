@@ -1,7 +1,14 @@
 /** Refusals: their status and name, and that more detail changes nothing else of them. */
 import { expect, test } from 'bun:test';
 
-import { ApiError, REFUSALS, validationFailed, type ErrorCode } from '../../src/base/errors.ts';
+import {
+  ApiError,
+  EXIT_CONFIG,
+  OperatorError,
+  REFUSALS,
+  validationFailed,
+  type ErrorCode,
+} from '../../src/base/errors.ts';
 
 test('status and name are those of the table where nothing else is said', () => {
   for (const [code, { status, name }] of Object.entries(REFUSALS) as [
@@ -51,4 +58,36 @@ test('of several issues the first is told, and how many more there are', () => {
     { Allow: 'GET' },
     { issues },
   ]);
+});
+
+test('each refusal has the status and name of the contract', () => {
+  expect(Object.entries(REFUSALS).map(([code, { status, name }]) => `${code} ${status} ${name}`))
+    // docs/contract.md C3.6
+    .toEqual([
+      'unauthorized 401 invalid_api_key',
+      'forbidden 403 invalid_access',
+      'not_found 404 not_found',
+      'validation_failed 422 validation_error',
+      'domain_not_verified 403 validation_error',
+      'from_domain_not_allowed 403 validation_error',
+      'recipient_suppressed 422 validation_error',
+      'recipient_not_confirmed 403 validation_error',
+      'rate_limited 429 rate_limit_exceeded',
+      'quota_exceeded 429 monthly_quota_exceeded',
+      'conflict 409 invalid_parameter',
+      'payment_required 402 invalid_access',
+      'account_paused 403 invalid_access',
+      'content_rejected 422 validation_error',
+      'platform_halted 503 application_error',
+      'payload_too_large 413 validation_error',
+      'length_required 411 validation_error',
+      'idempotency_conflict 409 invalid_idempotent_request',
+      'provider_error 502 application_error',
+      'internal_error 500 internal_server_error',
+    ]);
+});
+
+test('what an operator can fix ends a command with 1, a wrong config with 78', () => {
+  expect(new OperatorError('No.', 'Do.').exitCode).toBe(1);
+  expect(EXIT_CONFIG).toBe(78);
 });

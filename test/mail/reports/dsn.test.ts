@@ -98,7 +98,7 @@ test.each([
   ['5.1.1', 'smtp; 550 see above', 'recipient'],
   // Words about the mailbox without any code: the reporter has given up.
   ['none', 'smtp; no such user', 'recipient'],
-])('the status %s with the words %j is of the class %s', (status, words, kind) => {
+] as const)('the status %s with the words %j is of the class %s', (status, words, kind) => {
   const { classification } = one(FINAL, `Status: ${status}`, `Diagnostic-Code: ${words}`);
   expect(classification.class).toBe(kind);
 });
