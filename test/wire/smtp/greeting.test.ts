@@ -136,3 +136,107 @@ test('one or two replies too many are kept until the next command, a flood ends 
   server.say('250 more\r\n'.repeat(20));
   while (server.connections > 0) await Bun.sleep(1);
 });
+
+test.each([
+  ['221 bye', null, 'unexpected reply: 221 bye'],
+  ['250 hello', null, 'unexpected reply: 250 hello'],
+  ['399 what', null, 'unexpected reply: 399 what'],
+  ['400 later', 400, 'refused'],
+  ['554 no', 554, 'refused'],
+])('the banner %s is no welcome', async (banner, code, cause) => {
+  const opened = await open({ banner });
+  expect(opened).toMatchObject({
+    kind: 'failed',
+    stage: 'banner',
+    reply: code === null ? null : { code },
+    cause,
+    isLocal: false,
+    tlsFailed: false,
+  });
+  expect(server.lines).toEqual([]);
+});
+
+test.each([
+  ['250 go', 'opportunistic', null],
+  ['399 go', 'opportunistic', null],
+  ['421 closing', 'opportunistic', 421],
+  ['454 later', 'required', 454],
+  ['501 what', 'required', 501],
+] as const)('STARTTLS answered with %s in mode %s ends the session', async (reply, mode, code) => {
+  server = await startScriptedSmtp({
+    keywords: ['STARTTLS'],
+    reply: (line) => (line === 'STARTTLS' ? reply : undefined),
+  });
+  expect(await openAt(server.port, mode)).toMatchObject({
+    kind: 'failed',
+    stage: 'starttls',
+    reply: code === null ? null : { code },
+    tlsFailed: true,
+  });
+  expect(server.lines).toEqual(['EHLO client.test', 'STARTTLS']);
+});
+
+test.each(['400 later', '454 later', '502 what'])(
+  'STARTTLS answered with %s in opportunistic mode: the session goes on without',
+  async (reply) => {
+    server = await startScriptedSmtp({
+      keywords: ['STARTTLS'],
+      reply: (line) => (line === 'STARTTLS' ? reply : undefined),
+    });
+    const opened = await openAt(server.port, 'opportunistic');
+    expect(opened).toMatchObject({ kind: 'ready', session: { tls: null } });
+    if (opened.kind === 'ready') opened.session.destroy();
+  },
+);
+
+test('a host that is told to use no TLS is not asked for it', async () => {
+  server = await startScriptedSmtp({ keywords: ['STARTTLS'] });
+  const opened = await openAt(server.port, 'none');
+  expect([opened.kind, server.lines]).toEqual(['ready', ['EHLO client.test']]);
+  if (opened.kind === 'ready') opened.session.destroy();
+});
+
+const AUTH = { username: 'user', password: 'word' };
+
+test.each([
+  [['535 no'], ['AUTH LOGIN'], 535],
+  [['334 a', '535 no'], ['AUTH LOGIN', 'dXNlcg=='], 535],
+  [['334 a', '334 b', '535 no'], ['AUTH LOGIN', 'dXNlcg==', 'd29yZA=='], 535],
+  [['334 a', '334 b', '250 fine'], ['AUTH LOGIN', 'dXNlcg==', 'd29yZA=='], null],
+  [['235 already'], ['AUTH LOGIN'], 'ready'],
+])('AUTH LOGIN answered with %j: %j is said', async (said, lines, end) => {
+  const replies = [...said];
+  server = await startScriptedSmtp({
+    keywords: ['AUTH CRAM-MD5 LOGIN'],
+    reply: (line) => (line.startsWith('EHLO') ? undefined : replies.shift()),
+  });
+  const opened = await openAt(server.port, 'none', AUTH);
+  expect(server.lines.slice(1)).toEqual(lines);
+  if (opened.kind === 'ready') opened.session.destroy();
+  else expect([opened.stage, opened.reply?.code ?? null]).toEqual(['auth', end as never]);
+  expect(opened.kind === 'ready').toBe(end === 'ready');
+});
+
+test('AUTH PLAIN needs a 235', async () => {
+  server = await startScriptedSmtp({
+    keywords: ['AUTH PLAIN LOGIN'],
+    reply: (line) => (line.startsWith('AUTH') ? '250 fine' : undefined),
+  });
+  expect(await openAt(server.port, 'none', AUTH)).toMatchObject({
+    stage: 'auth',
+    cause: 'unexpected reply: 250 fine',
+  });
+});
+
+test('which mechanisms there were is said where none is common', async () => {
+  for (const [keywords, offered] of [
+    [['AUTH GSSAPI CRAM-MD5'], 'GSSAPI CRAM-MD5'],
+    [[], 'none'],
+  ] as const) {
+    server = await startScriptedSmtp({ keywords: [...keywords] });
+    expect(await openAt(server.port, 'none', AUTH)).toMatchObject({
+      cause: `no common AUTH mechanism; the server offers ${offered}`,
+    });
+    await server.stop();
+  }
+});

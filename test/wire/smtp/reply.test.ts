@@ -99,7 +99,7 @@ describe('bounds', () => {
   test('a line of the longest length passes, one byte more does not', () => {
     const longest = `250 ${'x'.repeat(MAX_LINE_BYTES - 5)}\r\n`;
     expect(read(longest)).toHaveLength(1);
-    expect(() => read(`250 ${'x'.repeat(MAX_LINE_BYTES)}\r\n`)).toThrow('longer than');
+    expect(() => read(`250 ${'x'.repeat(MAX_LINE_BYTES - 4)}\r\n`)).toThrow('longer than');
   });
 
   test('a line that never ends is refused as soon as it is too long', () => {
@@ -118,6 +118,13 @@ describe('bounds', () => {
     const lines = Math.ceil(MAX_REPLY_BYTES / line.length) + 1;
     expect(lines).toBeLessThan(MAX_REPLY_LINES);
     expect(() => read(line.repeat(lines))).toThrow('longer than');
+  });
+
+  test('a reply of exactly the most bytes passes, one more does not', () => {
+    const most = `250-${'x'.repeat(1_018)}\r\n`.repeat(63) + `250 ${'x'.repeat(1_018)}\r\n`;
+    expect(most).toHaveLength(MAX_REPLY_BYTES);
+    expect(read(most)).toHaveLength(1);
+    expect(() => read(most.replace('\r\n', 'x\r\n'))).toThrow('longer than');
   });
 
   test('each reply has its own: a session of many messages is not cut off', () => {

@@ -1,9 +1,10 @@
 /** What is left of a session after a transaction: open for the next one, or closed for good. */
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, describe, expect, test } from 'bun:test';
 
 import { OutgoingMessage } from '../../../src/wire/smtp/body.ts';
 import { openSession } from '../../../src/wire/smtp/client.ts';
 import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
+import type { Envelope, SendResult } from '../../../src/wire/smtp/transaction.ts';
 import { startScriptedSmtp, type ScriptedSmtp } from '../../rig/scripted-smtp.ts';
 
 let server: ScriptedSmtp;
@@ -50,4 +51,150 @@ test.each([
   ['MAIL', '421 closing', false],
 ])('after %s is answered %s: usable %p', async (command, reply, isUsable) => {
   expect(await usableAfter(command, reply)).toBe(isUsable);
+});
+
+/** The end of one message to a server that answers `command` with `reply`, and what it heard. */
+async function sendTo(
+  replies: Readonly<Record<string, string>>,
+  changes: Partial<Envelope> = {},
+  keywords: string[] = [],
+): Promise<{ result: SendResult; lines: string[]; isUsable: boolean }> {
+  server = await startScriptedSmtp({
+    keywords,
+    reply: (line) => replies[line.split(' ')[0]?.toUpperCase() ?? ''],
+  });
+  const opened = await openSession({
+    address: '127.0.0.1',
+    port: server.port,
+    localAddress: null,
+    heloName: 'client.test',
+    serverName: 'mx.test',
+    tls: { mode: 'none', verify: false },
+    auth: null,
+    deadlines: { ...PRODUCTION_DEADLINES, rset: 300 },
+  });
+  if (opened.kind !== 'ready') throw new Error(`not ready: ${JSON.stringify(opened)}`);
+  const result = await opened.session.send({
+    from: 'from@client.test',
+    to: 'to@scripted.test',
+    message: new OutgoingMessage(Buffer.from('Subject: x\r\n\r\nx\r\n'), null),
+    needsSmtpUtf8: false,
+    dsn: false,
+    ...changes,
+  });
+  const { isUsable } = opened.session;
+  opened.session.destroy();
+  return { result, lines: server.lines.slice(1), isUsable };
+}
+
+describe('the first digit of a reply decides', () => {
+  for (const keywords of [[], ['PIPELINING']]) {
+    const way = keywords.join('') || 'one by one';
+    test.each([
+      ['MAIL', '200 yes', 'accepted'],
+      ['MAIL', '299 yes', 'accepted'],
+      ['MAIL', '300 what', 'broken'],
+      ['MAIL', '354 what', 'broken'],
+      ['MAIL', '399 what', 'broken'],
+      ['MAIL', '400 later', 'refused'],
+      ['MAIL', '599 no', 'refused'],
+      ['RCPT', '251 forwarded', 'accepted'],
+      ['RCPT', '300 what', 'broken'],
+      ['RCPT', '400 later', 'refused'],
+      ['DATA', '250 what', 'broken'],
+      ['DATA', '355 what', 'broken'],
+      ['DATA', '400 later', 'refused'],
+      ['DATA', '554 no', 'refused'],
+      ['.', '299 yes', 'accepted'],
+      ['.', '300 what', 'broken'],
+      ['.', '354 what', 'broken'],
+      ['.', '400 later', 'refused'],
+      ['.', '552 too much', 'refused'],
+    ])(`${way}: %s answered with %s is %s`, async (command, reply, kind) => {
+      const stage = command === '.' ? 'dot' : command.toLowerCase();
+      const { result } = await sendTo({ [command]: reply }, {}, keywords);
+      expect(result.kind).toBe(kind as never);
+      if (result.kind === 'refused') {
+        expect([result.stage as string, result.reply.code]).toEqual([
+          stage,
+          Number(reply.slice(0, 3)),
+        ]);
+      }
+      if (result.kind === 'broken') {
+        expect([result.stage as string, result.cause]).toEqual([
+          stage,
+          `unexpected reply: ${reply}`,
+        ]);
+        expect(result.mayBeDuplicate).toBe(command === '.');
+      }
+    });
+  }
+});
+
+describe('after a refusal', () => {
+  test.each([
+    ['MAIL', false],
+    ['RCPT', true],
+    ['DATA', true],
+  ])('of %s alone RSET follows: %p', async (command, isReset) => {
+    const { lines, isUsable } = await sendTo({ [command]: '451 later' });
+    expect([lines.includes('RSET'), isUsable]).toEqual([isReset, true]);
+  });
+
+  test.each([
+    ['MAIL', { MAIL: '451 later', RCPT: '503 first', DATA: '503 first' }, false],
+    ['RCPT', { RCPT: '451 later', DATA: '503 first' }, true],
+    ['DATA', { DATA: '451 later' }, true],
+  ])('of %s in one go RSET follows: %p', async (_, replies, isReset) => {
+    const { lines, isUsable } = await sendTo(replies, {}, ['PIPELINING']);
+    expect([lines.includes('RSET'), isUsable]).toEqual([isReset, true]);
+  });
+
+  test.each(['250 ok', '299 ok'])('RSET answered with %s: the session goes on', async (reply) => {
+    expect((await sendTo({ RCPT: '451 later', RSET: reply })).isUsable).toBe(true);
+  });
+
+  test.each(['300 what', '421 closing', '502 what', 'nonsense'])(
+    'RSET answered with %s: the session is over, the refusal stays',
+    async (reply) => {
+      const { result, isUsable } = await sendTo({ RCPT: '451 later', RSET: reply });
+      expect([result.kind, isUsable]).toEqual(['refused', false]);
+    },
+  );
+
+  test('the message itself refused needs no RSET', async () => {
+    const { lines, isUsable } = await sendTo({ '.': '554 no' });
+    expect([lines.includes('RSET'), isUsable]).toEqual([false, true]);
+  });
+});
+
+describe('parameters', () => {
+  const ALL = ['SIZE', '8BITMIME', 'SMTPUTF8', 'DSN'];
+  test('none that the message does not need', async () => {
+    const { lines } = await sendTo({}, {}, ALL);
+    expect(lines.slice(0, 2)).toEqual([
+      'MAIL FROM:<from@client.test> SIZE=17',
+      'RCPT TO:<to@scripted.test>',
+    ]);
+  });
+
+  test('an address that xtext cannot carry is not repeated', async () => {
+    const { lines } = await sendTo({}, { to: 'jörg@scripted.test', dsn: true }, ALL);
+    // The receiver of the test reads bytes as Latin-1.
+    const heard = lines.map((line) => Buffer.from(line, 'latin1').toString('utf8'));
+    expect(heard.slice(0, 2)).toEqual([
+      'MAIL FROM:<from@client.test> SIZE=17 SMTPUTF8 RET=HDRS',
+      'RCPT TO:<jörg@scripted.test> NOTIFY=SUCCESS,FAILURE,DELAY',
+    ]);
+  });
+
+  test('a quoted local part is repeated in xtext', async () => {
+    const { lines } = await sendTo({}, { to: '"a b"@scripted.test', dsn: true }, ALL);
+    expect(lines[1]).toEndWith(' ORCPT=rfc822;"a+20b"@scripted.test');
+  });
+
+  test('a return path beyond ASCII needs SMTPUTF8 too', async () => {
+    const { result } = await sendTo({}, { from: 'jörg@client.test' }, ['8BITMIME']);
+    expect(result).toEqual({ kind: 'unsupported', extension: 'SMTPUTF8' });
+  });
 });
