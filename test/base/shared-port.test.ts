@@ -19,7 +19,7 @@ async function answers(): Promise<string[]> {
   return [...names];
 }
 
-test('each in turn, by the order in which they began to listen', async () => {
+test('the one that is named, by the order in which they began to listen', async () => {
   for (const [index, name] of ['first', 'second', 'third', 'first'].entries()) {
     expect(steerTo(port, index % 3)).toBe(true);
     expect(await answers()).toEqual([name]);
