@@ -52,3 +52,28 @@ test('the longest unused goes first, and as few as possible', () => {
   expect(kept).toHaveLength(4);
   expect(cache.size).toBe(16);
 });
+
+test.each([
+  ['an answer as long as it says', { kind: 'found', ttlSeconds: 90 }, 90],
+  ['and for an hour at most', { kind: 'found', ttlSeconds: 86_400 }, 3_600],
+  ['its absence for a minute at most', { kind: 'nodata', ttlSeconds: 900 }, 60],
+  ['that of the name too', { kind: 'nxdomain', ttlSeconds: 900 }, 60],
+  ['or for less', { kind: 'nxdomain', ttlSeconds: 7 }, 7],
+  ['an alias for a minute at most', { kind: 'alias', ttlSeconds: 900 }, 60],
+  ['a failure for five seconds', { kind: 'failed' }, 5],
+  ['what must not be kept, not at all', { kind: 'found', ttlSeconds: 0 }, 0],
+])('kept: %s', async (_, value, seconds) => {
+  const clock = new TestClock();
+  const cache = new DnsCache<{ kind: string; ttlSeconds?: number }>(clock);
+  cache.put('a', value);
+  if (seconds > 0) {
+    expect(cache.get('a')?.secondsLeft).toBe(seconds);
+    await clock.advance(1);
+    // Whole seconds: never more than it has.
+    expect(cache.get('a')?.secondsLeft).toBe(seconds - 1);
+    await clock.advance(seconds * 1_000 - 2);
+    expect(cache.get('a')).not.toBeNull();
+    await clock.advance(1);
+  }
+  expect(cache.get('a')).toBeNull();
+});

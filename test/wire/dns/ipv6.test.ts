@@ -53,6 +53,16 @@ test('a failure of DNS does not count as wrong', async () => {
   expect((await confirmReverse(dns, ADDRESS)).kind).toBe('failed');
 });
 
+test('a name that cannot be asked about leaves it open, unless another one leads back', async () => {
+  names.set(REVERSE, 'PTR', ['broken.test', 'other.test']);
+  names.fail('broken.test', 'servfail');
+  names.set('other.test', 'AAAA', ['2001:db8::26']);
+  expect((await confirmReverse(dns, ADDRESS)).kind).toBe('failed');
+  const fresh = lookups.resolver([names]);
+  names.set('other.test', 'AAAA', [ADDRESS]);
+  expect(await confirmReverse(fresh, ADDRESS)).toEqual({ kind: 'confirmed', name: 'other.test' });
+});
+
 test('used with a configured source whose reverse DNS is right', async () => {
   names.set(REVERSE, 'PTR', ['mail.test']);
   names.set('mail.test', 'AAAA', [ADDRESS]);

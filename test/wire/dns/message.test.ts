@@ -1,8 +1,15 @@
 /** Which packets answer a question: id, direction, question, and errors of servers that could not read it. */
-import { expect, test } from 'bun:test';
-import { encode, type Packet } from 'dns-packet';
+import { describe, expect, test } from 'bun:test';
+import { decode, encode, type Packet } from 'dns-packet';
 
-import { matchAnswer, type Question } from '../../../src/wire/dns/message.ts';
+import {
+  encodeQuestion,
+  matchAnswer,
+  normalizeName,
+  readAnswer,
+  type Question,
+  type RawAnswer,
+} from '../../../src/wire/dns/message.ts';
 
 const QUESTION: Question = { name: 'a.test', type: 'A' };
 const ID = 4711;
@@ -58,4 +65,160 @@ test('a bare header counts as an error alone: some servers cannot repeat what th
   expect(isMatch(header(NOERROR))).toBe(false);
   expect(isMatch(header(NXDOMAIN))).toBe(false);
   expect(isMatch(header(FORMERR, 0))).toBe(false);
+});
+
+describe('a question', () => {
+  test.each([true, false])(
+    'has its id, wants recursion and DNSSEC results; EDNS: %p',
+    (hasEdns) => {
+      const read = decode(encodeQuestion(ID, QUESTION, hasEdns));
+      expect(read).toMatchObject({ type: 'query', id: ID, flag_rd: true, flag_ad: true });
+      expect(read.questions).toEqual([{ name: 'a.test', type: 'A', class: 'IN' }]);
+      const sizes = (read.additionals ?? []).map(
+        (one) => 'udpPayloadSize' in one && one.udpPayloadSize,
+      );
+      expect(sizes).toEqual(hasEdns ? [1_232] : []);
+    },
+  );
+
+  test('of the root is a dot', () => {
+    const read = decode(encodeQuestion(ID, { name: '', type: 'A' }, false));
+    expect(read.questions?.[0]?.name).toBe('.');
+  });
+});
+
+test.each([
+  ['A.Test.', 'a.test'],
+  ['a.test', 'a.test'],
+  ['.', ''],
+  ['', ''],
+  ['_25._tcp.a.test', '_25._tcp.a.test'],
+  [`${'a'.repeat(63)}.test`, `${'a'.repeat(63)}.test`],
+  [`${'a'.repeat(64)}.test`, null],
+  [`${`${'a'.repeat(62)}.`.repeat(4)}a`, `${`${'a'.repeat(62)}.`.repeat(4)}a`],
+  [`${`${'a'.repeat(62)}.`.repeat(4)}ab`, null],
+  ['a..test', null],
+  ['a b.test', null],
+  ['ä.test', null],
+  ['a\\.test', null],
+])('the name %j is %j', (name, normal) => expect(normalizeName(name)).toBe(normal));
+
+describe('an answer', () => {
+  type Answers = NonNullable<Packet['answers']>;
+  const soa = (ttl: number, minimum: number): Answers[0] => ({
+    name: 'test',
+    type: 'SOA',
+    ttl,
+    data: {
+      mname: 'ns.test',
+      rname: 'x.test',
+      serial: 1,
+      refresh: 1,
+      retry: 1,
+      expire: 1,
+      minimum,
+    },
+  });
+  const a = (name: string, ttl: number, data: string): Answers[0] => ({
+    name,
+    type: 'A',
+    ttl,
+    data,
+  });
+  const alias = (name: string, ttl: number, data: string): Answers[0] => ({
+    name,
+    type: 'CNAME',
+    ttl,
+    data,
+  });
+  const read = (change: Partial<Packet>, question: Question = QUESTION): RawAnswer => {
+    const bytes = packet({ questions: [question], ...change });
+    const matched = matchAnswer(bytes, ID, question);
+    if (matched === null) throw new Error('no match');
+    return readAnswer(matched, question, bytes.length);
+  };
+  const AD = 0x20;
+
+  test.each([
+    [
+      'records: the shortest time counts',
+      { answers: [a('a.test', 300, '192.0.2.1'), a('A.TEST', 60, '192.0.2.2')] },
+      { kind: 'found', data: ['192.0.2.1', '192.0.2.2'], ttlSeconds: 60, isAuthenticData: false },
+    ],
+    [
+      'validated records',
+      { flags: AD, answers: [a('a.test', 300, '192.0.2.1')] },
+      { kind: 'found', isAuthenticData: true },
+    ],
+    [
+      'records of another name do not count',
+      { answers: [a('b.test', 300, '192.0.2.1')] },
+      { kind: 'nodata' },
+    ],
+    ['none, with its time', { authorities: [soa(300, 60)] }, { kind: 'nodata', ttlSeconds: 60 }],
+    ['none, by the record', { authorities: [soa(30, 600)] }, { kind: 'nodata', ttlSeconds: 30 }],
+    ['none, without a time', {}, { kind: 'nodata', ttlSeconds: 0 }],
+    [
+      'no such name',
+      { flags: NXDOMAIN, authorities: [soa(300, 90)] },
+      { kind: 'nxdomain', ttlSeconds: 90 },
+    ],
+    ['a failing server', { flags: 2 }, { kind: 'failed', reason: 'SERVFAIL' }],
+    ['a refusal', { flags: 5 }, { kind: 'failed', reason: 'REFUSED' }],
+    [
+      'an alias with what it leads to: the shortest time counts',
+      { answers: [alias('a.test', 40, 'B.test'), a('b.test', 300, '192.0.2.1')] },
+      { kind: 'found', data: ['192.0.2.1'], ttlSeconds: 40 },
+    ],
+    [
+      'an alias alone is asked on',
+      { answers: [alias('a.test', 40, 'b.test')] },
+      { kind: 'alias', name: 'b.test', ttlSeconds: 40 },
+    ],
+    [
+      'an alias to a name without the record',
+      { answers: [alias('a.test', 400, 'b.test')], authorities: [soa(300, 60)] },
+      { kind: 'nodata', ttlSeconds: 60 },
+    ],
+    [
+      'an alias to no name',
+      { flags: NXDOMAIN, answers: [alias('a.test', 400, 'b.test')] },
+      { kind: 'nxdomain' },
+    ],
+    [
+      'a circle of aliases',
+      { answers: [alias('a.test', 40, 'b.test'), alias('b.test', 40, 'a.test')] },
+      { kind: 'failed', reason: 'alias chain too long' },
+    ],
+  ])('%s', (_, change, expected) => {
+    expect(read(change as Partial<Packet>)).toMatchObject(expected);
+  });
+
+  test('eight aliases are followed, not nine', () => {
+    const chain = (length: number): Answers => [
+      ...Array.from({ length }, (_, at) =>
+        alias(at === 0 ? 'a.test' : `n${at}.test`, 60, `n${at + 1}.test`),
+      ),
+      a(`n${length}.test`, 60, '192.0.2.1'),
+    ];
+    expect(read({ answers: chain(8) })).toMatchObject({ kind: 'found' });
+    expect(read({ answers: chain(9) })).toMatchObject({ kind: 'failed' });
+  });
+
+  test('a question about an alias is answered by it', () => {
+    const answers = [alias('a.test', 40, 'b.test'), alias('b.test', 40, 'c.test')];
+    expect(read({ answers }, { name: 'a.test', type: 'CNAME' })).toMatchObject({
+      kind: 'found',
+      data: ['b.test'],
+    });
+    expect(read({ answers }, { name: 'c.test', type: 'CNAME' })).toMatchObject({ kind: 'nodata' });
+  });
+
+  test('two hundred records are read, in all sections together', () => {
+    const many = (count: number): Answers =>
+      Array.from({ length: count }, (_, at) => a('a.test', 60, `10.0.${at >> 8}.${at & 255}`));
+    expect(read({ answers: many(201) })).toMatchObject({ data: { length: 200 } });
+    const beside = read({ answers: many(150), additionals: many(150) });
+    expect(beside).toMatchObject({ data: { length: 150 } });
+  });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { systemClock } from '../../../src/base/clock.ts';
 import { createResolver } from '../../../src/wire/dns/dns.ts';
-import { checkSpf } from '../../../src/wire/dns/spf.ts';
+import { checkSpf, nodeStyle } from '../../../src/wire/dns/spf.ts';
 import { type Names, startNames } from '../../rig/names.ts';
 
 let names: Names;
@@ -19,6 +19,8 @@ beforeAll(async () => {
   names.set('a.example', 'A', ['198.51.100.7']);
   names.set('mx.example', 'TXT', ['v=spf1 mx -all']);
   names.set('mx.example', 'MX', ['10 a.example']);
+  names.set('gone.example', 'TXT', ['v=spf1 exists:no.such.example -all']);
+  names.set('lost.example', 'TXT', ['v=spf1 include:no.such.example -all']);
   names.set('include.example', 'TXT', ['v=spf1 include:ip4.example -all']);
   names.set('two.example', 'TXT', ['v=spf1 -all', 'v=spf1 +all']);
   names.set('silent.example', 'A', ['198.51.100.7']);
@@ -42,6 +44,25 @@ test.each([
   ['silent.example', '198.51.100.7', 'none'],
   ['long.example', '198.51.100.7', 'pass'],
   ['broken.example', '198.51.100.7', 'temperror'],
+  ['none.example', '198.51.100.7', 'none'],
+  ['gone.example', '198.51.100.7', 'fail'],
+  ['lost.example', '198.51.100.7', 'permerror'],
 ] as const)('%s asked for %s says %s', async (domain, address, expected) => {
   expect(await checkSpf(resolver, domain, address, 'mail.example')).toBe(expected);
+});
+
+test('what the library asks is answered in its own shape', async () => {
+  names.set('two.mx.example', 'MX', ['20 b.example', '10 a.example']);
+  const ask = nodeStyle(resolver);
+  expect((await ask('two.mx.example', 'MX')) as unknown).toEqual([
+    { exchange: 'b.example', priority: 20 },
+    { exchange: 'a.example', priority: 10 },
+  ]);
+  expect((await ask('long.example', 'TXT')) as unknown).toEqual([['v=spf1 ip4:198.51.100.7 -all']]);
+  const codes = ['silent.example TXT', 'no.such.example A', 'broken.example A', 'a.example SRV'];
+  for (const [at, code] of ['ENODATA', 'ENOTFOUND', 'ESERVFAIL', 'ENODATA'].entries()) {
+    const [name = '', type = ''] = codes[at]?.split(' ') ?? [];
+    const error: unknown = await ask(name, type as 'A').catch((thrown: unknown) => thrown);
+    expect([name, type, error]).toEqual([name, type, expect.objectContaining({ code })]);
+  }
 });

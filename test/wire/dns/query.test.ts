@@ -1,0 +1,143 @@
+/** One question over the network: how long each server is waited for, and how many wrong packets are one too many. */
+import { afterEach, expect, test } from 'bun:test';
+import { createSocket, type Socket } from 'node:dgram';
+import { createServer, type Server } from 'node:net';
+import { decode, encode } from 'dns-packet';
+
+import { Pace } from '../../../src/wire/dns/pace.ts';
+import { PATIENCE, askServers, type Patience } from '../../../src/wire/dns/query.ts';
+
+const QUESTION = { name: 'a.test', type: 'A' } as const;
+const SHORT: Patience = { rounds: [400, 400], loneRounds: [400], tcp: 400 };
+
+const open: (Socket | Server)[] = [];
+afterEach(() => {
+  for (const one of open.splice(0)) one.close();
+});
+
+/** A server that answers over UDP with what `say` gives, and over TCP with 192.0.2.2. */
+async function serve(say: (question: Buffer) => Buffer[]): Promise<{ host: string; port: number }> {
+  const bound = Promise.withResolvers<void>();
+  const udp = createSocket('udp4');
+  open.push(udp);
+  udp.on('message', (bytes, { port, address }) => {
+    for (const answer of say(bytes)) udp.send(answer, port, address);
+  });
+  udp.bind(0, '127.0.0.1', () => bound.resolve());
+  await bound.promise;
+  const { port } = udp.address();
+  const tcp = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.once('data', (chunk: Buffer) => {
+      const answer = answerTo(chunk.subarray(2), '192.0.2.2');
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(answer.length);
+      socket.end(Buffer.concat([length, answer]));
+    });
+  });
+  open.push(tcp);
+  const listening = Promise.withResolvers<void>();
+  tcp.listen(port, '127.0.0.1', listening.resolve);
+  await listening.promise;
+  return { host: '127.0.0.1', port };
+}
+
+function answerTo(question: Buffer, address: string, idShift = 0): Buffer {
+  const asked = decode(question);
+  return encode({
+    type: 'response',
+    flags: 0,
+    id: ((asked.id ?? 0) + idShift) % 65_536,
+    questions: asked.questions ?? [],
+    answers: [{ name: QUESTION.name, type: 'A', ttl: 60, data: address }],
+  });
+}
+
+const ask = (server: { host: string; port: number }, patience = SHORT) =>
+  askServers([server], QUESTION, patience, new AbortController().signal, new Pace());
+
+test('two servers are waited for in two rounds, a lone one in three, TCP for five seconds', () => {
+  expect(PATIENCE).toEqual({
+    rounds: [1_500, 3_500],
+    loneRounds: [1_500, 3_500, 5_000],
+    tcp: 5_000,
+  });
+});
+
+test.each([
+  [31, '192.0.2.1'],
+  [32, '192.0.2.2'],
+])('after %i packets that match nothing the answer is %s', async (wrong, address) => {
+  const server = await serve((question) => [
+    ...Array.from({ length: wrong }, () => answerTo(question, '192.0.2.66', 1)),
+    answerTo(question, '192.0.2.1'),
+  ]);
+  expect((await ask(server)).answer).toMatchObject({ kind: 'found', data: [address] });
+});
+
+test.each([
+  ['FORMERR', 1],
+  ['NOTIMP', 4],
+])('a server that says %s to EDNS is asked without', async (_, code) => {
+  let count = 0;
+  const server = await serve((question) => {
+    count += 1;
+    if ((decode(question).additionals ?? []).length === 0) return [answerTo(question, '192.0.2.1')];
+    const refusal = encode({
+      type: 'response',
+      id: decode(question).id ?? 0,
+      flags: code,
+      questions: [],
+    });
+    return [refusal];
+  });
+  expect((await ask(server)).answer).toMatchObject({ kind: 'found', data: ['192.0.2.1'] });
+  expect(count).toBe(2);
+});
+
+test('a server that fails is not asked again, one that is silent is, in each round', async () => {
+  const heard: string[] = [];
+  const failing = await serve((question) => {
+    heard.push('failing');
+    return [
+      encode({
+        type: 'response',
+        id: decode(question).id ?? 0,
+        flags: 2,
+        questions: decode(question).questions ?? [],
+      }),
+    ];
+  });
+  const silent = await serve(() => {
+    heard.push('silent');
+    return [];
+  });
+  const patience = { rounds: [50, 50], loneRounds: [50], tcp: 50 };
+  const { answer, server } = await askServers(
+    [failing, silent],
+    QUESTION,
+    patience,
+    new AbortController().signal,
+    new Pace(),
+  );
+  expect(heard).toEqual(['failing', 'silent', 'silent']);
+  expect([answer, server]).toEqual([
+    { kind: 'failed', reason: 'timeout (A a.test at 127.0.0.1)' },
+    silent,
+  ]);
+});
+
+test('one that was stopped asks nobody', async () => {
+  const heard: string[] = [];
+  const server = await serve(() => {
+    heard.push('asked');
+    return [];
+  });
+  const result = await askServers([server], QUESTION, SHORT, AbortSignal.abort(), new Pace());
+  expect([result.answer, heard]).toEqual([{ kind: 'failed', reason: 'stopped' }, []] as never);
+});
+
+test('without a server it fails', async () => {
+  const result = await askServers([], QUESTION, SHORT, new AbortController().signal, new Pace());
+  expect(result.answer).toEqual({ kind: 'failed', reason: 'no resolver (A a.test at )' });
+});
