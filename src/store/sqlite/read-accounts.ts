@@ -7,8 +7,8 @@ import type { Database } from 'bun:sqlite';
 import { idBound } from '../../base/ids.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../base/status.ts';
 import type { AccountStore } from '../accounts.ts';
-import { SELECT_ACCOUNT, SELECT_KEY, keyOf } from './columns.ts';
-import type { AccountRow, KeyRow } from './columns.ts';
+import { SELECT_ACCOUNT, SELECT_KEY, keyOf } from '../sql/columns.ts';
+import type { AccountRow, KeyRow } from '../sql/columns.ts';
 import { dayOf, MS_PER_DAY } from './status-counts.ts';
 
 type KeyReads = Pick<AccountStore, 'accounts' | 'account' | 'keys' | 'keyByHash'>;

@@ -6,8 +6,8 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { DomainStore } from '../domains.ts';
-import { SELECT_DOMAIN, domainOf } from './columns.ts';
-import type { DomainRow } from './columns.ts';
+import { SELECT_DOMAIN, domainOf } from '../sql/columns.ts';
+import type { DomainRow } from '../sql/columns.ts';
 import { seenRecordsOf } from '../json-columns.ts';
 
 /** The verbs over a reading connection; statements are prepared once, here. */

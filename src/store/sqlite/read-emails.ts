@@ -6,8 +6,8 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { MessageStatus } from '../../base/status.ts';
-import { SELECT_MESSAGE, messageOf } from './columns.ts';
-import type { MessageRow } from './columns.ts';
+import { SELECT_MESSAGE, messageOf } from '../sql/columns.ts';
+import type { MessageRow } from '../sql/columns.ts';
 import { readingTogether } from './database.ts';
 import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';

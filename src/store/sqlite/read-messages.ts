@@ -10,8 +10,8 @@ import {
   SELECT_RECIPIENT,
   attemptOf,
   messageOf,
-} from './columns.ts';
-import type { AttemptRow, MessageRow, RecipientRow } from './columns.ts';
+} from '../sql/columns.ts';
+import type { AttemptRow, MessageRow, RecipientRow } from '../sql/columns.ts';
 import type { JourneyStore, NewIdempotencyRecord } from '../journey.ts';
 import type { MessageStore } from '../messages.ts';
 import type { Attachment, Body, Event } from '../rows.ts';

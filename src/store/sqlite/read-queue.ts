@@ -9,8 +9,8 @@ import { idTime } from '../../base/ids.ts';
 import type { DueRow } from '../due-choice.ts';
 import type { JourneyStore } from '../journey.ts';
 import type { OperatorStore } from '../operator.ts';
-import { SELECT_RECIPIENT } from './columns.ts';
-import type { RecipientRow } from './columns.ts';
+import { SELECT_RECIPIENT } from '../sql/columns.ts';
+import type { RecipientRow } from '../sql/columns.ts';
 import type { DueSteps } from './take-due.ts';
 
 const DUE =

@@ -5,8 +5,8 @@
  * Reads by indexes that hold sandbox messages only, so that it costs the same beside a million live ones.
  */
 import type { Database } from 'bun:sqlite';
-import { SELECT_MESSAGE, messageOf } from './columns.ts';
-import type { MessageRow } from './columns.ts';
+import { SELECT_MESSAGE, messageOf } from '../sql/columns.ts';
+import type { MessageRow } from '../sql/columns.ts';
 import { readingTogether } from './database.ts';
 import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';

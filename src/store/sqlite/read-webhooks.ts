@@ -14,8 +14,8 @@ import {
   callAttemptOf,
   endpointOf,
   listedAttemptOf,
-} from './columns.ts';
-import type { CallAttemptRow, CallRow, EndpointRow, ListedAttemptRow } from './columns.ts';
+} from '../sql/columns.ts';
+import type { CallAttemptRow, CallRow, EndpointRow, ListedAttemptRow } from '../sql/columns.ts';
 import { pageOf } from './paging.ts';
 
 type EndpointReads = Pick<

@@ -4,7 +4,7 @@
  * Readers compare hits with the same text, so that index and scan cannot differ. Holds no state.
  */
 import type { Database, Statement } from 'bun:sqlite';
-import type { MessageRow } from './columns.ts';
+import type { MessageRow } from '../sql/columns.ts';
 import { fold } from './grams.ts';
 import type { MarkOf } from './grams.ts';
 import { stringsOf } from '../json-columns.ts';

@@ -10,7 +10,7 @@ import { begunOf, chooseEnd, maySaySent, showsReason, shownReason } from '../att
 import type { OwnedRecipient, RecipientState } from '../attempt-choice.ts';
 import type { FinishAttempt, SentAttempt } from '../journey.ts';
 import type { Attempt, Recipient } from '../rows.ts';
-import { SELECT_OWNED_RECIPIENT } from './columns.ts';
+import { SELECT_OWNED_RECIPIENT } from '../sql/columns.ts';
 import type { OutcomeRecount } from './recounts.ts';
 import type { StatusCounts } from './status-counts.ts';
 import type { Writes } from './verbs.ts';

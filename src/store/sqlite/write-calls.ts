@@ -9,8 +9,8 @@ import { healthAfter } from '../endpoint-health.ts';
 import type { EndpointHealth } from '../endpoint-health.ts';
 import type { CallAttempt } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
-import { SELECT_CALL } from './columns.ts';
-import type { CallRow } from './columns.ts';
+import { SELECT_CALL } from '../sql/columns.ts';
+import type { CallRow } from '../sql/columns.ts';
 import type { Writes } from './verbs.ts';
 import type { EventWriter } from './write-events.ts';
 

@@ -6,8 +6,8 @@
  */
 import type { Database } from 'bun:sqlite';
 import { changedEndpoint } from '../endpoint-health.ts';
-import { SELECT_ENDPOINT, endpointOf } from './columns.ts';
-import type { EndpointRow } from './columns.ts';
+import { SELECT_ENDPOINT, endpointOf } from '../sql/columns.ts';
+import type { EndpointRow } from '../sql/columns.ts';
 import { listText } from '../json-columns.ts';
 import type { Writes } from './verbs.ts';
 import type { EventWriter } from './write-events.ts';

@@ -5,8 +5,8 @@
  * the list's cursor is the address. What replaces what says `suppression-strength.ts`.
  */
 import type { Database } from 'bun:sqlite';
-import { SELECT_SUPPRESSION } from './columns.ts';
-import type { SuppressionRow } from './columns.ts';
+import { SELECT_SUPPRESSION } from '../sql/columns.ts';
+import type { SuppressionRow } from '../sql/columns.ts';
 import type { Suppression } from '../rows.ts';
 import { effectOf } from '../suppression-strength.ts';
 import type { StoredSuppression } from '../suppression-strength.ts';
