@@ -1,27 +1,11 @@
 /**
- * A domain's DKIM keys beside the one that signs.
+ * Writes about a domain's DKIM keys beside the one that signs.
  *
  * Promises that a domain has at most one next key, that the activation is one commit, and that the private key which it
  * replaces is gone with it. Never touches a removed domain.
  */
 import type { Database } from 'bun:sqlite';
-import type { DkimKeyStore, NextDkimKey, PreviousDkimKey } from '../dkim-keys.ts';
 import type { Writes } from './verbs.ts';
-
-/** The verbs over a reading connection. */
-export function dkimKeyReads(db: Database): Pick<DkimKeyStore, 'nextDkimKey' | 'previousDkimKey'> {
-  const next = db.prepare<NextDkimKey, [string]>(
-    'SELECT selector, dkim_public_key AS dkimPublicKey, sealed_dkim_key AS sealedDkimKey, since' +
-      " FROM dkim_keys WHERE domain_id = ? AND state = 'next'",
-  );
-  const previous = db.prepare<PreviousDkimKey, [string]>(
-    "SELECT selector, since FROM dkim_keys WHERE domain_id = ? AND state = 'previous'",
-  );
-  return {
-    nextDkimKey: async (domainId) => next.get(domainId),
-    previousDkimKey: async (domainId) => previous.get(domainId),
-  };
-}
 
 /** The verbs over the writer's connection. */
 export function dkimKeyWrites(db: Database): Pick<Writes, 'addNextDkimKey' | 'activateDkimKey'> {

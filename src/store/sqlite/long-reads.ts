@@ -7,15 +7,17 @@
 import type { Database } from 'bun:sqlite';
 import type { RetryTarget } from '../operator.ts';
 import type { Store } from '../store.ts';
+import { callReads } from '../sql/webhooks.ts';
+import { KeptStatements } from './kept-statements.ts';
 import { auditLists } from './people.ts';
 import { counterReads } from './read-counters.ts';
 import { emailLists } from './read-emails.ts';
 import { logLists } from './read-logs.ts';
 import { dueReads, queueReads } from './read-queue.ts';
 import { retryCounter } from './read-retry.ts';
-import { countReads } from './read-accounts.ts';
+import { countReads } from './read-status-counts.ts';
 import { suppressionLists } from './read-suppressions.ts';
-import { callLists } from './read-webhooks.ts';
+import { attemptLists } from './read-webhooks.ts';
 import type { DueSteps } from './take-due.ts';
 
 type OfStore = Pick<
@@ -50,11 +52,12 @@ export interface ReadFiles {
   search: Database;
 }
 
-/** The verbs over reading connections; statements are prepared once, here. */
+/** The verbs over reading connections. */
 export function longReads({ mail, logs, search }: ReadFiles): LongReads {
   return {
     ...auditLists(mail),
-    ...callLists(mail),
+    ...attemptLists(mail),
+    ...callReads(new KeptStatements(mail)),
     ...countReads(mail),
     ...counterReads(mail),
     ...emailLists(mail, search),

@@ -6,8 +6,9 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { MessageStatus } from '../../base/status.ts';
-import { SELECT_MESSAGE, messageOf } from '../sql/columns.ts';
-import type { MessageRow } from '../sql/columns.ts';
+import { messageOf } from '../sql/columns.ts';
+import { SELECT_LISTED_MESSAGE } from './listed-columns.ts';
+import type { ListedMessageRow } from './listed-columns.ts';
 import { readingTogether } from './database.ts';
 import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';
@@ -27,7 +28,7 @@ import type { Store } from '../store.ts';
 /** With at most this many rows of a status, they are looked through instead of the index. */
 const FEW_OF_STATUS = 2000;
 
-type SearchedRow = Pick<MessageRow, 'accountId' | 'status' | 'subject' | 'sender' | 'toList'>;
+type SearchedRow = Pick<ListedMessageRow, 'accountId' | 'status' | 'subject' | 'sender' | 'toList'>;
 
 /** Where a message stands: among all messages, and in the list of its account. */
 interface Location {
@@ -82,24 +83,33 @@ class EmailLists {
       'SELECT max(' + POSITION + ') AS position FROM messages WHERE account_id = ?',
     );
     const ofAccount =
-      SELECT_MESSAGE + ' WHERE account_id = ? AND ' + POSITION + ' > ? AND ' + POSITION + ' < ?';
+      SELECT_LISTED_MESSAGE +
+      ' WHERE account_id = ? AND ' +
+      POSITION +
+      ' > ? AND ' +
+      POSITION +
+      ' < ?';
     type ByPosition = [string, number, number, number];
-    this.#older = mail.prepare<MessageRow, ByPosition>(
+    this.#older = mail.prepare<ListedMessageRow, ByPosition>(
       ofAccount + ' ORDER BY ' + POSITION + ' DESC LIMIT ?',
     );
-    this.#newer = mail.prepare<MessageRow, ByPosition>(
+    this.#newer = mail.prepare<ListedMessageRow, ByPosition>(
       ofAccount + ' ORDER BY ' + POSITION + ' LIMIT ?',
     );
     const ofStatus =
-      SELECT_MESSAGE + ' WHERE account_id = ? AND status = ? AND seq > ? AND seq < ?';
+      SELECT_LISTED_MESSAGE + ' WHERE account_id = ? AND status = ? AND seq > ? AND seq < ?';
     type ByStatus = [string, string, number, number, number];
-    this.#olderOf = mail.prepare<MessageRow, ByStatus>(ofStatus + ' ORDER BY seq DESC LIMIT ?');
-    this.#newerOf = mail.prepare<MessageRow, ByStatus>(ofStatus + ' ORDER BY seq LIMIT ?');
+    this.#olderOf = mail.prepare<ListedMessageRow, ByStatus>(
+      ofStatus + ' ORDER BY seq DESC LIMIT ?',
+    );
+    this.#newerOf = mail.prepare<ListedMessageRow, ByStatus>(ofStatus + ' ORDER BY seq LIMIT ?');
     this.#countOf = mail.prepare<{ count: number }, [string, string, number]>(
       'SELECT count(*) AS count FROM' +
         ' (SELECT 1 FROM messages WHERE account_id = ? AND status = ? LIMIT ?)',
     );
-    this.#bySeq = mail.prepare<MessageRow, [number]>(SELECT_MESSAGE + ' WHERE seq = ?');
+    this.#bySeq = mail.prepare<ListedMessageRow, [number]>(
+      SELECT_LISTED_MESSAGE + ' WHERE seq = ?',
+    );
     // Most candidates of a hard query do not match: what they are compared by comes alone.
     this.#searchedBySeq = mail.prepare<SearchedRow, [number]>(
       'SELECT account_id AS accountId, status, subject, sender, to_list AS toList' +
@@ -134,12 +144,17 @@ class EmailLists {
   }
 
   /** Rows of a range of positions. */
-  #ofAccount(accountId: string, range: Range, limit: number): MessageRow[] {
+  #ofAccount(accountId: string, range: Range, limit: number): ListedMessageRow[] {
     const list = range.isForward ? this.#newer : this.#older;
     return list.all(accountId, range.above, range.below, limit);
   }
 
-  #ofStatus(accountId: string, status: MessageStatus, range: Range, limit: number): MessageRow[] {
+  #ofStatus(
+    accountId: string,
+    status: MessageStatus,
+    range: Range,
+    limit: number,
+  ): ListedMessageRow[] {
     const list = range.isForward ? this.#newerOf : this.#olderOf;
     return list.all(accountId, status, range.above, range.below, limit);
   }
@@ -150,12 +165,12 @@ class EmailLists {
     text: string,
     range: Range,
     wanted: number,
-  ): Promise<MessageRow[]> {
+  ): Promise<ListedMessageRow[]> {
     const isMatch = (row: SearchedRow): boolean =>
       row.accountId === accountId &&
       (status === null || row.status === status) &&
       messageText(row).includes(text);
-    const searched: Searched<MessageRow> = {
+    const searched: Searched<ListedMessageRow> = {
       index: this.#index,
       marks: [markOf('account', accountId)],
       text,
@@ -181,7 +196,7 @@ class EmailLists {
     if (status !== null) {
       const count = this.#countOf.get(accountId, status, FEW_OF_STATUS + 1)?.count ?? 0;
       if (count <= FEW_OF_STATUS) {
-        const found: MessageRow[] = [];
+        const found: ListedMessageRow[] = [];
         const scan = (part: Range, limit: number) => this.#ofStatus(accountId, status, part, limit);
         await scanRows({ ...searched, scan }, range, wanted, found);
         return found;

@@ -7,8 +7,8 @@
  */
 import type { Database } from 'bun:sqlite';
 import { idBound } from '../../base/ids.ts';
-import { SELECT_LOG, SELECT_LISTED_LOG } from '../sql/columns.ts';
-import type { ListedLogRow, LogRow } from '../sql/columns.ts';
+import { SELECT_LOG, SELECT_LISTED_LOG } from './listed-columns.ts';
+import type { ListedLogRow, LogRow } from './listed-columns.ts';
 import { readingTogether } from './database.ts';
 import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';

@@ -5,8 +5,9 @@
  * Reads by indexes that hold sandbox messages only, so that it costs the same beside a million live ones.
  */
 import type { Database } from 'bun:sqlite';
-import { SELECT_MESSAGE, messageOf } from '../sql/columns.ts';
-import type { MessageRow } from '../sql/columns.ts';
+import { messageOf } from '../sql/columns.ts';
+import { SELECT_LISTED_MESSAGE } from './listed-columns.ts';
+import type { ListedMessageRow } from './listed-columns.ts';
 import { readingTogether } from './database.ts';
 import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';
@@ -44,26 +45,26 @@ export class SandboxEmails {
       'SELECT seq FROM messages WHERE id <= ? ORDER BY id DESC LIMIT 1',
     );
     // The rows of earlier pages are skipped in the index alone.
-    this.#page = mail.prepare<MessageRow, [string, number, number]>(
-      SELECT_MESSAGE +
+    this.#page = mail.prepare<ListedMessageRow, [string, number, number]>(
+      SELECT_LISTED_MESSAGE +
         ' WHERE seq IN (SELECT seq FROM messages' +
         OF_SANDBOX +
         ' ORDER BY seq DESC LIMIT ? OFFSET ?) ORDER BY seq DESC',
     );
     const within = ' AND seq > ? AND seq < ? ORDER BY seq';
-    const all = SELECT_MESSAGE + OF_SANDBOX + within;
+    const all = SELECT_LISTED_MESSAGE + OF_SANDBOX + within;
     type BySeq = [string, number, number, number];
-    this.#older = mail.prepare<MessageRow, BySeq>(all + ' DESC LIMIT ?');
-    this.#newer = mail.prepare<MessageRow, BySeq>(all + ' LIMIT ?');
-    const ofStatus = SELECT_MESSAGE + OF_SANDBOX + ' AND status = ?' + within;
+    this.#older = mail.prepare<ListedMessageRow, BySeq>(all + ' DESC LIMIT ?');
+    this.#newer = mail.prepare<ListedMessageRow, BySeq>(all + ' LIMIT ?');
+    const ofStatus = SELECT_LISTED_MESSAGE + OF_SANDBOX + ' AND status = ?' + within;
     type ByStatus = [string, string, number, number, number];
-    this.#olderOf = mail.prepare<MessageRow, ByStatus>(ofStatus + ' DESC LIMIT ?');
-    this.#newerOf = mail.prepare<MessageRow, ByStatus>(ofStatus + ' LIMIT ?');
+    this.#olderOf = mail.prepare<ListedMessageRow, ByStatus>(ofStatus + ' DESC LIMIT ?');
+    this.#newerOf = mail.prepare<ListedMessageRow, ByStatus>(ofStatus + ' LIMIT ?');
     this.#count = mail.prepare<{ count: number }, [string, number]>(
       'SELECT count(*) AS count FROM (SELECT 1 FROM messages' + OF_SANDBOX + ' LIMIT ?)',
     );
-    this.#bySeq = mail.prepare<MessageRow, [number, string]>(
-      SELECT_MESSAGE + ' WHERE seq = ? AND account_id = ? AND is_sandbox = 1',
+    this.#bySeq = mail.prepare<ListedMessageRow, [number, string]>(
+      SELECT_LISTED_MESSAGE + ' WHERE seq = ? AND account_id = ? AND is_sandbox = 1',
     );
   }
 
@@ -83,7 +84,12 @@ export class SandboxEmails {
     return this.#page.all(accountId, limit, (page - 1) * limit).map(messageOf);
   }
 
-  #rows(accountId: string, { status }: EmailFilter, range: Range, limit: number): MessageRow[] {
+  #rows(
+    accountId: string,
+    { status }: EmailFilter,
+    range: Range,
+    limit: number,
+  ): ListedMessageRow[] {
     const { above, below, isForward } = range;
     if (status === null) {
       return (isForward ? this.#newer : this.#older).all(accountId, above, below, limit);
@@ -98,10 +104,10 @@ export class SandboxEmails {
     text: string,
     range: Range,
     wanted: number,
-  ): Promise<MessageRow[]> {
-    const isMatch = (row: MessageRow): boolean =>
+  ): Promise<ListedMessageRow[]> {
+    const isMatch = (row: ListedMessageRow): boolean =>
       (filter.status === null || row.status === filter.status) && messageText(row).includes(text);
-    const searched: Searched<MessageRow> = {
+    const searched: Searched<ListedMessageRow> = {
       index: this.#index,
       marks: [markOf('account', accountId)],
       text,
@@ -115,7 +121,7 @@ export class SandboxEmails {
     };
     const count = this.#count.get(accountId, FEW_ROWS + 1)?.count ?? 0;
     if (count > FEW_ROWS) return searchRows(searched, range, wanted);
-    const found: MessageRow[] = [];
+    const found: ListedMessageRow[] = [];
     await scanRows(searched, range, wanted, found);
     return found;
   }

@@ -1,24 +1,10 @@
 /**
- * Sealed secrets of all rows: read together, replaced together.
+ * Replacing the sealed secrets of all rows together.
  *
  * Promises that `replaceSecrets` is one item of one commit. Moves bytes only; never opens one.
  */
 import type { Database } from 'bun:sqlite';
-import type { SealedSecret, SecretStore } from '../secrets.ts';
 import type { Writes } from './verbs.ts';
-
-/** The verb over a reading connection. */
-export function secretReads(db: Database): Pick<SecretStore, 'sealedSecrets'> {
-  const all = db.prepare<SealedSecret, []>(
-    "SELECT 'dkim' AS kind, id, sealed_dkim_key AS sealed FROM domains" +
-      " UNION ALL SELECT 'next_dkim', domain_id, sealed_dkim_key FROM dkim_keys WHERE state = 'next'" +
-      " UNION ALL SELECT 'webhook', id, sealed_secret FROM endpoints" +
-      " UNION ALL SELECT 'previous_webhook', id, sealed_previous_secret FROM endpoints" +
-      ' WHERE sealed_previous_secret IS NOT NULL' +
-      " UNION ALL SELECT 'totp', id, sealed_totp FROM operators WHERE sealed_totp IS NOT NULL",
-  );
-  return { sealedSecrets: async () => all.all() };
-}
 
 /** The verb over the writer's connection; `setSetting` is the writer's own. */
 export function secretWrites(

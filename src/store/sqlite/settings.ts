@@ -1,19 +1,10 @@
 /**
- * Settings of the whole appliance, one row a name.
+ * Writes of settings of the whole appliance, one row a name.
  *
  * Promises nothing about the text: whoever owns a setting writes and reads it.
  */
 import type { Database } from 'bun:sqlite';
-import type { SettingStore } from '../settings.ts';
 import type { Writes } from './verbs.ts';
-
-/** The verb over a reading connection. */
-export function settingReads(db: Database): Pick<SettingStore, 'setting'> {
-  const setting = db.prepare<{ value: string }, [string]>(
-    'SELECT value FROM settings WHERE name = ?',
-  );
-  return { setting: async (name) => setting.get(name)?.value ?? null };
-}
 
 /** The verb over the writer's connection. */
 export function settingWrites(db: Database): Pick<Writes, 'setSetting'> {

@@ -3,11 +3,12 @@
  * on the caller's thread.
  *
  * A write goes to the writer (`writer-client.ts`), which gathers what waits into one commit (`write-queue.ts`,
- * `group-commit.ts`) and reports it after the commit is on disk. Reads (`read-….ts`) see every such commit, since all
- * connections share the files in WAL mode; those whose time may grow with the data run on the background thread
- * (`long-reads.ts`). `mail.db` holds the mail and is synced at every commit; `log.db` holds the
- * request log and may lose its last rows with the power; `search.db` holds the substring index, can be rebuilt from the
- * others and is brought up to date on the background thread. A backup has a thread of its own while it lasts.
+ * `group-commit.ts`) and reports it after the commit is on disk. Reads (`../sql/`, which other engines share, and
+ * SQLite's own, `read-….ts`) see every such commit, since all connections share the files in WAL mode; those whose time
+ * may grow with the data run on the background thread (`long-reads.ts`). `mail.db` holds the mail and is synced at every
+ * commit; `log.db` holds the request log and may lose its last rows with the power; `search.db` holds the substring
+ * index, can be rebuilt from the others and is brought up to date on the background thread. A backup has a thread of its
+ * own while it lasts.
  *
  * Promises what `store.ts` above promises: a crash at any moment leaves whole commits. Opening takes the directory's
  * lock, brings the files to the newest schema and checks that the settings which durability rests on are in force.
@@ -20,24 +21,24 @@ import type { Log } from '../../base/log.ts';
 import { lockDirectory } from '../directory-lock.ts';
 import { makeDataDir } from '../key-file.ts';
 import type { Store } from '../store.ts';
+import { accountReads } from '../sql/accounts.ts';
+import { dkimKeyReads, domainReads } from '../sql/domains.ts';
+import { messageReads } from '../sql/messages.ts';
+import { settingReads } from '../sql/settings.ts';
+import { endpointReads, messageCallReads } from '../sql/webhooks.ts';
 import { BackgroundClient } from './background-client.ts';
 import { openForReading } from './database.ts';
-import { dkimKeyReads } from './dkim-keys.ts';
 import { accountDeletions } from './account-deletion.ts';
 import { erasures } from './erasure.ts';
+import { KeptStatements } from './kept-statements.ts';
 import { HARM_KEPT_MS, OUTCOMES_KEPT_MS, purges } from './purges.ts';
 import { peopleReads } from './people.ts';
-import { accountReads } from './read-accounts.ts';
-import { domainReads } from './read-domains.ts';
 import { logReads } from './read-logs.ts';
-import { messageReads } from './read-messages.ts';
+import { contentReads } from './read-messages.ts';
 import { dueReads } from './read-queue.ts';
 import { suppressionReads } from './read-suppressions.ts';
-import { messageCallReads } from './read-message-calls.ts';
-import { webhookReads } from './read-webhooks.ts';
+import { dueCallReads } from './read-webhooks.ts';
 import { startRecounting } from './recounting.ts';
-import { secretReads } from './secrets.ts';
-import { settingReads } from './settings.ts';
 import { takingDue } from './take-due.ts';
 import { WriterClient } from './writer-client.ts';
 import type { OnCommit } from './writer-client.ts';
@@ -124,19 +125,20 @@ async function startThreads({
   }
 }
 
-/** Statements are prepared here, once. */
 function readsOf({ mail, logs }: Files) {
+  const sql = new KeptStatements(mail);
   return {
-    ...accountReads(mail),
-    ...domainReads(mail),
-    ...dkimKeyReads(mail),
-    ...messageReads(mail),
+    ...accountReads(sql),
+    ...domainReads(sql),
+    ...dkimKeyReads(sql),
+    ...messageReads(sql),
+    ...endpointReads(sql),
+    ...messageCallReads(sql),
+    ...settingReads(sql),
+    ...contentReads(mail),
     ...dueReads(mail),
-    ...webhookReads(mail),
-    ...messageCallReads(mail),
+    ...dueCallReads(mail),
     ...suppressionReads(mail),
-    ...settingReads(mail),
-    ...secretReads(mail),
     ...peopleReads(mail),
     ...logReads(logs),
   };

@@ -12,7 +12,9 @@ import {
   migrate,
 } from '../../../src/store/sqlite/migrations.ts';
 import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
-import { messageReads } from '../../../src/store/sqlite/read-messages.ts';
+import { messageReads } from '../../../src/store/sql/messages.ts';
+import { KeptStatements } from '../../../src/store/sqlite/kept-statements.ts';
+import { contentReads } from '../../../src/store/sqlite/read-messages.ts';
 import { dueReads } from '../../../src/store/sqlite/read-queue.ts';
 import { HarmCounts } from '../../../src/store/sqlite/harm-counts.ts';
 import { OutcomeCounts } from '../../../src/store/sqlite/outcome-counts.ts';
@@ -47,7 +49,7 @@ test('no template with a hole holds SQL', () => {
   expect(builtSql('db.run(`DELETE FROM x WHERE id = ${id}`)')).toHaveLength(1);
 });
 
-test('no statement is prepared after the start', () =>
+test('no statement is prepared after the start, but a read by its text when it is first asked for', () =>
   withDir(async (dir) => {
     const mail = openForWriting(join(dir, 'mail.db'), 'normal');
     const search = openForWriting(join(dir, 'search.db'), 'normal');
@@ -70,7 +72,10 @@ test('no statement is prepared after the start', () =>
     const account = newAccount('default');
     accountWrites(mail).createAccount(account);
     const reader = openForReading(join(dir, 'mail.db'));
-    const reads = { ...messageReads(reader), ...dueReads(reader) };
+    const reads = { ...contentReads(reader), ...dueReads(reader) };
+    const byText = messageReads(new KeptStatements(reader));
+    const none = newMessage(account.id).message.id;
+    for (const read of [byText.message(account.id, none), byText.recipients(none)]) await read;
     const lists = emailLists(reader, openForReading(join(dir, 'search.db')));
 
     const prepare = spyOn(Database.prototype, 'prepare');
@@ -87,6 +92,8 @@ test('no statement is prepared after the start', () =>
           sum.flush();
         }
         await reads.messageForDelivery(message.message.id);
+        await byText.message(account.id, message.message.id);
+        await byText.recipients(message.message.id);
         await reads.dueRows({ owner: 'me', now: 1, limit: 10, after: null });
         const page = { limit: 10, after: null, before: null, status: null };
         await lists.emails(account.id, { ...page, q: null });
