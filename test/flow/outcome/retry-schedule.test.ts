@@ -50,3 +50,21 @@ test('an attempt that dies with the process is due soon, but not at once', () =>
   expect(wait).toBeGreaterThan(0);
   expect(wait).toBeLessThanOrEqual(waitAfter(1));
 });
+
+test('without chance the waits are those that are documented, in minutes', () => {
+  const minutes = Array.from({ length: 11 }, (_, at) => waitAfter(at + 1) / MINUTE);
+  expect(minutes).toEqual([1, 5, 10, 15, 30, 60, 120, 180, 240, 240, 240]);
+  expect([waitAfter(0), waitAfter(-1)]).toEqual([MINUTE, MINUTE]);
+});
+
+test('chance moves a wait by a tenth at most, either way', () => {
+  expect([0, 0.5, 1].map((random) => nextAttemptAt(3, 0, Infinity, random))).toEqual([
+    9 * MINUTE,
+    10 * MINUTE,
+    11 * MINUTE,
+  ]);
+});
+
+test('an attempt that dies with the process is due in fifteen seconds', () => {
+  expect(dueAfterCrash(1_000)).toBe(16_000);
+});

@@ -1,0 +1,166 @@
+/** What the store is told of an attempt: the next time, the status, the row of the attempt and the event, case by case. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { outcomeWithoutSession, type Outcome } from '../../../src/flow/outcome/kinds.ts';
+import { settle } from '../../../src/flow/outcome/outcome.ts';
+import { describeOutcome } from '../../../src/flow/outcome/text.ts';
+import type { Message, Recipient } from '../../../src/store/rows.ts';
+import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+let fixture: Fixture;
+let message: Message;
+let ann: Recipient;
+
+beforeAll(async () => {
+  fixture = await openFixture();
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  const to = [mailbox('Ann@receiver.example')];
+  const stored = await fixture.stored(await fixture.accept(sender, draft({ to })));
+  message = stored.message;
+  const [first] = stored.recipients;
+  if (first === undefined) throw new Error('a recipient was accepted');
+  ann = first;
+});
+afterAll(() => fixture.close());
+
+const SILENT = outcomeWithoutSession('unreached', 'connect', 'the connection timed out');
+const refused = (code: number, enhanced: string, change: Partial<Outcome> = {}): Outcome => ({
+  ...SILENT,
+  kind: 'refused',
+  stage: 'rcpt',
+  host: 'mx.receiver.example',
+  address: '192.0.2.1',
+  cause: null,
+  reply: { code, enhanced, text: 'said so' },
+  ...change,
+});
+const throttled = (untilMs: number): Outcome => ({
+  ...outcomeWithoutSession('throttled', 'throttled', 'slowed down'),
+  throttle: { untilMs, class: 'rate', hint: 'Wait.' },
+});
+
+/** The end of an attempt that lasted a second, by a wall clock an hour behind. */
+function end(outcome: Outcome, change: Partial<Recipient> = {}, random = 0.5) {
+  const recipient = { ...ann, attempts: 1, ...change };
+  const steadyAt = recipient.expiresAt - 24 * HOUR_MS;
+  const endedAt = steadyAt - HOUR_MS;
+  const ended = { message, recipient, beganAt: endedAt - 1_000, endedAt, steadyAt, outcome };
+  return settle(fixture.ctx, ended, random).then((result) => ({ ...result, steadyAt, endedAt }));
+}
+
+test.each([
+  // By the schedule alone: the pause is over before it.
+  [30_000, 0.5, MINUTE_MS],
+  // A pause of an hour, and up to half of it more.
+  [HOUR_MS, 0, HOUR_MS],
+  [HOUR_MS, 0.5, 1.25 * HOUR_MS],
+  [HOUR_MS, 1, 1.5 * HOUR_MS],
+  // Never after the expiry.
+  [20 * HOUR_MS, 1, 24 * HOUR_MS],
+  [30 * HOUR_MS, 0, 24 * HOUR_MS],
+  // A pause that ended meanwhile adds nothing.
+  [-HOUR_MS, 1, 1.1 * MINUTE_MS],
+])(
+  'where a site pauses for %p ms, chance %p: again after %p ms',
+  async (pauseMs, random, waitMs) => {
+    const steadyAt = ann.expiresAt - 24 * HOUR_MS;
+    const { nextAttemptAt } = await end(throttled(steadyAt + pauseMs), {}, random);
+    expect((nextAttemptAt ?? 0) - steadyAt).toBe(waitMs);
+  },
+);
+
+test('an attempt that could not be signed leaves the status and raises nothing', async () => {
+  const unsigned = outcomeWithoutSession('unsigned', 'sign', 'no key');
+  const result = await end(unsigned);
+  expect([result.status, result.delayedAt, result.events]).toEqual(['queued', null, []]);
+  expect((await end(unsigned, { status: 'delivery_delayed', delayedAt: 7 })).status).toBe(
+    'delivery_delayed',
+  );
+});
+
+test('a delay is timed by steady time, and its event says when the next attempt is by the wall clock', async () => {
+  const result = await end(refused(451, '4.3.0'));
+  expect([result.status, result.delayedAt]).toEqual(['delivery_delayed', result.steadyAt]);
+  expect(result.events.map(({ type }) => type)).toEqual(['email.sent', 'email.delivery_delayed']);
+  expect(result.events.map(({ occurredAt }) => occurredAt)).toEqual([
+    result.endedAt - 1_000,
+    result.endedAt,
+  ]);
+  expect(result.dueAt).toBe(result.steadyAt);
+});
+
+test('the row of an attempt has its times, its number and what the server said', async () => {
+  const outcome = refused(550, '5.7.1', {
+    tls: { version: 'TLSv1.3', cipher: 'X', verified: true, policy: 'dane' },
+    mayBeDuplicate: true,
+  });
+  const { attempt, endedAt } = await end(outcome, { attempts: 3 });
+  expect(attempt).toMatchObject({
+    messageId: message.id,
+    recipientId: ann.id,
+    number: 3,
+    beganAt: endedAt - 1_000,
+    endedAt,
+    outcome: 'failed',
+    class: 'policy',
+    stage: 'rcpt',
+    host: 'mx.receiver.example',
+    address: '192.0.2.1',
+    reply: '550 5.7.1 said so',
+    mayBeDuplicate: true,
+  });
+  expect(JSON.parse(attempt?.tls ?? '')).toMatchObject({ policy: 'dane', verified: true });
+  expect((await end(SILENT)).attempt).toMatchObject({
+    outcome: 'deferred',
+    class: 'network',
+    reply: 'the connection timed out',
+    tls: null,
+  });
+});
+
+test('a refusal of the address suppresses it in lower case, with a note of 500 characters at most', async () => {
+  const long = refused(550, '5.1.1', {
+    reply: { code: 550, enhanced: '5.1.1', text: 'x'.repeat(900) },
+  });
+  const { suppress, endedAt } = await end(long);
+  expect(suppress).toMatchObject({
+    accountId: message.accountId,
+    email: 'ann@receiver.example',
+    reason: 'hard_bounce',
+    source: message.id,
+    createdAt: endedAt,
+  });
+  expect(suppress?.note).toHaveLength(500);
+});
+
+test('what expires bounces as transient and suppresses nothing, even after a refusal for good of the host', async () => {
+  const { expiresAt } = ann;
+  const last = { ...SILENT, reply: { code: 554, enhanced: '5.1.1', text: 'no service' } };
+  const ended = { message, recipient: { ...ann, attempts: 9 }, beganAt: 1, endedAt: 2 };
+  const result = await settle(fixture.ctx, { ...ended, steadyAt: expiresAt, outcome: last }, 0.5);
+  expect([result.status, result.suppress, result.nextAttemptAt]).toEqual(['bounced', null, null]);
+  const facts: unknown = JSON.parse(result.events.at(-1)?.payload ?? 'null');
+  expect(facts).toMatchObject({ attempt: 9, bounce: { type: 'Transient' } });
+});
+
+test('an outcome is told in 1,000 characters at most, the last one a sign that there is more', () => {
+  const said = (length: number) =>
+    describeOutcome({ ...SILENT, cause: 'x'.repeat(length) }, { hint: null });
+  expect(said(1_000)).toBe('x'.repeat(1_000));
+  expect(said(1_001)).toBe(`${'x'.repeat(999)}…`);
+});
+
+test.each([
+  [{ host: 'mx.example.com', address: null }, 'mx.example.com at connecting: gone'],
+  [{ host: '192.0.2.1', address: '192.0.2.1' }, '192.0.2.1 at connecting: gone'],
+  [
+    { host: 'mx.example.com', address: '192.0.2.1' },
+    'mx.example.com (192.0.2.1) at connecting: gone',
+  ],
+  [{}, 'gone'],
+])('%j is told as %s', (where, words) => {
+  expect(describeOutcome({ ...SILENT, cause: 'gone', ...where }, { hint: null })).toBe(words);
+});
