@@ -81,7 +81,7 @@ test('the disk is asked for the content and the recipients of all messages toget
   expect(asked).toEqual([{ contentBytes: 79, recipients: 4 }]);
 });
 
-test('a refusal names the field by its place in the whole body, in path and words', async () => {
+test('a refusal names the field as it stands in the whole body, in path and words', async () => {
   const error = await refusal(
     fixture.accept(sender, [draft(), draft({ to: [] }), validationFailed([])].slice(0, 2), {
       pathOf: (index) => `[${index}]`,

@@ -1,0 +1,93 @@
+/** Which sessions may stand for each other, and which addresses may be dialled without TLS. */
+import { expect, test } from 'bun:test';
+import { addressesOf, dialOf } from '../../../src/flow/deliver/host-address.ts';
+import { BrokenTls, policyOf, type TlsPolicy } from '../../../src/flow/deliver/tls-policy.ts';
+import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
+import type { SessionOptions } from '../../../src/wire/smtp/client.ts';
+import { TestClock } from '../../rig/clock.ts';
+
+const OPTIONS: SessionOptions = {
+  address: '192.0.2.1',
+  port: 25,
+  localAddress: null,
+  heloName: 'mail.rig.test',
+  serverName: 'mx.rig.test',
+  tls: { mode: 'opportunistic', verify: false },
+  auth: null,
+  deadlines: PRODUCTION_DEADLINES,
+};
+const check = () => null;
+const checked: SessionOptions = { ...OPTIONS, tls: { ...OPTIONS.tls, checkPeer: check } };
+const verified: SessionOptions = { ...OPTIONS, tls: { mode: 'required', verify: true } };
+
+test.each([
+  ['another address', OPTIONS, { address: '192.0.2.2' }],
+  ['another port', OPTIONS, { port: 2525 }],
+  ['another source address', OPTIONS, { localAddress: '192.0.2.9' }],
+  ['TLS that is required', OPTIONS, { tls: { mode: 'required', verify: false } }],
+  ['a verified certificate', OPTIONS, { tls: { mode: 'opportunistic', verify: true } }],
+  ['a login', OPTIONS, { auth: { username: 'u', password: 'p' } }],
+  ['another name of a verified host', verified, { serverName: 'other.rig.test' }],
+  ['another name of a host under DANE', checked, { serverName: 'other.rig.test' }],
+] as [string, SessionOptions, Partial<SessionOptions>][])(
+  'a session does not serve for %s',
+  (_words, options, change) => {
+    expect(dialOf({ ...options, ...change }).key).not.toBe(dialOf(options).key);
+  },
+);
+
+test('without a check the name of the host does not matter, and a password tells logins apart', () => {
+  expect(dialOf({ ...OPTIONS, serverName: 'other.rig.test' }).key).toBe(dialOf(OPTIONS).key);
+  const login = (password: string) => dialOf({ ...OPTIONS, auth: { username: 'u', password } }).key;
+  expect(login('one')).not.toBe(login('two'));
+});
+
+test('only opportunistic TLS without a login may be left out', () => {
+  const settings = {
+    heloName: 'mail.rig.test',
+    deadlines: PRODUCTION_DEADLINES,
+    trust: undefined,
+    signal: new AbortController().signal,
+  };
+  const plainOf = (mode: TlsPolicy['mode'], auth: SessionOptions['auth']) => {
+    const tls: TlsPolicy = { name: 'none', mode, verify: false, checkPeer: null };
+    const targets = [{ address: '192.0.2.1', from: '192.0.2.9' }];
+    const host = { name: 'mx.rig.test', preference: 10, targets, tls };
+    return addressesOf([host], { port: 25, auth }, settings)[0]?.plain ?? null;
+  };
+  expect(plainOf('opportunistic', null)?.options).toMatchObject({
+    localAddress: '192.0.2.9',
+    serverName: 'mx.rig.test',
+    tls: { mode: 'none' },
+  });
+  expect(plainOf('opportunistic', { username: 'u', password: 'p' })).toBeNull();
+  for (const mode of ['none', 'required', 'implicit'] as const)
+    expect(plainOf(mode, null)).toBeNull();
+});
+
+test.each([
+  ['none', 465, 'none', 'none', false],
+  ['opportunistic', 25, 'opportunistic', 'opportunistic', false],
+  ['opportunistic', 465, 'opportunistic', 'implicit', false],
+  ['required', 587, 'required', 'required', true],
+  ['required', 465, 'required', 'implicit', true],
+  ['required', 2465, 'required', 'implicit', true],
+  ['required', 2587, 'required', 'required', true],
+] as const)(
+  'a route with tls = %s at port %p: %s, %s, verified %p',
+  (tls, port, name, mode, verify) => {
+    const target = { host: 'relay.example', username: '', password: '' };
+    expect(policyOf({ ...target, tls, port })).toEqual({ name, mode, verify, checkPeer: null });
+  },
+);
+
+test('broken TLS is remembered for an hour, of that host alone', () => {
+  const clock = new TestClock();
+  const broken = new BrokenTls(clock);
+  broken.note('mx.rig.test');
+  clock.jump(86_400_000);
+  clock.pass(3_600_000 - 1);
+  expect([broken.has('mx.rig.test'), broken.has('other.rig.test')]).toEqual([true, false]);
+  clock.pass(1);
+  expect(broken.has('mx.rig.test')).toBe(false);
+});
