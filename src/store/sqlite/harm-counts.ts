@@ -1,26 +1,25 @@
 /**
  * Hard bounces and complaints that messages of an account have caused, by hour, updated with every suppression.
  *
- * Promises sums that agree with the suppressions after every commit (`group-sums.ts`). Counts a suppression whose source
- * is a message of the account; a row that names anything else, as a CSV file can, proves nothing. Rows from before the
- * counter are added by `step`, newest first; until one is reached, what changes in it is left to that step.
+ * Promises sums that agree with the suppressions after every commit (`group-sums.ts`); what counts says `counted.ts`.
+ * Rows from before the counter are added by `step`, newest first; until one is reached, what changes in it is left to
+ * that step.
  */
 import type { Database } from 'bun:sqlite';
-import { idBound, isId } from '../../base/ids.ts';
+import { idBound } from '../../base/ids.ts';
 import type { SuppressionReason } from '../../base/status.ts';
+import { harmOf, harmfulMessage, hourOf } from '../counted.ts';
+import type { Harm } from '../counters.ts';
 import { GroupSums } from './group-sums.ts';
-import { MS_PER_HOUR } from './outcome-counts.ts';
 import { RecountMark } from './recount-mark.ts';
 
-interface Sum {
+interface Sum extends Harm {
   hour: number;
   accountId: string;
-  hardBounces: number;
-  complaints: number;
 }
 
 /** A suppression as the counter sees it. */
-export interface Harm {
+export interface HarmRow {
   seq: number;
   id: string;
   accountId: string;
@@ -46,14 +45,14 @@ export class HarmCounts extends GroupSums<Sum> {
     this.#ownerOf = db.prepare<{ accountId: string }, [string]>(
       'SELECT account_id AS accountId FROM messages WHERE id = ?',
     );
-    this.#older = db.prepare<Harm, [number, number]>(
+    this.#older = db.prepare<HarmRow, [number, number]>(
       'SELECT seq, id, account_id AS accountId, reason, source, created_at AS createdAt FROM suppressions' +
         ' WHERE seq < ? ORDER BY seq DESC LIMIT ?',
     );
   }
 
   /** The row was written, with this reason as a new one. */
-  note(row: Harm): void {
+  note(row: HarmRow): void {
     if (this.#mark.isReached(row.seq)) this.#count(row);
   }
 
@@ -77,14 +76,13 @@ export class HarmCounts extends GroupSums<Sum> {
     this.#mark.forget();
   }
 
-  #count({ accountId, reason, source, createdAt }: Harm): void {
-    if (reason !== 'hard_bounce' && reason !== 'complaint') return;
-    if (source === null || !isId(source)) return;
-    if (this.#ownerOf.get(source)?.accountId !== accountId) return;
-    const hour = Math.floor(createdAt / MS_PER_HOUR);
-    const isBounce = reason === 'hard_bounce';
-    const [hardBounces, complaints] = isBounce ? [1, 0] : [0, 1];
-    this.add(`${hour} ${accountId}`, { hour, accountId, hardBounces, complaints });
+  #count(row: HarmRow): void {
+    const messageId = harmfulMessage(row);
+    if (messageId === null) return;
+    const { accountId, createdAt } = row;
+    if (this.#ownerOf.get(messageId)?.accountId !== accountId) return;
+    const hour = hourOf(createdAt);
+    this.add(`${hour} ${accountId}`, { hour, accountId, ...harmOf(row) });
   }
 
   protected merge(into: Sum, by: Sum): void {

@@ -1,45 +1,15 @@
 /**
  * What became of recipients, by account, hour, kind of destination and provider, updated with every event.
  *
- * Promises sums that agree with the events after every commit (`group-sums.ts`), each account's and that of all together.
- * Sandbox sends are not counted. Messages from before the counter are left to `recounts.ts` until it has reached them.
+ * Promises sums that agree with the events after every commit (`group-sums.ts`), each account's and that of all together;
+ * what is counted where says `counted.ts`. Messages from before the counter are left to `recounts.ts` until it has
+ * reached them.
  */
 import type { Database } from 'bun:sqlite';
-import { destinationKind } from '../../base/destination-kind.ts';
-import { providerOfHost } from '../../base/provider-hosts.ts';
-import type { EventType } from '../../base/status.ts';
+import { ALL_ACCOUNTS, outcomeSumOf } from '../counted.ts';
+import type { CountedEvent } from '../counted.ts';
 import type { Outcomes } from '../counters.ts';
 import { GroupSums } from './group-sums.ts';
-
-export const MS_PER_HOUR = 3_600_000;
-
-/** Stands for all accounts together. */
-export const ALL_ACCOUNTS = '';
-
-/** The events that are counted, and where. */
-const COLUMNS: Partial<Record<EventType, keyof Outcomes>> = {
-  'email.delivered': 'delivered',
-  'email.delivery_delayed': 'delayed',
-  'email.bounced': 'bounced',
-  'email.complained': 'complained',
-  'email.failed': 'failed',
-};
-
-/** The types of the counted events, as a list of SQL. */
-export const COUNTED_EVENTS = Object.keys(COLUMNS)
-  .map((type) => `'${type}'`)
-  .join(', ');
-
-/** One event of one recipient. */
-export interface CountedEvent {
-  accountId: string;
-  type: EventType;
-  occurredAt: number;
-  /** Of the recipient. */
-  domain: string;
-  /** Of the last attempt; null: it reached none, or there was none. */
-  host: string | null;
-}
 
 interface Sum extends Outcomes {
   accountId: string;
@@ -62,20 +32,13 @@ export class OutcomeCounts extends GroupSums<Sum> {
     );
   }
 
-  /** Whether events of this type are counted. */
-  counts(type: EventType): boolean {
-    return COLUMNS[type] !== undefined;
-  }
-
   /** An event was recorded. */
-  note({ accountId, type, occurredAt, domain, host }: CountedEvent): void {
-    const column = COLUMNS[type];
-    if (column === undefined) return;
-    const hour = Math.floor(occurredAt / MS_PER_HOUR);
-    const destination = destinationKind(domain);
-    const provider = providerOfHost(host);
+  note(event: CountedEvent): void {
+    const counted = outcomeSumOf(event);
+    if (counted === null) return;
+    const { hour, destination, provider, outcome } = counted;
     const key = `${hour} ${destination} ${provider}`;
-    for (const owner of [accountId, ALL_ACCOUNTS]) {
+    for (const owner of [event.accountId, ALL_ACCOUNTS]) {
       const sum: Sum = {
         accountId: owner,
         hour,
@@ -87,7 +50,7 @@ export class OutcomeCounts extends GroupSums<Sum> {
         complained: 0,
         failed: 0,
       };
-      sum[column] = 1;
+      sum[outcome] = 1;
       this.add(`${owner} ${key}`, sum);
     }
   }

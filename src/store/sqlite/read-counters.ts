@@ -5,11 +5,9 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { CounterStore, Harm, OutcomeBucket } from '../counters.ts';
-import { ALL_ACCOUNTS, MS_PER_HOUR } from './outcome-counts.ts';
+import { ALL_ACCOUNTS, MS_PER_HOUR, hourOf } from '../counted.ts';
 
 const HOURS = { hour: 1, day: 24 };
-
-const hourOf = (atMs: number): number => Math.floor(atMs / MS_PER_HOUR);
 
 /** The verbs over a reading connection; statements are prepared once, here. */
 export function counterReads(db: Database): CounterStore {

@@ -8,7 +8,7 @@ import type { Database } from 'bun:sqlite';
 import { idBound } from '../../base/ids.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../base/status.ts';
 import type { AccountStore } from '../accounts.ts';
-import { dayOf, MS_PER_DAY } from './status-counts.ts';
+import { dayOf, MS_PER_DAY } from '../counted.ts';
 
 /** The verbs over a reading connection; statements are prepared once, here. */
 export function countReads(

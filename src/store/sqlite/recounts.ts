@@ -9,9 +9,14 @@
 import type { Database } from 'bun:sqlite';
 import { SANDBOX_DOMAIN } from '../../base/destination-kind.ts';
 import { idBound } from '../../base/ids.ts';
+import { COUNTED_TYPES, isCounted, isReal } from '../counted.ts';
+import type { CountedEvent } from '../counted.ts';
 import type { FinishAttempt } from '../journey.ts';
-import { COUNTED_EVENTS, type CountedEvent, type OutcomeCounts } from './outcome-counts.ts';
+import type { OutcomeCounts } from './outcome-counts.ts';
 import { RecountMark } from './recount-mark.ts';
+
+/** The types of the counted events, as a list of SQL. */
+const COUNTED_EVENTS = COUNTED_TYPES.map((type) => `'${type}'`).join(', ');
 
 /** The recipient that has ended, and its message. */
 export interface Ended {
@@ -51,8 +56,8 @@ export class OutcomeRecount {
 
   /** Counts what the end of a recipient has recorded, unless a later step will. */
   record({ attempt, events, accountId, messageId, recipientId }: FinishAttempt, of: Ended): void {
-    const counted = events.filter(({ type }) => this.#counts.counts(type));
-    if (counted.length === 0 || of.isSandbox === 1 || of.domain === SANDBOX_DOMAIN) return;
+    const counted = events.filter(({ type }) => isCounted(type));
+    if (counted.length === 0 || !isReal(of.isSandbox === 1, of.domain)) return;
     if (!this.#mark.isReached(of.seq)) return;
     const { host } = attempt ?? this.#lastHost.get(messageId, recipientId) ?? { host: null };
     for (const { type, occurredAt } of counted) {

@@ -6,14 +6,8 @@
  */
 import type { Database } from 'bun:sqlite';
 import type { MessageStatus } from '../../base/status.ts';
+import { dayOf } from '../counted.ts';
 import { GroupSums } from './group-sums.ts';
-
-export const MS_PER_DAY = 86_400_000;
-
-/** UTC days since the epoch. */
-export function dayOf(timeMs: number): number {
-  return Math.floor(timeMs / MS_PER_DAY);
-}
 
 interface Change {
   accountId: string;

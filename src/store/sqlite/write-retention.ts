@@ -6,7 +6,7 @@
  */
 import type { Database } from 'bun:sqlite';
 import { idBound } from '../../base/ids.ts';
-import { ALL_ACCOUNTS, MS_PER_HOUR } from './outcome-counts.ts';
+import { ALL_ACCOUNTS, MS_PER_HOUR } from '../counted.ts';
 import type { StoredBytes } from './stored-bytes.ts';
 import type { AgingRows, Writes } from './verbs.ts';
 

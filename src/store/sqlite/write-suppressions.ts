@@ -10,11 +10,11 @@ import type { SuppressionRow } from '../sql/columns.ts';
 import type { Suppression } from '../rows.ts';
 import { effectOf } from '../suppression-strength.ts';
 import type { StoredSuppression } from '../suppression-strength.ts';
-import type { Harm, HarmCounts } from './harm-counts.ts';
+import type { HarmCounts, HarmRow } from './harm-counts.ts';
 import type { Writes } from './verbs.ts';
 
 /** The row that an address has, live or removed. */
-type StoredRow = StoredSuppression & Pick<Harm, 'seq' | 'createdAt'>;
+type StoredRow = StoredSuppression & Pick<HarmRow, 'seq' | 'createdAt'>;
 
 export class SuppressionWriter {
   readonly #harm: HarmCounts;
