@@ -100,3 +100,25 @@ test('turned off, nothing is asked and no code is left', async () => {
   expect(await anna()).toMatchObject({ sealedTotp: null, recoveryCodes: 0 });
   expect(await new SecondFactor(fixture.ctx).passes(await anna(), '')).toBe(true);
 });
+
+test('wrong codes are forgotten after ten minutes of steady time, and after a right one', async () => {
+  await enabled();
+  const factor = new SecondFactor(fixture.ctx);
+  const wrong = async (times: number) => {
+    for (let at = 0; at < times; at += 1) await factor.passes(await anna(), '000000');
+  };
+  const right = async () => factor.passes(await anna(), codeAt(now()));
+  await wrong(9);
+  expect(await right()).toBe(true);
+  fixture.clock.jump(2 * STEP_MS);
+  await wrong(9);
+  expect(await right()).toBe(true);
+  await wrong(10);
+  // The wall clock may be set as it likes.
+  fixture.clock.jump(86_400_000);
+  expect(await right()).toBe(false);
+  fixture.clock.pass(10 * 60_000 - 1);
+  expect(await right()).toBe(false);
+  fixture.clock.pass(1);
+  expect(await right()).toBe(true);
+});

@@ -1,0 +1,29 @@
+/** The limits of each provider, as they are documented for operators, and of everybody else. */
+import { expect, test } from 'bun:test';
+import { limitsFor } from '../../../src/flow/pacing/provider-limits.ts';
+
+test.each([
+  // host, connections, messages a connection, messages a minute
+  ['aspmx.l.google.com', 10, 50, 1_800],
+  ['outlook-com.olc.protection.outlook.com', 5, 50, 600],
+  ['example-com.mail.protection.outlook.com', 10, 50, 1_200],
+  ['mta5.am0.yahoodns.net', 5, 20, 600],
+  ['mx01.mail.icloud.com', 10, 5, 600],
+  ['mx.example.com', 20, 100, null],
+])('%s: %p connections, %p messages on each, %p a minute', (host, connections, each, minute) => {
+  expect(limitsFor(host, [])).toMatchObject({
+    connections,
+    messagesPerConnection: each,
+    messagesPerMinute: minute,
+  });
+});
+
+test('an end of a name counts from a dot on, with or without one in front, and the whole name too', () => {
+  const own = (mx: string) => ({ ...limitsFor('x', []), name: 'Own', mx: [mx] });
+  const isOwn = (host: string, mx: string) => limitsFor(host, [own(mx)]).name === 'Own';
+  expect(isOwn('mx.corp.example', 'corp.example')).toBe(true);
+  expect(isOwn('corp.example', 'corp.example')).toBe(true);
+  expect(isOwn('mx.corp.example', '.corp.example')).toBe(true);
+  expect(isOwn('corp.example', '.corp.example')).toBe(false);
+  expect(isOwn('notcorp.example', 'corp.example')).toBe(false);
+});
