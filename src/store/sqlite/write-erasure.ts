@@ -5,6 +5,7 @@
  * that the newest message of all keeps its row, emptied, since row ids go on from it. Never touches waiting mail.
  */
 import type { Database } from 'bun:sqlite';
+import { ERASED_SUBJECT, erasureOf, isNamedIn, listWithout } from '../erased-address.ts';
 import { stringsOf } from '../json-columns.ts';
 import type { StoredBytes } from './stored-bytes.ts';
 import type { LogWrites, Writes } from './verbs.ts';
@@ -57,9 +58,10 @@ export function erasureWrites(
         const found = find.get(hit.messageId, address);
         // Gone with another recipient of the same address, or another account's.
         if (found === null || (accountId !== null && found.accountId !== accountId)) continue;
-        if (found.isOpen === 1) {
+        const erasure = erasureOf(found.isOpen === 1, found.others, found.isLast === 0);
+        if (erasure === 'waits') {
           step.waiting += 1;
-        } else if (found.others === 0 && found.isLast === 0) {
+        } else if (erasure === 'goes') {
           dropCalls.run(found.id);
           dropMessage(found);
           step.messages += 1;
@@ -88,26 +90,19 @@ function recipientTakeOut(
     'DELETE FROM recipients WHERE message_id = ? AND id = ?',
   ].map((sql) => db.prepare(sql));
   const rewrite = db.prepare(
-    "UPDATE messages SET to_list = ?, cc_list = ?, bcc_list = ?, reply_to_list = ?, subject = '[erased]'," +
+    'UPDATE messages SET to_list = ?, cc_list = ?, bcc_list = ?, reply_to_list = ?, subject = ?,' +
       ' failure_reason = NULL, event_headers = NULL WHERE seq = ?',
   );
   return (found, recipientId, address) => {
     dropContent(found.seq, found.accountId);
     for (const statement of dropRows) statement.run(found.id, recipientId);
     const { toList, ccList, bccList, replyToList, seq } = found;
-    const lists = [toList, ccList, bccList, replyToList].map((list) => without(list, address));
+    const lists = [toList, ccList, bccList, replyToList].map((list) =>
+      JSON.stringify(listWithout(stringsOf(list), address)),
+    );
     const [to = '[]', cc = '[]', bcc = '[]', replyTo = '[]'] = lists;
-    rewrite.run(to, cc, bcc, replyTo, seq);
+    rewrite.run(to, cc, bcc, replyTo, ERASED_SUBJECT, seq);
   };
-}
-
-/** A list of `a@b` and `Name <a@b>` as JSON, without one address. */
-function without(list: string, address: string): string {
-  const kept = stringsOf(list).filter((entry) => {
-    const lower = entry.toLowerCase();
-    return lower !== address && !lower.endsWith(`<${address}>`);
-  });
-  return JSON.stringify(kept);
 }
 
 function listErasure(db: Database): Writes['eraseLists'] {
@@ -142,12 +137,10 @@ export function logErasure(db: Database): Pick<LogWrites, 'eraseLogsStep'> {
   return {
     eraseLogsStep(address, accountId, after, limit) {
       const rows = scan.all(after, limit);
-      const spellings = [address, encodeURIComponent(address).toLowerCase()];
       let removed = 0;
       for (const { seq, accountId: owner, text } of rows) {
         if (accountId !== null && owner !== accountId) continue;
-        const lower = text.toLowerCase();
-        if (spellings.some((one) => lower.includes(one))) removed += drop.run(seq).changes;
+        if (isNamedIn(text, address)) removed += drop.run(seq).changes;
       }
       return { removed, next: rows.length < limit ? null : (rows.at(-1)?.seq ?? null) };
     },
