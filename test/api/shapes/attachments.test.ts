@@ -1,0 +1,130 @@
+/** Attachments in every spelling of client libraries: their bytes, names, types and ids, and what is refused. */
+import { expect, test } from 'bun:test';
+import { typeOfFile } from '../../../src/api/shapes/media-types.ts';
+import { readEmail } from '../../../src/api/shapes/read-email.ts';
+
+const EMAIL = { from: 'a@example.com', to: 'b@example.com', subject: 'x', text: 'x' };
+
+/** The attachment as read; path, message and whether it lacks, of each fault. */
+function read(attachment: unknown, mayLink = false) {
+  const rules = { kind: 'full', at: '', mayLink, needsContent: true } as const;
+  const result = readEmail({ ...EMAIL, attachments: [attachment] }, rules);
+  if (Array.isArray(result)) return result.map((one) => [one.path, one.message, one.isMissing]);
+  const [first] = result.draft.attachments;
+  return { ...first, content: Buffer.from(first?.content ?? []).toString('latin1') };
+}
+
+const file = (content: unknown, more: object = {}) => ({ filename: 'a.txt', content, ...more });
+
+test.each([
+  ['YQ==', 'a'],
+  ['YWI=', 'ab'],
+  ['YWJj', 'abc'],
+  ['YWI', 'ab'],
+  ['YQ', 'a'],
+  ['', ''],
+  ['YW\r\nJj\r\n', 'abc'],
+  ['-_-_', '\xfb\xff\xbf'],
+  ['+/+/', '\xfb\xff\xbf'],
+  ['BEGIN:VCALENDAR\r\nEND:VCALENDAR', 'BEGIN:VCALENDAR\r\nEND:VCALENDAR'],
+])('content %j is %j', (content, bytes) => {
+  expect(read(file(content))).toMatchObject({ filename: 'a.txt', content: bytes });
+});
+
+test.each(['Y', 'YWJjZ', 'Y===', 'YQ==YQ==', 'Y*==', 'data:text/plain;base64,YQ==', 'begin:'])(
+  'content %j is no base64',
+  (content) => {
+    const words = 'attachments[0].content must be base64.';
+    expect(read(file(content))).toEqual([['attachments[0].content', words, false]]);
+  },
+);
+
+test('type and id have three spellings, of which the first counts', () => {
+  for (const [more, found] of [
+    [{}, { contentType: 'text/plain', contentId: null }],
+    [{ content_type: 'image/png' }, { contentType: 'image/png' }],
+    [{ contentType: 'image/gif' }, { contentType: 'image/gif' }],
+    [{ content_type: 'image/png', contentType: 'image/gif' }, { contentType: 'image/png' }],
+    [{ content_id: 'one' }, { contentId: 'one' }],
+    [{ contentId: 'two' }, { contentId: 'two' }],
+    [{ inline_content_id: 'three' }, { contentId: 'three' }],
+    [{ content_id: 'one', contentId: 'two', inline_content_id: 'three' }, { contentId: 'one' }],
+  ] as const) {
+    expect(read(file('YQ==', more))).toMatchObject(found);
+  }
+});
+
+test('what lacks or is not valid is named with its path', () => {
+  const at = 'attachments[0]';
+  for (const [attachment, path, message, isMissing] of [
+    [{ filename: 'a' }, 'content', `Missing \`${at}.content\` field.`, true],
+    [{ content: 'YQ==' }, 'filename', `Missing \`${at}.filename\` field.`, true],
+    [file('YQ==', { filename: '' }), 'filename', `${at}.filename must not be empty.`, false],
+    [file('YQ==', { filename: 'a\nb' }), 'filename', `${at}.filename must`, false],
+    [file('YQ==', { content_type: 'png' }), 'content_type', `${at}.content_type must`, false],
+    [file('YQ==', { content_id: 'a b' }), 'content_id', `${at}.content_id must`, false],
+    [file('YQ==', { other: 1 }), 'other', `${at}.other is not a field of this request.`, false],
+    [
+      { filename: 'a', path: 'https://x.example/a' },
+      'path',
+      `${at}.path is not supported on this route; send content instead.`,
+      false,
+    ],
+  ] as const) {
+    const message_ = expect.stringContaining(message);
+    expect(read(attachment)).toEqual([[`${at}.${path}`, message_, isMissing]]);
+  }
+  const longest = read(file('YQ==', { filename: 'n'.repeat(255) }));
+  expect(longest).toMatchObject({ filename: 'n'.repeat(255) });
+  expect(read(file('YQ==', { filename: 'n'.repeat(256) }))).toBeArray();
+});
+
+test('a link brings no content beside it, and needs a name where its path has none', () => {
+  const path = 'https://x.example/a';
+  expect(read({ path, content: 'YQ==' }, true)).toEqual([
+    ['attachments[0].path', expect.stringContaining('and content cannot be combined'), false],
+  ]);
+  const missing = ['attachments[0].filename', 'Missing `attachments[0].filename` field.', true];
+  expect(read({ path: 'https://x.example/' }, true)).toEqual([missing]);
+  expect(read({ path: 'https://x.example/', filename: 'b' }, true)).toMatchObject({
+    filename: 'b',
+  });
+  // An escape that is none stays as it is.
+  expect(read({ path: 'https://x.example/a%zz' }, true)).toMatchObject({ filename: 'a%zz' });
+});
+
+test.each(['text', 5, true, { filename: 'a', content: 'YQ==' }])(
+  '%j in the place of the list is refused by its type',
+  (attachments) => {
+    const rules = { kind: 'full', at: '', mayLink: false, needsContent: true } as const;
+    expect(readEmail({ ...EMAIL, attachments }, rules)).toEqual([
+      { path: 'attachments', message: 'attachments must be an array.', isMissing: false },
+    ]);
+  },
+);
+
+test.each([
+  ['a.pdf', 'application/pdf'],
+  ['A.PDF', 'application/pdf'],
+  ['a.tar.gz', 'application/gzip'],
+  ['photo.jpeg', 'image/jpeg'],
+  ['photo.jpg', 'image/jpeg'],
+  ['x.png', 'image/png'],
+  ['x.svg', 'image/svg+xml'],
+  ['x.csv', 'text/csv'],
+  ['x.htm', 'text/html'],
+  ['x.txt', 'text/plain'],
+  ['x.ics', 'text/calendar'],
+  ['x.json', 'application/json'],
+  ['x.eml', 'message/rfc822'],
+  ['x.zip', 'application/zip'],
+  ['x.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+  ['x.xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+  ['pdf', 'application/octet-stream'],
+  ['a.unknown', 'application/octet-stream'],
+  ['a.constructor', 'application/octet-stream'],
+  ['a.pdf.', 'application/octet-stream'],
+  ['', 'application/octet-stream'],
+])('a file named %j is %s', (name, type) => {
+  expect(typeOfFile(name)).toBe(type);
+});
