@@ -94,7 +94,7 @@ test('a link brings no content beside it, and needs a name where its path has no
 });
 
 test.each(['text', 5, true, { filename: 'a', content: 'YQ==' }])(
-  '%j in the place of the list is refused by its type',
+  '%j instead of the list is refused by its type',
   (attachments) => {
     const rules = { kind: 'full', at: '', mayLink: false, needsContent: true } as const;
     expect(readEmail({ ...EMAIL, attachments }, rules)).toEqual([

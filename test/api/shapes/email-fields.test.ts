@@ -121,7 +121,7 @@ test.each([
   }
 });
 
-test('in a batch each path begins with the place of the email, and content may be missing', () => {
+test('in a batch each path begins with the position of the email, and content may be missing', () => {
   const rules = { at: '[3]', needsContent: false };
   expect(read({ subject: '', to: ['x'] }, rules)).toEqual([
     ['[3].subject', '[3].subject must not be empty.'],

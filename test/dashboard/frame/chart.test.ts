@@ -41,7 +41,7 @@ test('a scale of whole numbers has a whole half', () => {
   expect(scaleOf(drawn([5], { isWhole: true }))).toEqual(['6', '3', '0']);
 });
 
-test('a line has room above it, and stands at its own height', () => {
+test('a line has space above it, and stands at its own height', () => {
   const lines = [{ value: 5, label: 'Limit', tone: 'bad' }] as const;
   const shown = drawn([1, 1], { lines });
   expect(scaleOf(shown)[0]).toBe('6');

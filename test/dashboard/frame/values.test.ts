@@ -98,7 +98,7 @@ test('the time in a reason is shown as a time, what follows stays', () => {
   }
 });
 
-test('what can be copied is text in both places, whatever it holds', () => {
+test('what can be copied is text wherever it stands, whatever it holds', () => {
   const shown = String(copyable('a"<b>', 'Copy "it"')).replaceAll(/\s+>/g, '>');
   expect(shown).toContain('<code>a&quot;&lt;b&gt;</code>');
   expect(shown).toContain('data-copy="a&quot;&lt;b&gt;"');
