@@ -259,3 +259,56 @@ test('long header values are folded and unfold to themselves', async () => {
   expect(email.headers.find(({ key }) => key === 'x-long')?.value).toBe(value);
   expect(email.subject).toBe('x'.repeat(5_000));
 });
+
+test('a message with copies alone has no To', async () => {
+  const message = (await compose({ ...PLAIN, to: [], cc: ['cc@example.org'] })).toString();
+  expect(message.match(/^(?:To|Cc):.*$/gm)).toEqual(['Cc: cc@example.org']);
+});
+
+test('the boundary cannot be told from a Message-ID that the sender chose', async () => {
+  const boundary = async (feedbackId: string | null, messageId = PLAIN.messageId) => {
+    const message = await compose({ ...PLAIN, html: '<p>x</p>', feedbackId, messageId });
+    return /boundary="([^"]+)"/.exec(message.toString())?.[1];
+  };
+  expect(await boundary('a:b:c:d')).toBe(await boundary('a:b:c:d'));
+  expect(await boundary('a:b:c:d')).not.toBe(await boundary('a:b:c:e'));
+  expect(await boundary('a:b:c:d')).not.toBe(await boundary('a:b:c:d', '<2@mail.example.com>'));
+});
+
+test('a Sender is written as an address, whatever its name', async () => {
+  const headers: [string, string][] = [['sender', 'Zoë, Robot <robot@example.com>']];
+  const message = (await compose({ ...PLAIN, headers })).toString();
+  expect(message).toMatch(/^Sender: =\?UTF-8\?[QB]\?[^ ]+\?= <robot@example\.com>\r$/m);
+  expect(compose({ ...PLAIN, headers: [['Sender', 'nobody']] })).rejects.toThrow('address');
+});
+
+test.each(['From', 'bcc', 'Content-Type', 'DKIM-Signature', 'X A', ''])(
+  'a custom header %j is never written',
+  (name) => {
+    expect(compose({ ...PLAIN, headers: [[name, 'x']] })).rejects.toThrow('not a custom header');
+  },
+);
+
+test.each([
+  ['plain words', '7bit'],
+  ['a line of 76 characters '.padEnd(76, 'x'), '7bit'],
+  ['a line of 77 characters '.padEnd(77, 'x'), 'quoted-printable'],
+  ['From here', 'quoted-printable'],
+  ['.', 'quoted-printable'],
+  ['aaaaaü', 'quoted-printable'],
+  ['aaü', 'quoted-printable'],
+  ['aü', 'base64'],
+  ['漢字', 'base64'],
+])('%s goes out in %s', async (text, encoding) => {
+  const message = (await compose({ ...PLAIN, text })).toString();
+  expect(message).toContain(`Content-Transfer-Encoding: ${encoding}\r\n`);
+  expect(message).toEndWith('\r\n');
+  expect(shown((await PostalMime.parse(message)).text)).toBe(text);
+});
+
+test('the Feedback-ID stands in the header, and only where there is one', async () => {
+  expect((await compose({ ...PLAIN, feedbackId: 'a:b:c:d' })).toString()).toContain(
+    '\r\nFeedback-ID: a:b:c:d\r\n',
+  );
+  expect((await compose(PLAIN)).toString()).not.toContain('Feedback-ID');
+});

@@ -39,3 +39,35 @@ test('of a list two thousand mailboxes are read, and a name is cut at 320 charac
   const [named] = parseAddressList(`${'n'.repeat(400)} <a@x.example>`).mailboxes;
   expect(named?.name).toBe('n'.repeat(320));
 });
+
+test.each([
+  ['=?utf-8?q?Ann?= <a@x.example>', 'Ann', false],
+  ['=?utf-8?q?A=0D=0Ann?= <a@x.example>', 'A nn', true],
+  ['=?utf-8?q?A=E2=80=AEnn?= <a@x.example>', 'Ann', true],
+  ['=?utf-8?q?A=09nn?= <a@x.example>', 'A nn', false],
+  ['=?utf-8?q?=D7=A9?= <a@x.example>', 'ש', false],
+])('the name in %s is %s; misleading: %p', (value, name, isMisleading) => {
+  const list = parseAddressList(value);
+  expect([list.mailboxes[0]?.name, list.isMisleading]).toEqual([name, isMisleading]);
+});
+
+test.each([
+  ['g1: a@x.example; g2: b@x.example;', ['<a@x.example>', '<b@x.example>'], 0, false],
+  ['<a@x.example>, <b:c@x.example>', ['<a@x.example>'], 1, true],
+  ['"a:b"@x.example', ['<"a:b"@x.example>'], 0, true],
+  ['"A@B" <a@x.example>; b@x.example', ['A@B <a@x.example>', '<b@x.example>'], 0, true],
+  ['A (one) B <a@x.example>', ['A    B <a@x.example>'], 0, false],
+  ['"" <a@x.example>', ['<a@x.example>'], 0, true],
+])('of %j is read', (value, entries, refused, isPlain) => {
+  expect(read(value)).toEqual([entries, refused, isPlain]);
+});
+
+test('raw text beyond ASCII is read and no plain list; of a long one 200,000 characters are read', () => {
+  expect(read(Buffer.from('Jürgen <a@x.example>').toString('latin1'))).toEqual([
+    ['Jürgen <a@x.example>'],
+    0,
+    false,
+  ]);
+  const blank = ' '.repeat(199_988);
+  expect(parseAddressList(`${blank}a@x.example,b@x.example`).mailboxes).toHaveLength(1);
+});

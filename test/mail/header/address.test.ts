@@ -191,3 +191,44 @@ test.each(['ann@example.com>', '>', 'Ann ann@example.com>', '"Ann <" ann@example
     });
   },
 );
+
+test.each([
+  [`${'l'.repeat(64)}@x.example`, null],
+  [`${'l'.repeat(65)}@x.example`, 'has more than 64 bytes before the "@"'],
+  [`${'ü'.repeat(32)}@x.example`, null],
+  [`${'ü'.repeat(33)}@x.example`, 'has more than 64 bytes before the "@"'],
+  [`a@${'d'.repeat(63)}.example`, null],
+  [`a@${'d'.repeat(64)}.example`, 'does not have a valid domain name after the "@"'],
+  [`a@${`${'d'.repeat(61)}.`.repeat(4)}abcd`, null],
+  [`A@${`${'D'.repeat(61)}.`.repeat(4)}abcde`, 'is longer than 254 bytes'],
+  [`A@${`${'D'.repeat(61)}.`.repeat(4)}abcdef`, 'has a domain of more than 253 characters'],
+  [`${'n'.repeat(320)} <a@x.example>`, null],
+  [`${'n'.repeat(321)} <a@x.example>`, 'has a name of more than 320 characters'],
+  [`${' '.repeat(1_989)}a@x.example`, null],
+  [`${' '.repeat(1_990)}a@x.example`, 'is too long for an email address'],
+  ['a@x.1', 'does not have a valid domain name after the "@"'],
+  ['a@192.0.2.1', 'does not have a valid domain name after the "@"'],
+  ['a@x', 'has a domain without a dot'],
+])('%s: %p', (text, error) => {
+  const read = parseAddress(text);
+  expect('error' in read ? read.error : null).toBe(error);
+});
+
+test('of the object form name and address have the same bounds', () => {
+  expect(makeAddress('a@x.example', ` ${'n'.repeat(320)} `)).toMatchObject({ local: 'a' });
+  expect(makeAddress('a@x.example', 'n'.repeat(321))).toEqual({
+    error: 'has a name of more than 320 characters',
+  });
+  expect(makeAddress(' a@x.example ')).toMatchObject({ domain: 'x.example' });
+  expect(makeAddress(`${' '.repeat(1_990)}a@x.example`)).toEqual({
+    error: 'is too long for an email address',
+  });
+});
+
+test.each([
+  [{ name: '', local: 'a', domain: 'x.example' }, 'a@x.example'],
+  [{ name: 'Ann Lee', local: 'a', domain: 'x.example' }, 'Ann Lee <a@x.example>'],
+  [{ name: 'Lee, "A" \\', local: 'a', domain: 'x.example' }, '"Lee, \\"A\\" \\\\" <a@x.example>'],
+  [{ name: 'Dr. Lee', local: 'a', domain: 'x.example' }, '"Dr. Lee" <a@x.example>'],
+  [{ name: 'Jürgen', local: 'a', domain: 'x.example' }, 'Jürgen <a@x.example>'],
+])('%j is shown as %s', (mailbox, text) => expect(formatAddress(mailbox)).toBe(text));

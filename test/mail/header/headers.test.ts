@@ -8,7 +8,9 @@ import {
   encodePhrase,
   encodeText,
   isHeaderName,
+  foldField,
   isReservedHeader,
+  readableText,
   writeField,
 } from '../../../src/mail/header/headers.ts';
 import { decodeWords } from '../../../src/mail/mime/text.ts';
@@ -184,3 +186,61 @@ test('the time to write a value is linear in its length', () => {
     expect([unit, isLinear]).toEqual([unit, true]);
   }
 }, 30_000);
+
+test('a value may have 10,000 characters, and 850 without a place to fold', () => {
+  const long = 'x '.repeat(5_000);
+  expect(checkHeaderValue(long)).toBeNull();
+  expect(checkHeaderValue(`${long}x`)).toBe('must not be longer than 10000 characters');
+  // The space before a stretch is folded with it.
+  expect(checkHeaderValue(`a ${'x'.repeat(849)}`)).toBeNull();
+  expect(checkHeaderValue(`a ${'x'.repeat(850)}`)).toMatch(/every 850 characters/);
+  expect(checkHeaderValue('x'.repeat(851))).toMatch(/every 850 characters/);
+  // Encoded words can be folded anywhere.
+  expect(checkHeaderValue(`ü${'x'.repeat(2_000)}`)).toBeNull();
+  expect(checkHeaderValue(`=?${'x'.repeat(2_000)}`)).toBeNull();
+});
+
+test('a line of 76 characters is not folded, one of 77 is, never behind the colon', () => {
+  expect(foldField('X', `a ${'b'.repeat(71)}`)).toBe(`X: a ${'b'.repeat(71)}\r\n`);
+  expect(foldField('X', `a ${'b'.repeat(72)}`)).toBe(`X: a\r\n ${'b'.repeat(72)}\r\n`);
+  expect(foldField('X', 'b'.repeat(100))).toBe(`X: ${'b'.repeat(100)}\r\n`);
+  expect(foldField('X', `${'b'.repeat(100)} c`)).toBe(`X: ${'b'.repeat(100)}\r\n c\r\n`);
+  // Where several spaces stand, a fold could not be undone.
+  expect(foldField('X', `${'b'.repeat(70)}  ${'c'.repeat(9)}`).split('\r\n')).toHaveLength(2);
+  expect(foldField('X', '  a  ')).toBe('X: a\r\n');
+});
+
+test.each([
+  ['Ann Lee', 'Ann Lee'],
+  ["Ann's & Bob", "Ann's & Bob"],
+  ['Lee, Ann', '"Lee, Ann"'],
+  ['Ann "A" \\ Lee', '"Ann \\"A\\" \\\\ Lee"'],
+  ['Ann  Lee', '"Ann  Lee"'],
+  ['Dr. Lee', '"Dr. Lee"'],
+  ['a@b', '"a@b"'],
+  ['=?x', '=?UTF-8?B?PT94?='],
+  ['Jürgen', '=?UTF-8?Q?J=C3=BCrgen?='],
+  ['漢字', '=?UTF-8?B?5ryi5a2X?='],
+])('the name %s is written as %s', (name, wire) => expect(encodePhrase(name)).toBe(wire));
+
+test.each([
+  ['plain', 'plain'],
+  ['a=b', 'a=b'],
+  ['x'.repeat(850), 'x'.repeat(850)],
+  ['a b ü_?', '=?UTF-8?B?YSBiIMO8Xz8=?='],
+  ['many more words here ü_?', '=?UTF-8?Q?many_more_words_here_=C3=BC=5F=3F?='],
+  ['AZaz09!*+-/ü', '=?UTF-8?Q?AZaz09!*+-/=C3=BC?='],
+])('the text %s is written as %s', (text, wire) => expect(encodeText(text)).toBe(wire));
+
+test('a stretch that cannot be folded is encoded', () => {
+  expect(encodeText('x'.repeat(851))).toStartWith('=?UTF-8?Q?xxx');
+});
+
+test.each([
+  ['a\tb', 'a\tb'],
+  ['a\r\n\0b', 'a b'],
+  ['a\u0085\u2028\u2029b', 'a b'],
+  ['a\u202db\u202ec', 'abc'],
+  ['a\u202a\u2067b\u200f', 'a\u202a\u2067b\u200f'],
+  ['a\ud800b', 'a\ufffdb'],
+])('a reader gets %j as %j', (text, shown) => expect(readableText(text)).toBe(shown));

@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 import { supportOf } from '../../../scripts/html-support.ts';
 import { checkHtml, linksOf } from '../../../src/mail/mime/html-check.ts';
+import { styleFacts } from '../../../src/mail/mime/style-facts.ts';
 import { FEATURES } from '../../../src/mail/mime/html-features.ts';
 import { SUPPORT } from '../../../src/mail/mime/html-support.ts';
 
@@ -153,4 +154,47 @@ test.each([
   timeOf(50_000);
   // Quadratic work would take 100 times as long.
   expect(timeOf(500_000)).toBeLessThan(Math.max(40 * timeOf(50_000), 100));
+});
+
+test('of the bounds of Gmail the last byte is still taken', () => {
+  const told = (html: string): string[] => checkHtml(html, 'text').problems;
+  expect(told('x'.repeat(102_400))).toEqual([]);
+  expect(told('x'.repeat(102_401))).toHaveLength(1);
+  expect(told(`<style>${'a'.repeat(16_384)}</style>`)).toEqual([]);
+  expect(told(`<style>${'a'.repeat(16_385)}</style>`)).toHaveLength(1);
+});
+
+test('a long email is looked at up to 262,144 characters, and said to be cut', () => {
+  const filler = '<p>'.repeat(87_381);
+  expect(checkHtml(`${filler}<`, 'text').isCut).toBe(false);
+  const cut = checkHtml(`${filler}<video>`, 'text');
+  expect([cut.isCut, cut.features]).toEqual([true, []]);
+});
+
+test('five hundred links are listed', () => {
+  const links = (count: number): string =>
+    Array.from({ length: count }, (_, at) => `<a href="https://x.example/${at}">`).join('');
+  expect(linksOf(links(500))).toHaveLength(500);
+  expect(linksOf(links(501))).toHaveLength(500);
+});
+
+test.each([
+  ['<a href="tel:+4912345">', null],
+  ['<a href="CID:x">', null],
+  ['<area href="https://x.example/">', null],
+  ['<a href="">', 'leads nowhere'],
+  ['<a href="ftp://x.example/">', 'ftp: is blocked by mail programs'],
+  ['<img src="http://x.example/a.png">', 'not encrypted: use https'],
+])('%s: %p', (html, problem) => expect(linksOf(html)[0]?.problem).toBe(problem));
+
+test.each(['script', 'iframe', 'embed', 'applet'])('<%s> is taken out by all', (name) => {
+  expect(checkHtml(`<${name}>`, 'text').problems).toEqual([
+    `Every mail program takes out <${name}>.`,
+  ]);
+});
+
+test.each(['ch', 'rem', 'vh', 'vw', 'vmin', 'vmax'])('%s is looked for as a unit', (unit) => {
+  const facts: string[] = [];
+  styleFacts(`width:3${unit}`, (fact) => facts.push(fact));
+  expect(facts).toEqual(['property width', `unit ${unit}`]);
 });
