@@ -187,7 +187,7 @@ test('the time to write a value is linear in its length', () => {
   }
 }, 30_000);
 
-test('a value may have 10,000 characters, and 850 without a place to fold', () => {
+test('a value may have 10,000 characters, and 850 without a space to fold at', () => {
   const long = 'x '.repeat(5_000);
   expect(checkHeaderValue(long)).toBeNull();
   expect(checkHeaderValue(`${long}x`)).toBe('must not be longer than 10000 characters');

@@ -107,3 +107,56 @@ test('no reader splits the message again: only the attached original is split, a
   const fields = readFileSync(join(SOURCES, 'report-fields.ts'), 'utf8');
   expect(fields.match(/splitMime\(/g)).toHaveLength(1);
 });
+
+test('return paths are found anywhere in the first MiB, in any case, twenty of them', () => {
+  const path = (at: number): string =>
+    `B-${at.toString(16).padStart(32, '0')}-0123456789abcdef@Send.example.com`;
+  const found = (text: string) => new InboundMessage(Buffer.from(text)).returnPaths;
+  expect(found(`To: <${path(1)}>\r\n\r\n${path(1).toLowerCase()} x${path(2)}`)).toEqual([
+    path(1).toLowerCase(),
+  ]);
+  const many = Array.from({ length: 25 }, (_, at) => path(at)).join('\r\n');
+  expect(found(many)).toHaveLength(20);
+  const filler = ' '.repeat(1_048_576 - path(1).length);
+  expect(found(`${filler}${path(1)}`)).toHaveLength(1);
+  expect(found(`${filler}${' '.repeat(path(1).length)}${path(1)}`)).toEqual([]);
+});
+
+test.each([
+  ['text/plain', 'a <b> &lt;\r\nc', 'a <b> &lt;\nc'],
+  ['text/html', '<p>a</p>b<br/>c<DIV x="y">d</DIV>', '\na\nb\nc\nd\n'],
+  ['text/html', 'a<b>b</b>&lt;c@d&gt;&nbsp;&amp;lt;', 'a b <c@d> &lt;'],
+  ['text/html', '<ann@receiver.example> <i>', '<ann@receiver.example>  '],
+  ['image/png', 'a', ''],
+])('%s: %j is read as %j', (type, text, shown) => {
+  const message = new InboundMessage(Buffer.from(`Content-Type: ${type}\r\n\r\n${text}`));
+  expect(message.readableText).toBe(shown);
+});
+
+test('plain text is read before HTML, wherever they stand; header words are decoded', () => {
+  const message = new InboundMessage(
+    Buffer.from(
+      [
+        'Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=',
+        'Content-Type: multipart/alternative; boundary=b',
+        '',
+        '--b',
+        'Content-Type: text/html',
+        '',
+        '<p>html</p>',
+        '--b',
+        'Content-Type: text/plain; charset=iso-8859-1',
+        'Content-Transfer-Encoding: quoted-printable',
+        '',
+        'pl=E4in',
+        '--b--',
+      ].join('\r\n'),
+    ),
+  );
+  expect(message.readableText).toBe('pläin');
+  expect([message.words('subject'), message.words('from'), message.field('from')]).toEqual([
+    'Grüße',
+    '',
+    null,
+  ]);
+});

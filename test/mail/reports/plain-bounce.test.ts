@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
-import { readPlainBounce } from '../../../src/mail/reports/plain-bounce.ts';
+import { ReasonTable, readPlainBounce } from '../../../src/mail/reports/plain-bounce.ts';
 
 const TEXT = [
   'Your message could not be delivered.',
@@ -61,4 +61,151 @@ test('of a bounce fifty addresses are read', () => {
     `X-Failed-Recipients: ${many.map((line) => line.split(':')[0]).join(', ')}`,
   ];
   expect(read(fields)).toHaveLength(50);
+});
+
+/** One of each kind, as its system writes it. */
+const INTRODUCTIONS = [
+  'Hi. This is the qmail-send program at mx.receiver.example.',
+  'This message was created automatically by mail delivery software.',
+  'A message that you sent could not be delivered to all of its recipients.',
+  'A message that you sent contained no recipient addresses.',
+  'Your note did not reach some or all of the intended recipients.',
+  'The following recipient(s) could not be reached:',
+  'The following recipients cannot be reached:',
+  'Delivery has failed to these recipients or distribution lists:',
+  "Your message to ann@receiver.example couldn't be delivered.",
+  'Your message cannot be delivered.',
+  'Delivery to the following recipient failed permanently:',
+  'Delivery to the following recipients has been delayed.',
+  "Your message wasn't delivered to ann@receiver.example",
+  'We were unable to deliver your message to the following address(es).',
+  'The following addresses had permanent fatal errors',
+  'The original message was received; transient non-fatal errors',
+  'This is the mail system at host mx.receiver.example.',
+  'This is the Postfix program at host mx.receiver.example.',
+  'Your e-mail was not delivered',
+  'The mail to this person has been returned',
+  'UNDELIVERABLE MAIL',
+  'Undelivered Mail Returned to Sender',
+  'Failed to deliver to',
+  'This report relates to a message you sent',
+  'This is an automatically generated Delivery Status Notification',
+  'Mail delivery failed: returning message to sender',
+  'Delivery failure',
+  'THIS IS A WARNING MESSAGE ONLY.',
+];
+
+test.each(INTRODUCTIONS)('%s', (introduction) => {
+  const said = ['', 'ann@receiver.example:', '550 5.1.1 No such user'];
+  expect(read([DAEMON], [introduction, ...said])).toContain(ANN[0]);
+  expect(read([DAEMON], [introduction.toUpperCase(), ...said])).toContain(ANN[0]);
+});
+
+test.each([
+  'Hello, this is Ann.',
+  'Please deliver my thanks to the team.',
+  'Was your message meant for me?',
+  'The mail arrived, thank you.',
+])('%s (no introduction)', (text) => {
+  expect(read([DAEMON], [text, '', ...TEXT.slice(2)])).toBeNull();
+});
+
+/** What the bounce says of Ann, and the copy of our message that it has. */
+function told(lines: readonly string[], subject = 'x'): Record<string, unknown> | undefined {
+  const bytes = Buffer.from([DAEMON, `Subject: ${subject}`, '', ...lines].join('\r\n'));
+  const bounce = readPlainBounce(new InboundMessage(bytes));
+  const [first] = bounce?.recipients ?? [];
+  return first && { ...first, original: bounce?.original };
+}
+
+test.each([
+  '--- Below this line is a copy of the message.',
+  '------ This is a copy of the message, including all the headers. ------',
+  '-----Original message-----',
+  '---- Returned message ----',
+  '--Unsent message below--',
+  '   ----- Message header follows -----',
+  '----- The header of the original message is following. -----',
+  '------ Forwarded message ------',
+  '--- Your original message:',
+  '---',
+  '------ ',
+  'Original message headers:',
+])('behind %j stands our message, which is not searched for addresses', (marker) => {
+  const original = ['Message-ID: <1@shop.example>', 'To: bo@receiver.example'];
+  const bounce = told([...TEXT, '', marker, '', ...original]);
+  expect(bounce?.['finalRecipient']).toBe(ANN[0] as never);
+  expect(bounce?.['original']).toStartWith('Message-ID: <1@shop.example>');
+});
+
+test('without a copy there is none', () => expect(told(TEXT)?.['original']).toBe(''));
+
+test.each([
+  'THIS IS A WARNING MESSAGE ONLY',
+  'It has not yet been delivered.',
+  'The message has been delayed.',
+  'delivery is delayed',
+  'We will keep trying.',
+  'It will be retried for two days.',
+  'The server will continue to try.',
+  'The following addresses had transient non-fatal errors',
+  'You do not need to resend your message.',
+])('%s: the reporter goes on', (words) => {
+  expect(told([...TEXT, words])?.['action']).toBe('delayed' as never);
+  expect(told(TEXT)?.['action']).toBe('failed' as never);
+});
+
+test.each([
+  'ann@receiver.example',
+  '  <ann@receiver.example>',
+  '> ann@receiver.example',
+  '* ann@receiver.example:',
+  "'ann@receiver.example'",
+  'To: ann@receiver.example',
+  'RCPT TO:<ann@receiver.example>',
+  'Recipient: ann@receiver.example',
+  'Recipient address: ann@receiver.example',
+  'Address: ann@receiver.example',
+  'Failed address: ann@receiver.example',
+  'Failed to deliver to ann@receiver.example',
+  'Your message to ann@receiver.example',
+  'ann@receiver.example (expanded from bo)',
+])('%s names whom it is about', (line) => {
+  expect(read([DAEMON], [TEXT[0] ?? '', '', line, '550 5.1.1 No'])).toEqual(ANN);
+});
+
+test.each([
+  ['550 5.1.1 No such user', '550 5.1.1 No such user', '5.1.1'],
+  ['host said: 452-4.2.2 full', '452-4.2.2 full', '4.2.2'],
+  ['the mailbox is gone', 'ann@receiver.example: the mailbox is gone', null],
+  ['sorry (#5.1.1)', 'ann@receiver.example: sorry (#5.1.1)', '5.1.1'],
+])('%s: the reason is %s', (line, diagnostic, status) => {
+  const bounce = told([TEXT[0] ?? '', '', 'ann@receiver.example:', line]);
+  expect(bounce).toMatchObject({ diagnostic, status });
+});
+
+test('a reply before the only address is its reason', () => {
+  const lines = [TEXT[0] ?? '', '550 5.2.2 Full', '', 'ann@receiver.example', 'Sorry.'];
+  expect(told(lines)?.['status']).toBe('5.2.2' as never);
+});
+
+test('a reason has a thousand characters at most', () => {
+  const line = `550 5.1.1 ${'x'.repeat(2_000)}`;
+  const bounce = told([TEXT[0] ?? '', '', 'ann@receiver.example:', line]);
+  expect(bounce?.['diagnostic']).toBe(line.slice(0, 1_000) as never);
+});
+
+test('of a long text 32,768 characters are read for addresses', () => {
+  const filler = 'no address here\r\n'.repeat(1_800).slice(0, 30_000);
+  const lines = (before: string) => [TEXT[0] ?? '', before, 'ann@receiver.example', '550 5.1.1 No'];
+  expect(read([DAEMON], lines(filler))).toEqual(ANN);
+  expect(read([DAEMON], lines(filler + filler))).toBeNull();
+});
+
+test('what a report says of an address is found in any case', () => {
+  const bytes = Buffer.from([DAEMON, '', ...TEXT, '', 'bo@receiver.example', 'gone'].join('\r\n'));
+  const reasons = new ReasonTable(new InboundMessage(bytes));
+  expect(reasons.find('ANN@receiver.example')).toBe('550 5.1.1 No such user bo'.slice(0, 22));
+  expect(reasons.find('bo@receiver.example')).toBe('bo@receiver.example gone');
+  expect(reasons.find('cy@receiver.example')).toBe('');
 });
