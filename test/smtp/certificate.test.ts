@@ -1,12 +1,13 @@
 /** Which certificate the listeners present, and that other software accepts the self-signed one. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { X509Certificate } from 'node:crypto';
+import { X509Certificate, createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { OperatorError } from '../../src/base/errors.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { certificateFile } from '../../src/flow/upkeep/certificates.ts';
-import { tlsPair } from '../../src/smtp/certificate.ts';
+import { checkPair, readPair, tlsPair } from '../../src/smtp/certificate.ts';
 import { selfSigned } from '../../src/smtp/self-signed.ts';
 import { testAuthority } from '../rig/certificates.ts';
 
@@ -108,4 +109,56 @@ test('what cannot be used is refused by name', () => {
   const block = '-----BEGIN CERTIFICATE-----\njunk\n-----END CERTIFICATE-----\n';
   writeFileSync(chain, one.cert + block);
   expect(pair(chain, one.keyFile)).toThrow('chain.pem does not contain a usable certificate');
+});
+
+test('a long host name stands whole beside the common name, which has 64 characters', () => {
+  const host = `${'a'.repeat(40)}.${'b'.repeat(40)}.example`;
+  const made = new X509Certificate(selfSigned(host, now).cert);
+  expect(made.subject).toBe(`CN=${host.slice(0, 64)}`);
+  expect(made.subjectAltName).toBe(`DNS:${host}`);
+  expect(made.checkHost(host)).toBe(host);
+  expect(made.ca).toBe(false);
+  expect(made.verify(made.publicKey)).toBe(true);
+});
+
+test('it is valid for ten years, and each has a number of its own', () => {
+  const from = Date.UTC(2026, 5, 15);
+  const [one, other] = [selfSigned('a.example', from), selfSigned('a.example', from)];
+  const read = new X509Certificate(one.cert);
+  expect(Date.parse(read.validTo) - from).toBe(3_650 * 86_400_000);
+  expect(read.serialNumber).not.toBe(new X509Certificate(other.cert).serialNumber);
+  expect(one.key).not.toBe(other.key);
+});
+
+test('keys in the older forms are taken too, and other blocks are left out', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const old = privateKey.export({ type: 'sec1', format: 'pem' });
+  expect(old).toContain('EC PRIVATE KEY');
+  const { cert, key } = selfSigned('a.example', now);
+  const sec1 = createPrivateKey(key).export({ type: 'sec1', format: 'pem' });
+  const parameters =
+    '-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n';
+  expect(checkPair(parameters + cert, parameters + sec1, 'f')).toEqual({ cert, key: sec1 });
+  const publicPem = publicKey.export({ type: 'spki', format: 'pem' });
+  expect(checkPair(publicPem + cert, publicPem + key, 'f')).toEqual({ cert, key });
+  expect(() => checkPair(cert, publicPem, 'f')).toThrow('f does not contain a usable certificate');
+  expect(() => checkPair('', key, 'f')).toThrow('f does not contain a usable certificate');
+});
+
+test('a pair that the config names and that cannot be used is a wrong config, any other is not', () => {
+  const one = testAuthority().issue(['a.example']);
+  const named = config(`[http]\ntls_cert = "${one.certFile}"\ntls_key = "${one.keyFile}"\n`);
+  writeFileSync(one.keyFile, 'junk');
+  const failure = (work: () => unknown): [number, string] => {
+    try {
+      work();
+    } catch (error) {
+      if (error instanceof OperatorError) return [error.exitCode, error.message];
+    }
+    throw new Error('no refusal');
+  };
+  const [code, message] = failure(() => readPair(named, 'http'));
+  expect([code, message]).toEqual([78, expect.stringContaining('http.tls_cert, tls_key: ')]);
+  writeFileSync(join(dir, 'smtp-self-signed.pem'), 'junk');
+  expect(failure(() => tlsPair(config(), now))[0]).toBe(1);
 });

@@ -36,3 +36,41 @@ test('a text is one line of printable ASCII that fits a reply line of 512 octets
   expect(`554 ${long.message}\r\n`.length).toBeLessThanOrEqual(512);
   expect(long.message).toStartWith('5.6.0 xxx');
 });
+
+test.each([
+  ['unauthorized', '535 5.7.8'],
+  ['forbidden', '550 5.7.1'],
+  ['not_found', '550 5.1.1'],
+  ['validation_failed', '554 5.6.0'],
+  ['domain_not_verified', '550 5.7.1'],
+  ['from_domain_not_allowed', '550 5.7.1'],
+  ['recipient_suppressed', '550 5.7.1'],
+  ['recipient_not_confirmed', '550 5.7.1'],
+  ['rate_limited', '450 4.7.1'],
+  ['quota_exceeded', '450 4.7.1'],
+  ['conflict', '554 5.5.0'],
+  ['payment_required', '550 5.7.1'],
+  ['account_paused', '550 5.7.1'],
+  ['content_rejected', '554 5.6.0'],
+  ['platform_halted', '452 4.3.1'],
+  ['payload_too_large', '552 5.3.4'],
+  ['length_required', '554 5.5.0'],
+  ['idempotency_conflict', '554 5.5.0'],
+  ['provider_error', '451 4.4.3'],
+  ['internal_error', '451 4.3.0'],
+] as const)('%s is %s', (code, said) => {
+  const reply = refusalFor(new ApiError(code, 'x'));
+  expect(`${reply?.responseCode} ${reply?.message}`).toBe(`${said} x`);
+});
+
+test('a text is cut at 480 characters, enhanced code included, and what is printable stays', () => {
+  expect(replyText('5.6.0', 'x'.repeat(474))).toBe(`5.6.0 ${'x'.repeat(474)}`);
+  expect(replyText('5.6.0', 'x'.repeat(475))).toBe(`5.6.0 ${'x'.repeat(474)}`);
+  expect(replyText('5.6.0', ' !~')).toBe('5.6.0  !~');
+  expect(replyText('5.6.0', 'a\t\x7fb')).toBe('5.6.0 a?b');
+});
+
+test('a refusal stays as it is', () => {
+  const refusal = new SmtpRefusal(421, '4.7.0', 'x');
+  expect(refusalFor(refusal)).toBe(refusal);
+});

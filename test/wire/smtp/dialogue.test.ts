@@ -1,0 +1,138 @@
+/** Below the words of a session: what a connection that cannot be had is called, and what is left when it ends. */
+import { afterEach, expect, spyOn, test } from 'bun:test';
+
+import { Dialogue, DialogueEnd } from '../../../src/wire/smtp/dialogue.ts';
+import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
+import { startScriptedSmtp, type ScriptedSmtp } from '../../rig/scripted-smtp.ts';
+
+let server: ScriptedSmtp | null = null;
+afterEach(async () => {
+  await server?.stop();
+  server = null;
+});
+
+async function connect(changes: Partial<Parameters<typeof Dialogue.connect>[0]> = {}) {
+  server ??= await startScriptedSmtp();
+  return Dialogue.connect({
+    address: '127.0.0.1',
+    port: server.port,
+    localAddress: null,
+    deadlines: PRODUCTION_DEADLINES,
+    signal: undefined,
+    ...changes,
+  });
+}
+
+/** Why the work ended. */
+async function endOf(work: Promise<unknown>): Promise<DialogueEnd> {
+  const end = await work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (end instanceof DialogueEnd) return end;
+  throw new Error('no end');
+}
+
+test('a port that is closed is the trouble of the other machine, with its code', async () => {
+  const gone = await startScriptedSmtp();
+  await gone.stop();
+  const end = await endOf(connect({ port: gone.port }));
+  expect([end.stage, end.isLocal, end.reply]).toEqual(['connect', false, null]);
+  expect(end.message).toContain('ECONNREFUSED');
+});
+
+test.each([
+  ['a name', { address: 'localhost' }, 'not an IP address: localhost'],
+  ['a stop that came before', { signal: AbortSignal.abort() }, 'stopped'],
+  [
+    'a source address of another machine',
+    { localAddress: '192.0.2.1' },
+    'EADDRNOTAVAIL: 192.0.2.1 is not an address of this machine, or has no port left',
+  ],
+])('%s is our own trouble', async (_, changes, words) => {
+  const end = await endOf(connect(changes));
+  expect([end.stage, end.isLocal, end.message]).toEqual(['connect', true, words]);
+});
+
+test('nothing stays on the signal when the connection has ended', async () => {
+  const { signal } = new AbortController();
+  const [added, removed] = [
+    spyOn(signal, 'addEventListener'),
+    spyOn(signal, 'removeEventListener'),
+  ];
+  const dialogue = await connect({ signal });
+  dialogue.destroy();
+  const listeners = added.mock.calls.map(([, listener]) => listener);
+  expect(listeners).toHaveLength(1);
+  expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(listeners);
+});
+
+test('no timer stays when the connection has ended', async () => {
+  const [armed, cleared] = [spyOn(globalThis, 'setTimeout'), spyOn(globalThis, 'clearTimeout')];
+  const dialogue = await connect();
+  await dialogue.reply('banner');
+  dialogue.destroy();
+  const timers = armed.mock.results.map(({ value }): unknown => value);
+  const ended = cleared.mock.calls.map(([timer]): unknown => timer);
+  armed.mockRestore();
+  cleared.mockRestore();
+  expect(timers.length).toBeGreaterThan(0);
+  expect(timers.filter((timer) => !ended.includes(timer))).toEqual([]);
+});
+
+test('the stop ends what is waited for, at its stage, as our own doing', async () => {
+  server = await startScriptedSmtp({ reply: () => null });
+  const stop = new AbortController();
+  const dialogue = await connect({ signal: stop.signal });
+  await dialogue.reply('banner');
+  const waiting = endOf(dialogue.command('EHLO x', 'ehlo'));
+  stop.abort();
+  const end = await waiting;
+  expect([end.stage, end.isLocal, end.message]).toEqual(['ehlo', true, 'stopped']);
+  // Whatever is asked later has the same end, at its own stage.
+  const later = await endOf(dialogue.command('MAIL', 'mail'));
+  expect([later.stage, later.isLocal, later.message, dialogue.isOpen]).toEqual([
+    'mail',
+    true,
+    'stopped',
+    false,
+  ]);
+});
+
+test('eight replies too many are kept, the ninth ends the connection', async () => {
+  for (const [count, words] of [
+    [8, 'unexpected reply: 250 more'],
+    [9, 'the server sends replies without a command'],
+  ] as const) {
+    server = await startScriptedSmtp();
+    const dialogue = await connect();
+    await dialogue.reply('banner');
+    server.say('250 more\r\n'.repeat(count));
+    while (dialogue.isOpen) await Bun.sleep(1);
+    const end = await endOf(dialogue.command('MAIL', 'mail'));
+    expect([count, end.message, end.isLocal]).toEqual([count, words, false]);
+    await server.stop();
+  }
+});
+
+test('a server that closes without a word is told from one that says 421', async () => {
+  for (const [said, words, code] of [
+    [null, 'connection closed by the server', undefined],
+    ['421 4.3.2 closing', 'unexpected reply: 421 4.3.2 closing', 421],
+  ] as const) {
+    server = await startScriptedSmtp();
+    const dialogue = await connect();
+    await dialogue.reply('banner');
+    if (said === null) await server.stop();
+    else server.say(`${said}\r\n`);
+    while (dialogue.isOpen) await Bun.sleep(1);
+    const end = await endOf(dialogue.command('MAIL', 'mail'));
+    expect([end.message, end.reply?.code]).toEqual([words, code]);
+    await server.stop();
+  }
+});
+
+test('what a server says is kept in one line of 500 characters', () => {
+  const end = new DialogueEnd('mail', `a\r\nb\u0000${'x'.repeat(600)}`);
+  expect(end.message).toBe(`a b ${'x'.repeat(496)}`);
+});
