@@ -23,6 +23,8 @@ describe('the line of', () => {
     ['a key behind brackets in a text', 'x = """\n[t]\na = 1\n"""\na = 2', 'a', 5],
     ['a key that is not there: its table', 'x = 1\n[t]', 't.a', 2],
     ['nothing', 'x = 1', 'a', 1],
+    ['a row that is not there: its table', 'x = 1\n[t]\na = 1', 't.u[2].v', 2],
+    ['what is deep in a table: the nearest around it', 'x = 1\n[t.u]\na = 1', 't.u.v.w', 2],
     ['a key behind a byte order mark', '\uFEFFx = 1\na = 2', 'a', 2],
   ])('%s', (_, toml, path, line) => {
     expect(lineOf(findKeyLines(toml), path)).toBe(line);

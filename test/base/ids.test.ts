@@ -33,3 +33,25 @@ test('an id sorts by its time against a bound', () => {
   expect(id < idBound(NOW + 1)).toBe(true);
   expect(id > idBound(-1)).toBe(true);
 });
+
+test('of one millisecond there are 4,096 ids, then its time goes on by one', () => {
+  const source = new IdSource();
+  const times = Array.from({ length: 4_097 }, () => idTime(source.next(NOW)));
+  expect(times.filter((time) => time === NOW)).toHaveLength(4_096);
+  expect(times.at(-1)).toBe(NOW + 1);
+});
+
+test.each([
+  ['0192f3a4-7c11-7b3e-9f20-c1d2e3f4a5b6', true],
+  ['0192F3A4-7c11-7b3e-9f20-c1d2e3f4a5b6', false],
+  ['0192f3a47c117b3e9f20c1d2e3f4a5b6', false],
+  ['0192f3a4-7c11-7b3e-9f20-c1d2e3f4a5b', false],
+  ['0192f3a4-7c11-7b3e-9f20-c1d2e3f4a5b67', false],
+  ['{0192f3a4-7c11-7b3e-9f20-c1d2e3f4a5b6}', false],
+  ['', false],
+])('%s is an id: %p', (text, is) => expect(isId(text)).toBe(is));
+
+test('the time of an id is its first twelve digits', () => {
+  expect(idTime('0192f3a4-7c11-7b3e-9f20-c1d2e3f4a5b6')).toBe(0x0192f3a47c11);
+  expect(idBound(0x0192f3a47c11)).toBe('0192f3a4-7c11');
+});

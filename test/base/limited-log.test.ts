@@ -90,3 +90,38 @@ test('the list is that of docs/logging.md, and each of its events exists', () =>
   expect(named).toEqual([...LIMITED_EVENTS]);
   for (const name of LIMITED_EVENTS) expect(text).toContain(`| \`${name}\` |`);
 });
+
+test.each([
+  ['127.0.0.1', 'this_machine'],
+  ['127.255.255.255', 'this_machine'],
+  ['::1', 'this_machine'],
+  ['::2', 'public'],
+  ['10.0.0.1', 'private'],
+  ['11.0.0.1', 'public'],
+  ['172.16.0.1', 'private'],
+  ['172.31.255.255', 'private'],
+  ['172.32.0.1', 'public'],
+  ['192.168.0.1', 'private'],
+  ['192.169.0.1', 'public'],
+  ['169.254.1.1', 'private'],
+  ['100.64.0.1', 'private'],
+  ['100.128.0.1', 'public'],
+  ['fd00::1', 'private'],
+  ['fe80::1', 'private'],
+  ['fec0::1', 'public'],
+  ['2001:db8::1', 'public'],
+  ['mail.example', 'unknown'],
+  [7, 'unknown'],
+])('the peer %p is of the class %s', (peer, peers) => {
+  const { lines, log } = make();
+  for (let at = 0; at < 21; at += 1) log.info('request_failed', { peer });
+  log.flush();
+  expect(lines.at(-1)).toMatchObject({ event: 'lines_left_out', peers, count: 1 });
+});
+
+test('without anything left out, nothing is said at the end of the minute', async () => {
+  const { lines, clock, log } = make();
+  for (let at = 0; at < 20; at += 1) log.info('request_failed', {});
+  await clock.advance(MINUTE);
+  expect(lines).toHaveLength(20);
+});

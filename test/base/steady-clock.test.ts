@@ -116,6 +116,14 @@ describe('after a restart', () => {
   });
 });
 
+test('boots of different names are different, also where the machine was up for longer', async () => {
+  const mark: TimeMark = { steady: START_MS, wall: START_MS, uptime: HOUR_MS, bootId: 'one' };
+  const later = await machine(START_MS + 24 * HOUR_MS, 3 * HOUR_MS, 'two');
+  expect(new SteadyClock(later, mark).steady()).toBe(START_MS + 24 * HOUR_MS);
+  const same = await machine(START_MS + 24 * HOUR_MS, 3 * HOUR_MS, 'one');
+  expect(new SteadyClock(same, mark).steady()).toBe(START_MS + 2 * HOUR_MS);
+});
+
 test('a mark that is none is no mark', () => {
   const mark: TimeMark = { steady: 1, wall: 2, uptime: 3, bootId: null };
   expect(parseMark(JSON.stringify(mark))).toEqual(mark);

@@ -58,3 +58,12 @@ test('the watchdog counts only when it is meant for this process', () => {
   // A watchdog of no time would be fed without a pause.
   expect(ask({ WATCHDOG_USEC: '0' })).toBeNull();
 });
+
+test('a path of 107 bytes still fits, one of 108 does not', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'notify-'));
+  const path = join(folder, 'n'.repeat(107 - folder.length - 1));
+  expect(Buffer.byteLength(path)).toBe(107);
+  expect((await hear(path, 'READY=1')).isSent).toBe(true);
+  expect(createNotifier({ NOTIFY_SOCKET: `${path}n` }, 1).notify('READY=1')).toBe(false);
+  rmSync(folder, { recursive: true });
+});
