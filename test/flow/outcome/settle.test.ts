@@ -2,11 +2,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { outcomeWithoutSession, type Outcome } from '../../../src/flow/outcome/kinds.ts';
 import { settle } from '../../../src/flow/outcome/outcome.ts';
+import { isFirstSent } from '../../../src/flow/outcome/sent.ts';
 import { describeOutcome } from '../../../src/flow/outcome/text.ts';
+import { throttleRequest, verdictOf } from '../../../src/flow/outcome/verdict.ts';
 import type { Message, Recipient } from '../../../src/store/rows.ts';
 import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
 
 const MINUTE_MS = 60_000;
+/** As earlier releases recorded it. */
+const THROTTLED_BEFORE = 'held';
 const HOUR_MS = 60 * MINUTE_MS;
 
 let fixture: Fixture;
@@ -163,4 +167,49 @@ test.each([
   [{}, 'gone'],
 ])('%j is told as %s', (where, words) => {
   expect(describeOutcome({ ...SILENT, cause: 'gone', ...where }, { hint: null })).toBe(words);
+});
+
+test('email.sent is raised once for each recipient: by the first attempt of its own that had a signature', async () => {
+  const attempt = (recipientId: string, stage: string) => ({
+    id: fixture.ctx.ids.next(1),
+    messageId: message.id,
+    recipientId,
+    number: 1,
+    beganAt: 1,
+    endedAt: 2,
+    outcome: 'deferred' as const,
+    class: null,
+    stage,
+    host: null,
+    address: null,
+    tls: null,
+    reply: null,
+    mayBeDuplicate: false,
+  });
+  const isFirst = (earlier: ReturnType<typeof attempt>[], change: Partial<Recipient> = {}) =>
+    isFirstSent(
+      { store: { ...fixture.ctx.store, attempts: async () => earlier } },
+      { ...ann, attempts: 2, ...change },
+    );
+  const early = ['throttled', THROTTLED_BEFORE, 'route', 'dns', 'policy', 'compose', 'sign'];
+  for (const stage of early) expect(await isFirst([attempt(ann.id, stage)])).toBe(true);
+  expect(await isFirst([attempt('another', 'rcpt')])).toBe(true);
+  expect(await isFirst([attempt(ann.id, 'connect')])).toBe(false);
+  expect(await isFirst([], { status: 'sent' })).toBe(false);
+  expect(await isFirst([attempt(ann.id, 'rcpt')], { attempts: 1 })).toBe(true);
+});
+
+test.each([
+  ['rate', 421, '4.7.28', 'rate'],
+  ['rate', 500, '5.7.28', null],
+  ['rate', 450, '4.2.1', null],
+  ['rate', 550, '5.2.1', null],
+  ['reputation', 554, '5.7.1', 'reputation'],
+  ['reputation', 550, '5.2.1', null],
+  ['policy', 421, '4.7.0', 'rate'],
+  ['policy', 421, '4.3.0', null],
+  ['policy', 450, '4.7.0', null],
+] as const)('a reply of class %s with %p %s asks for: %p', (name, code, enhanced, asked) => {
+  const outcome = refused(code, enhanced);
+  expect(throttleRequest(outcome, { ...verdictOf(outcome), class: name })).toBe(asked);
 });

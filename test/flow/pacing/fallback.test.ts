@@ -99,3 +99,27 @@ describe('a provider that refuses us', () => {
     expect(fallback.isRelayed('provider:Rig')).toBe(false);
   });
 });
+
+test('one site is probed ten minutes after the port was found closed, and then each ten minutes', async () => {
+  const { clock, fallback } = start();
+  for (const key of ['a', 'b', 'c']) fallback.noteSilent(key);
+  const probes: number[] = [];
+  for (let minute = 1; minute <= 31; minute += 1) {
+    await clock.advance(MINUTE);
+    if (fallback.takeProbe('a')) probes.push(minute);
+    expect(fallback.takeProbe('b')).toBe(false);
+  }
+  expect(probes).toEqual([10, 20, 30]);
+});
+
+test('a provider that goes on refusing is relayed to for 4, 8, 16, 32 and then 48 hours', async () => {
+  const { clock, fallback } = start();
+  const hours: number[] = [];
+  for (let time = 0; time < 6; time += 1) {
+    fallback.noteRefused('a', 'A', 'refused');
+    let lasted = 0;
+    for (; fallback.isRelayed('a'); lasted += 1) await clock.advance(HOUR);
+    hours.push(lasted);
+  }
+  expect(hours).toEqual([4, 8, 16, 32, 48, 48]);
+});

@@ -1,0 +1,88 @@
+/** What one round of retention asks of the store, with which times, and what a stop leaves out. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { Retention } from '../../../src/flow/upkeep/retention.ts';
+import { openFixture, type Fixture } from '../fixture.ts';
+
+const DAY_MS = 86_400_000;
+
+let fixture: Fixture;
+beforeEach(async () => {
+  fixture = await openFixture({
+    toml: '[retention]\nbodies = "2d"\nhistory = "40d"\naudit = "100d"\n[[plans]]\nid = "short"\nlog_retention_days = 3\n',
+  });
+});
+afterEach(() => fixture.close());
+
+function round(after: (verb: string) => void = () => undefined, removed = 0) {
+  const asked: [verb: string, ...args: unknown[]][] = [];
+  const verb =
+    (name: string) =>
+    async (...args: unknown[]) => {
+      asked.push([name, ...args]);
+      after(name);
+      return removed;
+    };
+  const store = {
+    ...fixture.ctx.store,
+    purgeBodies: verb('bodies'),
+    purgeExpired: verb('expired'),
+    purgeHistory: verb('history'),
+    purgeMessages: verb('messages'),
+    purgeAudit: verb('audit'),
+    purgeLogs: verb('logs'),
+    scrub: async () => void (await verb('scrub')()),
+  };
+  return { asked, job: new Retention({ ...fixture.ctx, store }) };
+}
+
+test('each kind goes after its own time, expiry by steady time, and the files are scrubbed at the end', async () => {
+  const { account } = await fixture.sender({ plan: 'short' });
+  fixture.clock.jump(5 * DAY_MS);
+  const now = fixture.clock.now();
+  const { asked, job } = round();
+  await job.run(new AbortController().signal);
+  expect(asked).toEqual([
+    ['bodies', now - 2 * DAY_MS],
+    ['expired', now, fixture.clock.steady()],
+    ['history', now - 40 * DAY_MS],
+    ['messages', now - 40 * DAY_MS],
+    ['audit', now - 100 * DAY_MS, 500_000],
+    ['logs', account.id, now - 3 * DAY_MS],
+    ['scrub'],
+  ]);
+  expect(fixture.logged.map((line) => line['event'])).not.toContain('retention');
+});
+
+test('a stop ends the round after the step under way', async () => {
+  await fixture.sender();
+  for (const [last, expected] of [
+    ['bodies', 1],
+    ['expired', 2],
+    ['history', 3],
+    ['messages', 4],
+    ['audit', 5],
+  ] as const) {
+    const stopping = new AbortController();
+    const { asked, job } = round((verb) => {
+      if (verb === last) stopping.abort();
+    });
+    await job.run(stopping.signal);
+    expect(asked).toHaveLength(expected);
+  }
+});
+
+test('what went is logged by kind, and a round comes every hour after the first minute', async () => {
+  await fixture.sender();
+  const { job } = round(() => undefined, 2);
+  await job.run(new AbortController().signal);
+  expect(fixture.logged.at(-1)).toMatchObject({
+    event: 'retention',
+    bodies: 2,
+    history: 2,
+    messages: 2,
+    expired: 2,
+    logs: 2,
+    audit: 2,
+  });
+  expect([job.firstMs, job.everyMs()]).toEqual([60_000, 3_600_000]);
+});
