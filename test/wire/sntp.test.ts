@@ -56,3 +56,44 @@ test('silence is null', async () => {
   const port = await serve(() => null);
   expect(await clockOffset('127.0.0.1', port, 100)).toBeNull();
 });
+
+test('a server that is behind: our clock is ahead', async () => {
+  const port = await serve((request) => reply(request, -1_500));
+  const offsetMs = await clockOffset('127.0.0.1', port, 2_000);
+  expect(Math.abs((offsetMs ?? 0) - 1_500)).toBeLessThan(400);
+});
+
+test.each([
+  ['of stratum 1', 1, 0x24, true],
+  ['of stratum 15', 15, 0x24, true],
+  ['of stratum 16', 16, 0x24, false],
+  ['of another mode', 2, 0x23, false],
+  ['that broadcasts', 2, 0x25, false],
+])('an answer %s', async (_, stratum, first, isTaken) => {
+  const port = await serve((request) => {
+    const answer = reply(request, 0, stratum);
+    answer[0] = first;
+    return answer;
+  });
+  expect((await clockOffset('127.0.0.1', port, 2_000)) !== null).toBe(isTaken);
+});
+
+test('the question is one of a client of version 4, and each is another', async () => {
+  const asked: Buffer[] = [];
+  const port = await serve((request) => {
+    asked.push(Buffer.from(request));
+    return reply(request, 0);
+  });
+  await clockOffset('127.0.0.1', port, 2_000);
+  await clockOffset('127.0.0.1', port, 2_000);
+  expect(asked.map((request) => [request.length, request[0]])).toEqual([
+    [48, 0x23],
+    [48, 0x23],
+  ]);
+  expect(asked[0]?.subarray(40)).not.toEqual(asked[1]?.subarray(40));
+});
+
+test('a packet that is too short is no answer', async () => {
+  const port = await serve((request) => reply(request, 0).subarray(0, 47));
+  expect(await clockOffset('127.0.0.1', port, 200)).toBeNull();
+});

@@ -1,5 +1,6 @@
 /** Domain keys are made off the main thread: many at once delay nothing else. */
 import { expect, test } from 'bun:test';
+import { createPrivateKey, createPublicKey } from 'node:crypto';
 
 import { generateDkimKey } from '../../../src/mail/dkim/dkim.ts';
 import { bestOf } from '../../rig/best-of.ts';
@@ -25,3 +26,15 @@ async function longestGap(): Promise<number> {
 test('60 keys at once leave no gap of 250 ms in the event loop', async () => {
   expect(await bestOf(GAP_MS, longestGap)).toBeLessThan(GAP_MS);
 }, 180_000);
+
+test('a key is RSA of 2,048 bits, and what is published is its public half', async () => {
+  const { privateKeyPem, publicKeyBase64 } = await generateDkimKey();
+  const secret = createPrivateKey(privateKeyPem);
+  expect([secret.asymmetricKeyType, secret.asymmetricKeyDetails?.modulusLength]).toEqual([
+    'rsa',
+    2_048,
+  ]);
+  expect(privateKeyPem).toStartWith('-----BEGIN PRIVATE KEY-----\n');
+  const published = createPublicKey(secret).export({ type: 'spki', format: 'der' });
+  expect(publicKeyBase64).toBe(published.toString('base64'));
+});

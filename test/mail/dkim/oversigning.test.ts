@@ -137,3 +137,19 @@ describeWith(['opendkim', 'python3-dkim'], 'a signed message', () => {
     expect(await verifyAllWithDkimpy(passed, RECORDS)).toEqual(passed.map(() => true));
   }, 60_000);
 });
+
+test('what a forwarder puts in front is signed where it occurs, and as often', async () => {
+  const names = ['From', 'Sender', 'To', 'Cc', 'Date', 'Message-ID'].map(
+    (name) => `Resent-${name}`,
+  );
+  const fields = [...names, ...names.slice(0, 1)].map((name) => `${name}: x`);
+  const field = await signer.sign(`${fields.join('\r\n')}\r\nFrom: a@example.com\r\n\r\nx\r\n`);
+  const listed = /\bh=([^;]+);/
+    .exec(field.replaceAll(/\r\n\s/g, ''))?.[1]
+    ?.toLowerCase()
+    .split(':');
+  const counts = names.map((name) => listed?.filter((one) => one === name.toLowerCase()).length);
+  expect(counts).toEqual([2, 1, 1, 1, 1, 1]);
+  const without = await signer.sign('From: a@example.com\r\n\r\nx\r\n');
+  expect(without.toLowerCase()).not.toContain('resent-');
+});

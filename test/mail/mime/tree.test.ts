@@ -1,7 +1,13 @@
 /** Messages that others wrote: folds, line ends, lines that are no fields, delimiters that are none, and the bounds. */
 import { expect, test } from 'bun:test';
 
-import { fieldValue, MIME_LIMITS, partsOf, splitMime } from '../../../src/mail/mime/tree.ts';
+import {
+  fieldValue,
+  MIME_LIMITS,
+  parseContentType,
+  partsOf,
+  splitMime,
+} from '../../../src/mail/mime/tree.ts';
 
 function read(text: string, limits = MIME_LIMITS) {
   const bytes = Buffer.from(text, 'latin1');
@@ -123,4 +129,41 @@ test('a boundary of 200 characters is looked for, a longer one is none', () => {
       [...expected],
     ]);
   }
+});
+
+test('twenty multiparts deep, two hundred parts and three hundred fields are read', () => {
+  const multipart = (name: string): string => `Content-Type: multipart/mixed; boundary=${name}`;
+  const nested = (depth: number): number => {
+    const lines = Array.from({ length: depth }, (_, at) => [multipart(`b${at}`), '', `--b${at}`]);
+    const bytes = Buffer.from([...lines.flat(), '', 'x'].join('\r\n'));
+    return partsOf(splitMime(bytes)).length;
+  };
+  expect([nested(20), nested(21)]).toEqual([21, 21]);
+  const parts = (count: number): [parts: number, isTold: boolean] => {
+    const bytes = Buffer.from(`${multipart('b')}\r\n\r\n${'--b\r\n\r\nx\r\n'.repeat(count)}--b--`);
+    let isTold = false;
+    const root = splitMime(bytes, MIME_LIMITS, () => (isTold = true));
+    return [partsOf(root).length, isTold];
+  };
+  expect([parts(199), parts(200)]).toEqual([
+    [200, false],
+    [200, true],
+  ]);
+  expect(read('X: y\r\n'.repeat(301)).names).toHaveLength(300);
+  expect(read(`X: ${'y'.repeat(70_000)}\r\n\r\n`).value('x')).toHaveLength(65_536 - 3);
+});
+
+test.each([
+  ['text/html', 'text/html', {}],
+  [' Text/HTML ; Charset=UTF-8', 'text/html', { charset: 'UTF-8' }],
+  ['a/b; x="1; y=2"; z=3', 'a/b', { x: '1; y=2', z: '3' }],
+  ['a/b; x="1 \\"2\\" \\\\"', 'a/b', { x: '1 "2" \\' }],
+  ['a/b; x=1; X=2', 'a/b', { x: '1' }],
+  ['a/b; x = "1"', 'a/b', { x: '1' }],
+  ['a/b; x=""', 'a/b', { x: '' }],
+  ['text', 'text/plain', {}],
+  ['', 'text/plain', {}],
+])('the content type %j', (value, type, parameters) => {
+  const parsed = parseContentType(value);
+  expect([parsed.type, Object.fromEntries(parsed.parameters)]).toEqual([type, parameters as never]);
 });
