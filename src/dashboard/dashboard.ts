@@ -365,10 +365,11 @@ function locationOf({ to, done, count }: { to: string; done?: string; count?: nu
   return `${to}${to.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
-/** `keys.revoke` for `/accounts/:account/keys/:id/revoke`; the path of a list adds to it. */
+/** `keys.revoke` for `/accounts/:account/keys/:id/revoke`; the path of a list adds to it, that of a form does not. */
 function actionOf(pattern: string): string {
   const own = pattern.replace(/^\/accounts\/:account\//, '/');
   const words = own.split('/').filter((word) => word !== '' && !word.startsWith(':'));
-  const isList = words.length === 1 && findPage('GET', pattern.replaceAll(':', '')) !== null;
+  const shown = findPage('GET', pattern.replaceAll(':', ''))?.page;
+  const isList = words.length === 1 && shown !== undefined && shown.isForm !== true;
   return isList ? `${words.join('')}.add` : words.join('.');
 }
