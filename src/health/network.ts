@@ -186,17 +186,20 @@ export async function examineClock(ctx: DoctorContext, isOnline: boolean): Promi
     if (address === undefined) continue;
     const offsetMs = await clockOffset(address, NTP_PORT, NTP_TIMEOUT_MS);
     if (offsetMs === null) continue;
-    const off = `${Math.round(Math.abs(offsetMs) / 100) / 10} s ${offsetMs > 0 ? 'ahead' : 'behind'}`;
-    if (Math.abs(offsetMs) < CLOCK_WARNING_MS) return [ok('clock', `The clock is right (${off}).`)];
-    return [
-      finding(
-        'clock',
-        'error',
-        `The clock is ${off}.`,
-        'Turn on time synchronisation (systemd-timesyncd or chrony). Receivers of webhooks refuse calls whose time is five minutes off.',
-      ),
-    ];
+    return [clockFinding(offsetMs)];
   }
   const advice = 'Check the clock with timedatectl. A firewall may block UDP port 123.';
   return [finding('clock', 'unchecked', 'No time server answered.', advice)];
+}
+
+/** `offsetMs`: by how much this machine's clock is ahead; negative: behind. */
+export function clockFinding(offsetMs: number): Finding {
+  const off = `${Math.round(Math.abs(offsetMs) / 100) / 10} s ${offsetMs > 0 ? 'ahead' : 'behind'}`;
+  if (Math.abs(offsetMs) < CLOCK_WARNING_MS) return ok('clock', `The clock is right (${off}).`);
+  return finding(
+    'clock',
+    'error',
+    `The clock is ${off}.`,
+    'Turn on time synchronisation (systemd-timesyncd or chrony). Receivers of webhooks refuse calls whose time is five minutes off.',
+  );
 }
