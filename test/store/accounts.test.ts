@@ -132,6 +132,30 @@ describe('domains', () => {
     expect(await store.domain(account.id, domain.id)).toEqual(checked);
     expect(await store.domainsDue(now + 1e9, 9)).toEqual([]);
   });
+
+  eachStore('keep what the last check saw, for their account', async (store, account) => {
+    const domain = newDomain(account.id, 'a.example');
+    await store.createDomain(domain, 9);
+    expect(await store.seenRecords(account.id, domain.id)).toEqual({});
+    const check = {
+      id: domain.id,
+      now: 5,
+      status: 'pending',
+      recordStates: domain.recordStates,
+      verifiedAt: null,
+      nextCheckAt: null,
+      failingSince: null,
+      pendingSince: 1,
+    } as const;
+    const seen = { SPF: { at: 'a.example', values: ['v=spf1 -all'], problem: 'not ours' } };
+    await store.finishDomainCheck({ ...check, seen });
+    // A check that saw nothing leaves what was seen before.
+    await store.finishDomainCheck(check);
+    expect(await store.seenRecords(account.id, domain.id)).toEqual(seen);
+    expect(await store.seenRecords('another', domain.id)).toEqual({});
+    await store.deleteDomain(account.id, domain.id, 6);
+    expect(await store.seenRecords(account.id, domain.id)).toEqual({});
+  });
 });
 
 eachStore('settings are set, replaced and unset', async (store) => {

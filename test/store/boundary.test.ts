@@ -42,6 +42,21 @@ test('above sqlite/ tests open stores through stores.ts alone, for every kind of
   expect(found.toSorted()).toEqual(['stores.ts', 'test-store.ts']);
 });
 
+/** Verbs whose effect only a kind of store itself can show: what they leave in files. */
+const OF_FILES = ['backUpTo', 'scrub'];
+
+test('every verb is called by a test that runs for each kind of store', () => {
+  const verbs = filesIn('*.ts')
+    .flatMap(({ text }) => text.match(/^export interface \w*Store\b[^]*?^}/gm) ?? [])
+    .flatMap((port) => Array.from(port.matchAll(/^ {2}(\w+)\(/gm), ([, verb = '']) => verb));
+  expect(verbs.length).toBeGreaterThan(80);
+  const tests = Array.from(new Bun.Glob('*.ts').scanSync(import.meta.dir), (file) =>
+    readFileSync(join(import.meta.dir, file), 'utf8'),
+  ).join('');
+  const untested = verbs.filter((verb) => !new RegExp(`\\.${verb}\\(`).test(tests));
+  expect(untested.toSorted()).toEqual(OF_FILES);
+});
+
 /** The verbs that answer without a promise. */
 type Synchronous = {
   [K in keyof Store]: ReturnType<Store[K]> extends Promise<unknown> ? never : K;

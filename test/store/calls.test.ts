@@ -333,4 +333,37 @@ describe('endpoints', () => {
       expect(first.rows[2]?.eventType).toBe('webhook.test');
     },
   );
+
+  eachEndpoint(
+    'the calls of a message are those of its events, to removed endpoints too',
+    async (store, account, endpoint) => {
+      const second = newEndpoint(account.id, { url: 'https://second.example.com/' });
+      await store.createEndpoint(second, 10);
+      const eventId = await happen(store, account);
+      const [call] = await beginAll(store);
+      const messageId = call?.messageId ?? '';
+      await happen(store, account);
+      if (call === undefined) throw new Error('no call');
+      await store.finishCall(finished(call, true));
+      await store.deleteEndpoint(account.id, second.id, Date.now());
+
+      const calls = await store.callsOfMessage(messageId);
+      expect(
+        calls.map((each) => [each.eventId, each.endpointId, each.url]).toSorted(byText),
+      ).toEqual(
+        [
+          [eventId, endpoint.id, endpoint.url],
+          [eventId, second.id, second.url],
+        ].toSorted(byText),
+      );
+      expect(calls.find(({ id }) => id === call.id)).toMatchObject({
+        status: 'done',
+        attempts: 1,
+        nextAttemptAt: null,
+      });
+      expect(await store.callsOfMessage('none')).toEqual([]);
+    },
+  );
 });
+
+const byText = (a: string[], b: string[]): number => a.join().localeCompare(b.join());
