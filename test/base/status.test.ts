@@ -1,7 +1,7 @@
 /** The status of a message with several recipients: the newest while one is open, then the worst (docs/decisions.md D32). */
 import { expect, test } from 'bun:test';
 
-import { isFinal, MESSAGE_STATUSES, messageStatus } from '../../src/base/status.ts';
+import { isFinal, MESSAGE_STATUSES, WEBHOOK_EVENTS, messageStatus } from '../../src/base/status.ts';
 
 const WORST_FIRST = ['complained', 'bounced', 'failed', 'delivered', 'sent', 'suppressed'] as const;
 
@@ -40,4 +40,20 @@ test('nothing more is tried after five of the states; what a smarthost took may 
 
 test('a message whose recipients are all suppressed shows that, whatever came last', () => {
   expect(messageStatus(['suppressed', 'suppressed'], false, 'queued')).toBe('suppressed');
+});
+
+test('an endpoint may subscribe to eight events, and a message is in one of eight states', () => {
+  // docs/contract.md C12.4
+  expect([...WEBHOOK_EVENTS]).toEqual([
+    'email.sent',
+    'email.delivered',
+    'email.bounced',
+    'email.complained',
+    'email.failed',
+    'email.delivery_delayed',
+    'email.opened',
+    'email.clicked',
+  ]);
+  expect(MESSAGE_STATUSES).toHaveLength(8);
+  expect(new Set(MESSAGE_STATUSES).size).toBe(8);
 });

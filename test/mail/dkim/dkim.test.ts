@@ -201,3 +201,26 @@ test('the proof tells a wrong, a missing and a double record from the right one'
   expect((await proveKey(identity, ['v=DKIM1; k=rsa; p='])).isProven).toBe(false);
   expect((await proveKey(identity, ['v=spf1 -all'])).isProven).toBe(false);
 });
+
+test('the field says how it was made, in lines of at most 78 characters', async () => {
+  const field = await signer.sign('From: a@example.com\r\nTo: b@x.example\r\n\r\nx\r\n');
+  const lines = field.split('\r\n');
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(78);
+  expect(lines.slice(1, -1).every((line) => /^ \S/.test(line))).toBe(true);
+  expect(lines.at(-1)).toBe('');
+  expect(field).toStartWith(
+    'DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com;\r\n s=pr1; q=dns/txt;\r\n bh=',
+  );
+  // No time: the same message has the same bytes at each attempt.
+  expect(field).not.toMatch(/[\s;][tx]=/);
+});
+
+test.each([
+  ['Subject: one', 'subject:one'],
+  ['SUBJECT :  one  two\t three ', 'subject:one two three'],
+  ['Subject:one\r\n two', 'subject:one two'],
+  ['Subject: \r\n\tone', 'subject:one'],
+  ['Subject:', 'subject:'],
+  ['Subject: ', 'subject:'],
+  ['X: a:b', 'x:a:b'],
+])('%j is signed as %j', (field, line) => expect(relaxField(field)).toBe(line));

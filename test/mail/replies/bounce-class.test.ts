@@ -190,3 +190,24 @@ test('hostile texts are classified at once', () => {
   for (const text of texts) classifyReply({ code: 550, enhanced: null, text, stage: 'rcpt' });
   expect((performance.now() - begin) / texts.length).toBeLessThan(20);
 });
+
+test.each([
+  ['x - gsmtp', 'Gmail'],
+  ['see https://support.google.com/mail', 'Gmail'],
+  ['x outlook.com x', 'Outlook'],
+  ['x HOTMAIL.com', 'Outlook'],
+  ['x.office365.com', 'Outlook'],
+  ['live.com', 'Outlook'],
+  ['mta7.am0.yahoodns.net', 'Yahoo'],
+  ['senders.yahooinc.com', 'Yahoo'],
+  ['yahoo.com', 'Yahoo'],
+  ['aol.com', 'Yahoo'],
+  ['icloud.com', 'Apple'],
+  ['support.apple.com', 'Apple'],
+  ['me.com', 'Apple'],
+  ['welcome.com', null],
+  ['alive.com', null],
+  ['nothing', null],
+])('whose words %j are: %p', (text, provider) => {
+  expect(classifyReply({ code: 599, enhanced: null, text, stage: 'rcpt' }).provider).toBe(provider);
+});

@@ -1,7 +1,7 @@
 /** One question over the network: how long each server is waited for, and how many wrong packets are one too many. */
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, spyOn, test } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
-import { createServer, type Server } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { decode, encode } from 'dns-packet';
 
 import { Pace } from '../../../src/wire/dns/pace.ts';
@@ -17,29 +17,34 @@ afterEach(() => {
 
 /** A server that answers over UDP with what `say` gives, and over TCP with 192.0.2.2. */
 async function serve(say: (question: Buffer) => Buffer[]): Promise<{ host: string; port: number }> {
-  const bound = Promise.withResolvers<void>();
-  const udp = createSocket('udp4');
-  open.push(udp);
-  udp.on('message', (bytes, { port, address }) => {
-    for (const answer of say(bytes)) udp.send(answer, port, address);
-  });
-  udp.bind(0, '127.0.0.1', () => bound.resolve());
-  await bound.promise;
-  const { port } = udp.address();
-  const tcp = createServer((socket) => {
-    socket.on('error', () => socket.destroy());
-    socket.once('data', (chunk: Buffer) => {
-      const answer = answerTo(chunk.subarray(2), '192.0.2.2');
-      const length = Buffer.alloc(2);
-      length.writeUInt16BE(answer.length);
-      socket.end(Buffer.concat([length, answer]));
+  for (;;) {
+    const tcp = createServer((socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.once('data', (chunk: Buffer) => {
+        const answer = answerTo(chunk.subarray(2), '192.0.2.2');
+        const length = Buffer.alloc(2);
+        length.writeUInt16BE(answer.length);
+        socket.end(Buffer.concat([length, answer]));
+      });
     });
-  });
-  open.push(tcp);
-  const listening = Promise.withResolvers<void>();
-  tcp.listen(port, '127.0.0.1', listening.resolve);
-  await listening.promise;
-  return { host: '127.0.0.1', port };
+    await new Promise<void>((resolve) => void tcp.listen(0, '127.0.0.1', resolve));
+    open.push(tcp);
+    const { port } = tcp.address() as AddressInfo;
+    const udp = createSocket('udp4');
+    udp.on('message', (bytes, peer) => {
+      for (const answer of say(bytes)) udp.send(answer, peer.port, peer.address);
+    });
+    const isBound = await new Promise<boolean>((resolve) => {
+      udp.once('error', () => resolve(false));
+      udp.bind(port, '127.0.0.1', () => resolve(true));
+    });
+    if (isBound) {
+      open.push(udp);
+      return { host: '127.0.0.1', port };
+    }
+    // Somebody else has this port over UDP: another one.
+    udp.close();
+  }
 }
 
 function answerTo(question: Buffer, address: string, idShift = 0): Buffer {
@@ -140,4 +145,22 @@ test('one that was stopped asks nobody', async () => {
 test('without a server it fails', async () => {
   const result = await askServers([], QUESTION, SHORT, new AbortController().signal, new Pace());
   expect(result.answer).toEqual({ kind: 'failed', reason: 'no resolver (A a.test at )' });
+});
+
+test('nothing stays on the signal of the resolver when a question was answered, by UDP or TCP', async () => {
+  for (const wrong of [0, 32]) {
+    const server = await serve((question) => [
+      ...Array.from({ length: wrong }, () => answerTo(question, '192.0.2.66', 1)),
+      answerTo(question, '192.0.2.1'),
+    ]);
+    const { signal } = new AbortController();
+    const [added, removed] = [
+      spyOn(signal, 'addEventListener'),
+      spyOn(signal, 'removeEventListener'),
+    ];
+    await askServers([server], QUESTION, SHORT, signal, new Pace());
+    const listeners = added.mock.calls.map(([, listener]) => listener);
+    expect(listeners).toHaveLength(wrong === 0 ? 1 : 2);
+    expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(listeners);
+  }
 });

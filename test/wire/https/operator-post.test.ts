@@ -177,3 +177,22 @@ test('https is verified, by the name that was asked for and the CA that was give
   // Nothing was said to those that did not verify.
   expect(requests).toHaveLength(2);
 });
+
+test('of several addresses that fail, what the first one did is told', async () => {
+  const closing = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end());
+  });
+  const port = await listening(closing);
+  const closed = 'the connection was closed before a response came';
+  for (const [records, reason] of [
+    [['127.0.0.1', '127.0.0.99'], closed],
+    [['127.0.0.99', '127.0.0.1'], 'the connection was refused'],
+  ] as const) {
+    const resolver = resolverOf([...records]);
+    expect(await post(`http://spam.rig.test:${port}/`, { resolver })).toEqual({
+      kind: 'failed',
+      reason,
+    });
+  }
+});

@@ -1,0 +1,106 @@
+/** Which TLSA records count, by what DNS says of them, and whom a certificate under a trust anchor may name. */
+import { expect, test } from 'bun:test';
+import { createHash, X509Certificate } from 'node:crypto';
+
+import type { DnsAnswer, TlsaRecord } from '../../../src/wire/dns/resolver.ts';
+import { planDane, type DanePlan } from '../../../src/wire/tls/dane.ts';
+import { testAuthority } from '../../rig/certificates.ts';
+
+const authority = testAuthority();
+const root = new X509Certificate(authority.cert);
+const ANCHOR: TlsaRecord = {
+  usage: 2,
+  selector: 0,
+  matchingType: 1,
+  data: createHash('sha256').update(root.raw).digest(),
+};
+const NODATA = { kind: 'nodata', isAuthenticated: true } as const;
+
+const found = <T>(records: T[], isAuthenticated = true): DnsAnswer<T> => ({
+  kind: 'found',
+  records,
+  ttlSeconds: 60,
+  isAuthenticated,
+});
+
+interface Zone {
+  cname?: DnsAnswer<string>;
+  tlsa?: Record<string, DnsAnswer<TlsaRecord>>;
+}
+
+/** The plan for mx.a.test, a host of a.test, and the names whose TLSA records were asked for. */
+async function plan(zone: Zone, isMx = true, isHost = true): Promise<[DanePlan, string[]]> {
+  const asked: string[] = [];
+  const resolver = {
+    cname: () => Promise.resolve(zone.cname ?? NODATA),
+    tlsa: (name: string) => {
+      asked.push(name);
+      return Promise.resolve(zone.tlsa?.[name] ?? NODATA);
+    },
+  };
+  const host = { name: 'mx.a.test', isAuthenticated: isHost };
+  return [await planDane(resolver, host, isMx, 25, 'a.test'), asked];
+}
+
+const AT = '_25._tcp.mx.a.test';
+
+test('validated records of a validated host of a validated MX are verified', async () => {
+  const zone = { tlsa: { [AT]: found([ANCHOR]) } };
+  expect((await plan(zone))[0].kind).toBe('verify');
+  expect(await plan(zone, false)).toEqual([{ kind: 'none' }, []]);
+  expect(await plan(zone, true, false)).toEqual([{ kind: 'none' }, []]);
+});
+
+test('records that were not validated do not count', async () => {
+  expect((await plan({ tlsa: { [AT]: found([ANCHOR], false) } }))[0]).toEqual({ kind: 'none' });
+});
+
+test('a lookup that fails is not read as no records', async () => {
+  const failed = { kind: 'failed', reason: 'SERVFAIL' } as const;
+  expect((await plan({ tlsa: { [AT]: failed } }))[0]).toEqual(failed);
+});
+
+test('the name that a validated alias leads to comes first, then the host', async () => {
+  const names = ['_25._tcp.real.test', AT];
+  expect(await plan({ cname: found(['real.test']) })).toEqual([{ kind: 'none' }, names]);
+  expect((await plan({ cname: found(['real.test'], false) }))[1]).toEqual([AT]);
+  const both = { [AT]: found([ANCHOR]), [names[0] ?? '']: found([{ ...ANCHOR, usage: 1 }]) };
+  expect((await plan({ cname: found(['real.test']), tlsa: both }))[0].kind).toBe('encrypt');
+});
+
+test.each([
+  [{ usage: 0 }, 'encrypt'],
+  [{ usage: 1 }, 'encrypt'],
+  [{ usage: 3 }, 'verify'],
+  [{ usage: 4 }, 'encrypt'],
+  [{ selector: 1 }, 'verify'],
+  [{ selector: 2 }, 'encrypt'],
+  [{ matchingType: 2 }, 'encrypt'],
+  [{ matchingType: 2, data: Buffer.alloc(64) }, 'verify'],
+  [{ matchingType: 1, data: Buffer.alloc(31) }, 'encrypt'],
+  [{ matchingType: 3 }, 'encrypt'],
+  [{ matchingType: 0, data: Buffer.alloc(1) }, 'verify'],
+  [{ matchingType: 0, data: Buffer.alloc(0) }, 'encrypt'],
+] as const)('a record with %j: %s', async (change, kind) => {
+  const records = [{ ...ANCHOR, ...change }];
+  expect((await plan({ tlsa: { [AT]: found<TlsaRecord>(records) } }))[0].kind).toBe(kind);
+});
+
+test('under a trust anchor a certificate names the host, the alias or the domain', async () => {
+  const [verify] = await plan({
+    cname: found(['real.test']),
+    tlsa: { '_25._tcp.real.test': found([ANCHOR]) },
+  });
+  if (verify.kind !== 'verify') throw new Error(verify.kind);
+  const refusal = (name: string): string | null => {
+    const leaf = new X509Certificate(authority.issue([name]).cert);
+    return verify.checkPeer([leaf, root]);
+  };
+  expect(['mx.a.test', 'real.test', 'a.test'].map(refusal)).toEqual([null, null, null]);
+  expect(refusal('other.test')).toBe(
+    'the certificate under the TLSA trust anchor does not name real.test',
+  );
+  const alone = new X509Certificate(authority.issue(['mx.a.test']).cert);
+  expect(verify.checkPeer([alone])).toBe('the certificate matches no TLSA record');
+  expect(verify.checkPeer([])).toBe('the server sent no certificate');
+});
