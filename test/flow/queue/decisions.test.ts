@@ -1,0 +1,149 @@
+/** What the queue decides before an attempt and instead of one: marks of acceptance, suppression, the operator's end. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { AcceptedMarks } from '../../../src/flow/queue/accepted-marks.ts';
+import { explain, failByOperator, inWallTime } from '../../../src/flow/queue/operator.ts';
+import { endOfSuppressed } from '../../../src/flow/queue/suppressed.ts';
+import { addSuppression } from '../../../src/flow/suppressions/suppressions.ts';
+import type { NewMessage } from '../../../src/store/journey.ts';
+import type { Event, Recipient } from '../../../src/store/rows.ts';
+import { draft, mailbox, openFixture, type Fixture, type RequestSender } from '../fixture.ts';
+
+const HOUR_MS = 3_600_000;
+
+let fixture: Fixture;
+let sender: RequestSender;
+beforeEach(async () => {
+  fixture = await openFixture();
+  sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+});
+afterEach(() => fixture.close());
+
+async function sent(...addresses: string[]) {
+  const to = addresses.map((address) => mailbox(address));
+  const stored = await fixture.stored(await fixture.accept(sender, draft({ to })));
+  const [first] = stored.recipients;
+  if (first === undefined) throw new Error('a recipient was accepted');
+  return { ...stored, first };
+}
+
+/** A message with so many open recipients, and one that ended at its acceptance. */
+async function offered(open: number): Promise<NewMessage> {
+  const { message, first } = await sent('ann@receiver.example');
+  const one = (n: number): Recipient => ({ ...first, id: `${message.id} ${n}` });
+  const ended: Recipient = { ...first, id: 'ended', status: 'suppressed', nextAttemptAt: null };
+  const body = { html: null, text: 'x', headers: [], attachments: [], raw: null };
+  const recipients = [...Array.from({ length: open }, (_, n) => one(n)), ended];
+  return { message, body, recipients, events: [] };
+}
+
+test('acceptance begins the attempts of what is open, in the name of its queue, due again in fifteen seconds', async () => {
+  const marks = new AcceptedMarks('me');
+  const message = await offered(2);
+  marks.mark([message], 1_000);
+  marks.keep(message);
+  expect(message.owner).toBe('me');
+  expect(message.recipients.map((row) => [row.attempts, row.nextAttemptAt])).toEqual([
+    [1, 16_000],
+    [1, 16_000],
+    [0, null],
+  ]);
+  const [one, two] = message.recipients.map(({ id }) => id);
+  // Five seconds before its time a mark is not used any more.
+  expect(marks.take(one ?? '', 10_999)?.id).toBe(one ?? '');
+  expect(marks.take(one ?? '', 1_000)).toBeNull();
+  expect(marks.take(two ?? '', 11_000)).toBeNull();
+  expect([marks.take('ended', 1_000), marks.takeAll()]).toEqual([null, []]);
+});
+
+test('five hundred are marked at most, a message whole or not at all', async () => {
+  const marks = new AcceptedMarks('me');
+  const [large, small] = [await offered(499), await offered(1)];
+  marks.mark([large, small], 1_000);
+  expect([large.owner, small.owner]).toEqual(['me', 'me']);
+  marks.keep(large);
+  const late = await offered(1);
+  marks.mark([late], 1_000);
+  expect([late.owner, late.recipients[0]?.attempts]).toEqual([undefined, 0]);
+  expect(marks.takeAll()).toHaveLength(499);
+  expect(marks.takeAll()).toEqual([]);
+});
+
+test('what was suppressed since its acceptance ends instead of being mailed, whatever the case', async () => {
+  const { first } = await sent('Ann@Receiver.example');
+  await addSuppression(fixture.ctx, sender.account.id, {
+    email: 'ann@receiver.example',
+    reason: 'complaint',
+  });
+  const endOf = (attempts: number) => endOfSuppressed(fixture.ctx, { ...first, attempts });
+  // It was checked a moment ago.
+  expect(await endOf(1)).toBeNull();
+  fixture.clock.pass(60_000);
+  expect(await endOf(1)).toBeNull();
+  const end = await endOf(2);
+  expect(end).toMatchObject({
+    recipientId: first.id,
+    status: 'suppressed',
+    nextAttemptAt: null,
+    lastReason: 'The recipient is suppressed (complaint).',
+    attempt: null,
+    suppress: null,
+  });
+  expect(end?.events.map(({ type }) => type)).toEqual(['email.suppressed']);
+  fixture.clock.pass(1);
+  expect((await endOf(1))?.status).toBe('suppressed');
+  const other = await fixture.sender({ name: 'other' });
+  expect(
+    await endOfSuppressed(fixture.ctx, { ...first, accountId: other.account.id, attempts: 2 }),
+  ).toBeNull();
+});
+
+test('the operator ends what waits, by message or recipient, and leaves alone what is in an attempt or ended', async () => {
+  const { message, recipients, first } = await sent(
+    'ann@receiver.example',
+    'ben@receiver.example',
+    'cy@receiver.example',
+  );
+  const heard: Event[] = [];
+  fixture.ctx.followers.follow((event) => void heard.push(event));
+  const fail = (id: string, busy = '') => failByOperator(fixture.ctx, id, (one) => one === busy);
+  expect(await fail(first.id, first.id)).toEqual([]);
+  expect(await fail(first.id)).toHaveLength(1);
+  expect(await fail(first.id)).toEqual([]);
+  expect(await fail(message.id, recipients[1]?.id)).toHaveLength(1);
+  const rows = await fixture.ctx.store.recipients(message.id);
+  expect(rows.map(({ status, lastReason }) => [status, lastReason])).toEqual([
+    ['failed', 'given up by the operator'],
+    ['queued', null],
+    ['failed', 'given up by the operator'],
+  ]);
+  expect(heard.map(({ type, recipientId }) => [type, recipientId])).toEqual([
+    ['email.failed', first.id],
+    ['email.failed', recipients[2]?.id ?? ''],
+  ]);
+});
+
+test('why a recipient waits is told in one sentence, with its times by the wall clock', async () => {
+  const { first } = await sent('ann@receiver.example');
+  fixture.clock.jump(HOUR_MS);
+  const now = fixture.clock.now();
+  const shown = inWallTime(fixture.clock, { ...first, delayedAt: first.expiresAt });
+  expect([shown.nextAttemptAt, shown.expiresAt, shown.delayedAt]).toEqual([
+    now,
+    first.expiresAt + HOUR_MS,
+    first.expiresAt + HOUR_MS,
+  ]);
+  const until = new Date(shown.expiresAt).toISOString();
+  const say = (change: Partial<Recipient>) => explain({ ...shown, ...change }, now);
+  const later = new Date(now + 1).toISOString();
+  expect(say({})).toBe(`ann@receiver.example waits for its first attempt, until ${until}.`);
+  expect(say({ attempts: 1 })).toBe(
+    `ann@receiver.example is due now and until ${until}, after one attempt.`,
+  );
+  expect(say({ attempts: 2, nextAttemptAt: now + 1, lastReason: 'Gone.' })).toBe(
+    `ann@receiver.example is tried again at ${later} and until ${until}, after 2 attempts: Gone.`,
+  );
+  expect(say({ nextAttemptAt: null, status: 'bounced', lastReason: 'no such user' })).toBe(
+    'ann@receiver.example is bounced: no such user.',
+  );
+});
