@@ -69,7 +69,16 @@ test('a link that is not ours is unknown, with any method', async () => {
   );
   for (const method of ['GET', 'POST'])
     expect((await respond(new Request(link, { method })))?.status).toBe(404);
-  expect((await respond(new Request(link, { method: 'DELETE' })))?.status).toBe(405);
+  const refused = await respond(new Request(link, { method: 'DELETE' }));
+  expect([refused?.status, refused?.headers.get('allow')]).toEqual([405, 'GET, POST']);
+  // Nothing of these pages is kept, indexed, framed or told to others.
+  expect(Object.fromEntries(refused?.headers ?? [])).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-robots-tag': 'noindex',
+    'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
+  });
 });
 
 test('other paths are not handled here', () => {

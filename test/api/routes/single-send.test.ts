@@ -142,6 +142,24 @@ describe('a file that can be fetched', () => {
     expect(await refusalOf(fetched('/report.pdf', 5))).toContain('could not be fetched');
   });
 
+  test('counts against the plan together with the others, exactly to its limit', async () => {
+    const url = `https://files.rig.test:${server.port}/report.pdf`;
+    const all = (count: number, attachmentBytes: number) => {
+      const attachments = Array.from({ length: count }, () => ({ path: url }));
+      const read = readEmail(
+        { ...EMAIL, attachments },
+        { kind: 'full', at: '', mayLink: true, needsContent: true },
+      );
+      if (Array.isArray(read)) throw new Error(JSON.stringify(read));
+      return fetchAttachments(agent, read, { attachmentBytes }, () => true);
+    };
+    // "the report" has ten bytes.
+    expect((await all(2, 20)).attachments.map(({ content }) => content.length)).toEqual([10, 10]);
+    expect(await refusalOf(all(2, 19))).toContain('could not be fetched');
+    expect((await all(10, 1_000)).attachments).toHaveLength(10);
+    expect(await refusalOf(all(11, 1_000))).toBe('At most 10 attachments can use path.');
+  });
+
   test('for which no memory is left is refused, to be tried again', async () => {
     const refused = fetched('/report.pdf', 1_000, () => false);
     expect(await refusalOf(refused)).toContain('too many large requests');
