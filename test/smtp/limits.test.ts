@@ -133,6 +133,31 @@ test('after the stop nobody gets in, at any of the listeners', async () => {
   }
 });
 
+test('a client that never logs in gets twenty commands, those of the greeting included', async () => {
+  fixture = await openSmtpFixture();
+  const client = await open(fixture.submission);
+  await client.hello(true);
+  let count = 0;
+  let reply = '250';
+  while (reply.startsWith('250') && count < 100) {
+    reply = await client.command('NOOP');
+    count += 1;
+  }
+  // EHLO, STARTTLS and EHLO again were the first three.
+  expect([reply.slice(0, 3), count]).toEqual(['421', 17]);
+  await client.closed;
+});
+
+test('a command line may have 4,096 characters', async () => {
+  fixture = await openSmtpFixture();
+  const say = async (length: number): Promise<string> => {
+    const client = await open(fixture?.submission ?? { host: '', port: 0 });
+    await client.hello();
+    return (await client.command('NOOP '.padEnd(length, 'x'))).slice(0, 3);
+  };
+  expect([await say(4_000), await say(4_200)]).toEqual(['250', '421']);
+});
+
 test('sessions beyond the total limit are told so', async () => {
   fixture = await openSmtpFixture({ submission: { connections: 5 } });
   for (let n = 0; n < 5; n += 1) await (await open(fixture.submission)).reply();
