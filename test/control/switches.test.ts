@@ -1,0 +1,165 @@
+/** What operations tell a running queue, dispatcher and reader, and that they do without. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import { limitOf } from '../../src/control/emails.ts';
+import type { Scope } from '../../src/control/operation.ts';
+import { perform } from '../../src/control/operations.ts';
+import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
+import type { Queue } from '../../src/flow/queue/queue.ts';
+import type { WebhookDispatcher } from '../../src/flow/webhooks/dispatcher.ts';
+import { openFixture, type Fixture } from '../flow/fixture.ts';
+
+let fixture: Fixture;
+let scope: Scope;
+/** Calls of the parts that run, in order. */
+let told: unknown[][];
+
+beforeEach(async () => {
+  fixture = await openFixture();
+  told = [];
+  const tell =
+    (name: string, result?: unknown) =>
+    (...args: unknown[]) => {
+      told.push([name, ...args]);
+      return result;
+    };
+  const queue = {
+    setResting: tell('resting'),
+    forgetMarks: tell('forget'),
+    retry: tell('retry', Promise.resolve(7)),
+    throttles: () => [
+      { site: 'mx.example', untilMs: 1_000, cause: 'slow down', class: 'rate', hint: null },
+    ],
+  };
+  const dispatcher = { endpointChanged: tell('endpoint') };
+  scope = {
+    ctx: fixture.ctx,
+    queue: queue as unknown as Queue,
+    dispatcher: dispatcher as unknown as WebhookDispatcher,
+    sink: {
+      progress: (text) => void told.push(['progress', text]),
+      chunk: () => Promise.resolve(),
+      left: new AbortController().signal,
+    },
+    reload: () => ({ needs_restart: ['dns.servers'], new_certificate: true }),
+    by: 'tester',
+  };
+});
+afterEach(() => fixture.close());
+
+const run = <Name extends OperationName>(
+  name: Name,
+  args: ArgumentsOf<Name>,
+): Promise<ResultOf<Name>> => perform(scope, name, args);
+
+test('a halt rests the queue, and its end wakes it; what was so before is told', async () => {
+  const state = await run('halt', { reason: 'Leak.' });
+  expect(state).toEqual({
+    halted: true,
+    reason: 'Leak.',
+    since: new Date(fixture.clock.now()).toISOString(),
+  });
+  expect(await run('resume', {})).toEqual({ halted: false, was_halted: true });
+  expect(await run('resume', {})).toEqual({ halted: false, was_halted: false });
+  expect(told).toEqual([
+    ['resting', true],
+    ['resting', false],
+    ['resting', false],
+  ]);
+});
+
+test('sites that slow us down are listed with their time in ISO 8601', async () => {
+  const { throttles } = await run('queue.list', { domain: null });
+  expect(throttles).toEqual([
+    {
+      site: 'mx.example',
+      until: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string,
+      cause: 'slow down',
+      class: 'rate',
+      hint: null,
+    },
+  ]);
+});
+
+test('a retry is the running queue’s, and of an id that nothing has it is refused first', async () => {
+  expect(await run('queue.retry', { id: null, domain: 'a.example' })).toEqual({ retried: 7 });
+  expect(told).toEqual([['retry', { id: null, domain: 'a.example' }]]);
+  const refused = await run('queue.retry', { id: 'x', domain: null }).catch(String);
+  expect(refused).toContain('There is no message or recipient x.');
+  expect(told).toHaveLength(1);
+});
+
+test('a reload hands its result on, and the version is that of the process', async () => {
+  const done = { needs_restart: ['dns.servers'], new_certificate: true };
+  expect(await run('reload', {})).toEqual(done);
+  expect(await run('version', {})).toMatchObject({ pid: process.pid });
+});
+
+test('deleting an account tells the queue and each of its endpoints, and forgets its keys', async () => {
+  const { account } = await fixture.sender();
+  const where = { account: account.name, events: [] };
+  const one = await run('webhook.add', { ...where, url: 'https://8.8.8.8/a' });
+  const two = await run('webhook.add', { ...where, url: 'https://8.8.8.8/b' });
+  told = [];
+  const done = await run('account.delete', { account: account.name });
+  expect(done).toMatchObject({ id: account.id, webhooks: 2, keys: 1 });
+  expect(told[0]).toEqual(['forget']);
+  expect(told).toHaveLength(3);
+  for (const { endpoint } of [one, two]) expect(told).toContainEqual(['endpoint', endpoint.id]);
+});
+
+test.each([
+  [null, 50],
+  ['1', 1],
+  ['100', 100],
+])('a limit of %p asks for %d rows', (limit, rows) => {
+  expect(limitOf(limit)).toBe(rows);
+});
+
+test.each([
+  ['404', true],
+  ['100', true],
+  ['599', true],
+  ['2xx', true],
+  ['4xx', true],
+  ['5xx', true],
+  ['3xx', false],
+  ['600', false],
+  ['099', false],
+  ['40', false],
+  ['404 ', false],
+])('log list --status %p is taken: %p', async (status, isTaken) => {
+  const { account } = await fixture.sender();
+  const which = { account: account.name, method: null, q: null, limit: null, after: null };
+  const seen = await run('log.list', { ...which, status }).catch(String);
+  if (isTaken) expect(seen).toEqual({ requests: [], hasMore: false });
+  else expect(seen).toContain('--status must be a status such as 404, or 2xx, 4xx or 5xx');
+});
+
+test('what only looks leaves no entry in the audit log, what changes leaves one', async () => {
+  const { account } = await fixture.sender();
+  const which = { account: account.name };
+  const entries = async (): Promise<string[]> =>
+    (await run('audit.list', { who: null, limit: null, before: null })).map(({ action }) => action);
+  await run('key.list', which);
+  await run('domain.list', which);
+  await run('webhook.list', which);
+  await run('suppression.list', which);
+  await run('suppression.export', which);
+  await run('queue.list', { domain: null });
+  await run('account.list', {});
+  await run('operator.list', {});
+  expect(await entries()).toEqual([]);
+  await run('suppression.add', { ...which, email: 'a@x.example', reason: null, note: null });
+  await run('suppression.remove', { ...which, email: 'a@x.example', note: null });
+  await run('halt', { reason: null });
+  expect(await entries()).toEqual(['halt', 'suppression.remove', 'suppression.add']);
+});
+
+test('an address to erase must be one, and only the named account is searched', async () => {
+  await fixture.sender();
+  const refused = await run('erase', { address: 'nobody', account: null }).catch(String);
+  expect(refused).toStartWith('ApiError: The address ');
+  const elsewhere = await run('erase', { address: 'a@x.example', account: 'none' }).catch(String);
+  expect(elsewhere).toContain('none');
+});
