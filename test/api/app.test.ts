@@ -30,3 +30,21 @@ test('a path is read from the request line, not from Host', async () => {
     expect([host, response.status]).toEqual([host, 200]);
   }
 });
+
+test('a stop writes the requests that the log still had in memory', async () => {
+  const own = await openBench();
+  const account = await own.account('stops');
+  const ownKey = await own.key(account);
+  await own.ask({ path: '/usage', key: ownKey });
+  await own.api.stop();
+  const { rows } = await own.ctx.store.logs(account.id, {
+    limit: 10,
+    after: null,
+    before: null,
+    q: null,
+    status: null,
+    method: null,
+  });
+  expect(rows.map(({ path }) => path)).toEqual(['/usage']);
+  await own.close();
+});

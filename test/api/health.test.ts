@@ -77,3 +77,19 @@ test.each([
   expect(found === null).toBe(!isReader);
   if (isReader) expect(found?.[1]).toContain('postrider_build_info');
 });
+
+test('a reader is told when the host was checked and what is not good; others only that it lives', async () => {
+  const levels = ['ok', 'warning', 'error'].map((level) => ({ level }));
+  const vitals = { findings: { checkedAt: 0, findings: levels } } as unknown as Vitals;
+  health = createHealth(bench.ctx, vitals, new TrustedProxies(bench.ctx));
+  const [status, text] = (await ask('/health')) ?? [];
+  expect([status, JSON.parse(text ?? '')]).toEqual([
+    200,
+    {
+      status: 'ok',
+      checked_at: '1970-01-01T00:00:00.000Z',
+      findings: [{ level: 'warning' }, { level: 'error' }],
+    },
+  ]);
+  expect(await ask('/health', { peer: '203.0.113.7' })).toEqual([200, '{"status":"ok"}']);
+});

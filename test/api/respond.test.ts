@@ -123,6 +123,7 @@ test('a body needs a length, must be of at most 14 MB, and is JSON without compr
     bench.ask({ path: '/domains', key, raw, headers });
   const tooLong = await ask({ 'content-length': '14680065' });
   expect([tooLong.status, tooLong.json.detail]).toEqual([413, { max_bytes: 14_680_064 }]);
+  expect((await ask({ 'content-length': '14680064' })).status).toBe(422);
   const packed = await ask({ 'content-encoding': 'gzip' });
   expect([packed.status, packed.json.detail.issues[0].path]).toEqual([400, 'Content-Encoding']);
   expect((await ask({ 'content-encoding': 'Identity' })).status).toBe(422);
