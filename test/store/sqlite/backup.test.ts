@@ -164,6 +164,8 @@ describe('restore', () => {
     expect(Buffer.from(masterKey(dataDir)).equals(key)).toBe(true);
     expect(readFileSync(join(dataDir, 'mail.db')).includes(key)).toBe(false);
     expect(statSync(join(dataDir, 'mail.db')).mode & 0o077).toBe(0);
+    const keyAside = readFileSync(join(report.setAside ?? '', 'secret.key'));
+    expect(keyAside.equals(Buffer.alloc(32, 1))).toBe(true);
     const aside = new Database(join(report.setAside ?? '', 'mail.db'), { readonly: true });
     const names = aside.prepare<{ name: string }, []>('SELECT name FROM accounts').all();
     aside.close();
