@@ -80,3 +80,15 @@ test('a wall clock that is set neither opens a window nor keeps it closed', asyn
   await clock.advance(MINUTE);
   expect(rates.take('a', 1, MINUTE).isAllowed).toBe(true);
 });
+
+test('what was taken is saved, also when the last request was refused', async () => {
+  const clock = new TestClock();
+  const kept = new Map<string, string>();
+  const before = start(clock, kept);
+  before.take('a', 1, MINUTE);
+  expect(before.take('a', 1, MINUTE).isAllowed).toBe(false);
+  await before.save();
+  const after = start(clock, kept);
+  await after.load();
+  expect(after.take('a', 1, MINUTE).isAllowed).toBe(false);
+});
