@@ -69,3 +69,21 @@ test('accepted emails are counted by what they became', async () => {
   ]);
   await fixture.close();
 });
+
+test('the process tells when it started in seconds, its memory in bytes, and whether sending is halted', async () => {
+  const fixture = await openFixture();
+  const { ctx } = fixture;
+  const vitals = new Vitals(ctx);
+  const valueOf = async (name: RegExp): Promise<number> => {
+    const line = (await vitals.render()).split('\n').find((one) => name.test(one)) ?? '';
+    return Number(line.split(' ')[1]);
+  };
+  const startedAt = await valueOf(/^process_start_time_seconds /);
+  expect(Math.abs(Date.now() / 1000 - process.uptime() - startedAt)).toBeLessThan(2);
+  expect(await valueOf(/^process_resident_memory_bytes /)).toBeGreaterThan(10_000_000);
+  expect(await valueOf(/^process_open_fds /)).toBeGreaterThan(3);
+  expect(await valueOf(/^postrider_halted /)).toBe(0);
+  await ctx.halt.halt('Leak.');
+  expect(await valueOf(/^postrider_halted /)).toBe(1);
+  await fixture.close();
+});
