@@ -13,6 +13,7 @@ import type {
   Domain,
   Endpoint,
   Key,
+  LogRecord,
   Message,
   Recipient,
   Suppression,
@@ -147,3 +148,16 @@ export const SELECT_SUPPRESSION =
   'SELECT id, account_id AS "accountId", email, reason, source, note, created_at AS "createdAt"' +
   ' FROM suppressions';
 export type SuppressionRow = Suppression;
+
+/** The columns of the request log that its list shows. */
+export const LOG_COLUMNS =
+  'id, account_id AS "accountId", key_id AS "keyId", key_name AS "keyName",' +
+  ' key_permission AS "keyPermission", method, path, status, duration_ms AS "durationMs",' +
+  ' message_id AS "messageId", user_agent AS "userAgent", ip, created_at AS "createdAt",' +
+  ' is_sandbox AS "isSandbox"';
+export const SELECT_LOG =
+  'SELECT ' +
+  LOG_COLUMNS +
+  ', request_body AS "requestBody", response_body AS "responseBody" FROM logs';
+export type LogRow = Stored<LogRecord, 'isSandbox', StoredBoolean>;
+export const logOf = (row: LogRow): LogRecord => ({ ...row, isSandbox: isTrue(row.isSandbox) });

@@ -1,18 +1,17 @@
 /**
- * Rows of SQLite's own lists: with their position, `seq`, by which the single writer hands them out in commit order, and
- * of the request log, which has a file of its own.
+ * Rows of SQLite's own lists: with their position, `seq`, which the single writer hands out in commit order.
  *
  * What any engine reads alike stands in `sql/columns.ts`. Never filters, never decides.
  */
 import type { LogSummary } from '../request-logs.ts';
-import type { LogRecord } from '../rows.ts';
 import {
+  LOG_COLUMNS,
   MESSAGE_COLUMNS,
   SELECT_CALL_ATTEMPT,
   SELECT_SUPPRESSION,
   callAttemptOf,
 } from '../sql/columns.ts';
-import type { CallAttemptRow, MessageRow, SuppressionRow } from '../sql/columns.ts';
+import type { CallAttemptRow, LogRow, MessageRow, SuppressionRow } from '../sql/columns.ts';
 import type { ListedAttempt } from '../webhooks.ts';
 
 export const SELECT_LISTED_MESSAGE = 'SELECT seq, ' + MESSAGE_COLUMNS + ' FROM messages';
@@ -32,16 +31,6 @@ export const listedAttemptOf = (row: ListedAttemptRow): ListedAttempt => ({
   eventId: row.eventId,
 });
 
-const LOG_COLUMNS =
-  'id, account_id AS accountId, key_id AS keyId, key_name AS keyName,' +
-  ' key_permission AS keyPermission, method, path, status, duration_ms AS durationMs,' +
-  ' message_id AS messageId, user_agent AS userAgent, ip, created_at AS createdAt,' +
-  ' is_sandbox AS isSandbox';
-/** With its position in the list. */
 export const SELECT_LISTED_LOG = 'SELECT seq, ' + LOG_COLUMNS + ' FROM logs';
-export const SELECT_LOG =
-  'SELECT ' +
-  LOG_COLUMNS +
-  ', request_body AS requestBody, response_body AS responseBody FROM logs';
-export type LogRow = Omit<LogRecord, 'isSandbox'> & { isSandbox: number };
-export type ListedLogRow = Omit<LogSummary, 'isSandbox'> & { isSandbox: number; seq: number };
+export type ListedLogRow = Omit<LogSummary, 'isSandbox'> &
+  Pick<LogRow, 'isSandbox'> & { seq: number };

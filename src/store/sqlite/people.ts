@@ -1,34 +1,16 @@
 /**
- * Operators and the audit log: reads over a reading connection, writes over the writer's.
+ * Operators and the audit log: the list of the log over a reading connection, writes over the writer's.
  *
  * Promises what `people.ts` above promises; a purge removes at most `limit` rows a step.
  */
 import type { Database } from 'bun:sqlite';
-import type { AuditEntry, AuditRow, Operator, PeopleStore } from '../people.ts';
+import type { AuditEntry, AuditRow, PeopleStore } from '../people.ts';
 import { stringsOf } from '../json-columns.ts';
 import type { Writes } from './verbs.ts';
 
-const OPERATOR =
-  'SELECT id, name, role, account_id AS accountId, password_hash AS passwordHash, sealed_totp AS sealedTotp,' +
-  ' json_array_length(recovery_hashes) AS recoveryCodes, created_at AS createdAt, signed_in_at AS signedInAt' +
-  ' FROM operators';
 const AUDIT =
   'SELECT seq, at, via, who, action, target, account_id AS accountId, address FROM audit' +
   ' WHERE seq < ?1 AND (?2 IS NULL OR who = ?2) ORDER BY seq DESC LIMIT ?3';
-
-/** The verbs over a reading connection. */
-export function peopleReads(
-  db: Database,
-): Pick<PeopleStore, 'operators' | 'operator' | 'operatorNamed'> {
-  const all = db.prepare<Operator, []>(OPERATOR + ' ORDER BY name');
-  const byId = db.prepare<Operator, [string]>(OPERATOR + ' WHERE id = ?');
-  const byName = db.prepare<Operator, [string]>(OPERATOR + ' WHERE name = ?');
-  return {
-    operators: async () => all.all(),
-    operator: async (id) => byId.get(id),
-    operatorNamed: async (name) => byName.get(name),
-  };
-}
 
 /** The list of the audit log: a name that is rare in it may lie far back. */
 export function auditLists(db: Database): Pick<PeopleStore, 'audit'> {

@@ -1,5 +1,5 @@
 /**
- * Reads of the request log, from its own file.
+ * The lists of the request log, from its own file.
  *
  * Promises newest first by cursor, for every filter alone and together; a list never reads the stored
  * bodies. A cursor holds when retention has taken its row. The rows of sandbox keys have indexes and statements of
@@ -7,8 +7,8 @@
  */
 import type { Database } from 'bun:sqlite';
 import { idBound } from '../../base/ids.ts';
-import { SELECT_LOG, SELECT_LISTED_LOG } from './listed-columns.ts';
-import type { ListedLogRow, LogRow } from './listed-columns.ts';
+import { SELECT_LISTED_LOG } from './listed-columns.ts';
+import type { ListedLogRow } from './listed-columns.ts';
 import { readingTogether } from './database.ts';
 import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';
@@ -28,18 +28,6 @@ interface Outcome {
 
 /** Sorts before every method. */
 const BEFORE_ALL: Outcome = { method: '', status: 0 };
-
-/** The reading of one row, over a reading connection to the log file. */
-export function logReads(logs: Database): Pick<Store, 'log'> {
-  const one = logs.prepare<LogRow, [string]>(SELECT_LOG + ' WHERE id = ?');
-  return {
-    async log(accountId, id) {
-      const row = one.get(id);
-      if (row === null || row.accountId !== accountId) return null;
-      return { ...row, isSandbox: row.isSandbox === 1 };
-    },
-  };
-}
 
 /** The list over reading connections to the log and the search file. */
 export function logLists(logs: Database, search: Database): Pick<Store, 'logs'> {

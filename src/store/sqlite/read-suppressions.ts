@@ -1,5 +1,5 @@
 /**
- * Reads of the suppression list.
+ * The pages of the suppression list.
  *
  * Promises newest first; a cursor is an address or an id, and still serves when its row has been removed, because
  * removed rows stay for a while. Never shows a removed row.
@@ -10,8 +10,6 @@ import type { SuppressionReason } from '../../base/status.ts';
 import type { Page, PageOf } from '../pages.ts';
 import type { Suppression } from '../rows.ts';
 import type { SuppressionStore } from '../suppressions.ts';
-import { SELECT_SUPPRESSION } from '../sql/columns.ts';
-import type { SuppressionRow } from '../sql/columns.ts';
 import { SELECT_LISTED_SUPPRESSION } from './listed-columns.ts';
 import type { ListedSuppressionRow } from './listed-columns.ts';
 import { readingTogether } from './database.ts';
@@ -21,30 +19,6 @@ import { pageOf, rangeOf } from './paging.ts';
 import type { Range } from './paging.ts';
 import { SearchReader } from './search-index.ts';
 import { searchRows } from './search-rows.ts';
-
-/** The reading of rows by their address or id, over a reading connection; statements are prepared once, here. */
-export function suppressionReads(
-  mail: Database,
-): Pick<SuppressionStore, 'suppression' | 'suppressionById' | 'suppressed'> {
-  const live = mail.prepare<SuppressionRow, [string, string]>(
-    SELECT_SUPPRESSION + ' WHERE account_id = ? AND email = ? AND removed_at IS NULL',
-  );
-  const byId = mail.prepare<SuppressionRow, [string, string]>(
-    SELECT_SUPPRESSION + ' WHERE id = ? AND account_id = ? AND removed_at IS NULL',
-  );
-  return {
-    suppression: async (accountId, email) => live.get(accountId, email),
-    suppressionById: async (accountId, id) => byId.get(id, accountId),
-    async suppressed(accountId, emails) {
-      const found = new Map<string, Suppression>();
-      for (const email of emails) {
-        const row = live.get(accountId, email);
-        if (row !== null) found.set(email, row);
-      }
-      return found;
-    },
-  };
-}
 
 /** The list over reading connections to the mail and the search file. */
 export function suppressionLists(

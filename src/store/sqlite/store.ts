@@ -24,7 +24,10 @@ import type { Store } from '../store.ts';
 import { accountReads } from '../sql/accounts.ts';
 import { dkimKeyReads, domainReads } from '../sql/domains.ts';
 import { messageReads } from '../sql/messages.ts';
+import { operatorReads } from '../sql/people.ts';
+import { logReads } from '../sql/request-logs.ts';
 import { settingReads } from '../sql/settings.ts';
+import { suppressionReads } from '../sql/suppressions.ts';
 import { endpointReads, messageCallReads } from '../sql/webhooks.ts';
 import { BackgroundClient } from './background-client.ts';
 import { openForReading } from './database.ts';
@@ -32,11 +35,8 @@ import { accountDeletions } from './account-deletion.ts';
 import { erasures } from './erasure.ts';
 import { KeptStatements } from './kept-statements.ts';
 import { HARM_KEPT_MS, OUTCOMES_KEPT_MS, purges } from './purges.ts';
-import { peopleReads } from './people.ts';
-import { logReads } from './read-logs.ts';
 import { contentReads } from './read-messages.ts';
 import { dueReads } from './read-queue.ts';
-import { suppressionReads } from './read-suppressions.ts';
 import { dueCallReads } from './read-webhooks.ts';
 import { startRecounting } from './recounting.ts';
 import { takingDue } from './take-due.ts';
@@ -134,13 +134,13 @@ function readsOf({ mail, logs }: Files) {
     ...messageReads(sql),
     ...endpointReads(sql),
     ...messageCallReads(sql),
+    ...operatorReads(sql),
     ...settingReads(sql),
+    ...suppressionReads(sql),
+    ...logReads(new KeptStatements(logs)),
     ...contentReads(mail),
     ...dueReads(mail),
     ...dueCallReads(mail),
-    ...suppressionReads(mail),
-    ...peopleReads(mail),
-    ...logReads(logs),
   };
 }
 
