@@ -92,3 +92,13 @@ test('what was taken is saved, also when the last request was refused', async ()
   await after.load();
   expect(after.take('a', 1, MINUTE).isAllowed).toBe(false);
 });
+
+test('a crash forgets no more than the last five seconds', async () => {
+  const clock = new TestClock();
+  const kept = new Map<string, string>();
+  start(clock, kept).take('a', 1, MINUTE);
+  await clock.advance(5_000);
+  const after = start(clock, kept);
+  await after.load();
+  expect(after.take('a', 1, MINUTE).isAllowed).toBe(false);
+});

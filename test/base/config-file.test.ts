@@ -314,6 +314,12 @@ describe('refusals', () => {
     }
   });
 
+  test('a key that is missing has the line of its table', () => {
+    const routes = '[delivery]\nmode = "direct"\n[[delivery.routes]]\ndomains = ["a.example"]\n';
+    const found = problems(`${HEAD}${routes}`);
+    expect(found).toEqual([expect.stringMatching(/^4: delivery\.routes\[0\]\.host is missing/)]);
+  });
+
   test('a syntax error has its line', () => {
     expect(problems(`${HEAD}[http]\nlisten =\n`)).toEqual([
       expect.stringMatching(/^3: TOML Parse error/),

@@ -88,6 +88,10 @@ describe('bash', () => {
       [['completion', 'z'], ['zsh']],
       [['backup', 'package.js'], ['package.json']],
       [['account', 'list', '--config', 'package.js'], ['package.json']],
+      [['send', '--text-file', 'package.js'], ['package.json']],
+      [['send', '--html-file', 'package.js'], ['package.json']],
+      [['send', '--attachment', 'package.js'], ['package.json']],
+      [['send', '--text', 'package.js'], []],
       [['frobnicate', ''], []],
     ];
     expect(await offered(cases.map(([words]) => words))).toEqual(cases.map(([, wanted]) => wanted));

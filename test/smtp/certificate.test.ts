@@ -162,3 +162,11 @@ test('a pair that the config names and that cannot be used is a wrong config, an
   writeFileSync(join(dir, 'smtp-self-signed.pem'), 'junk');
   expect(failure(() => tlsPair(config(), now))[0]).toBe(1);
 });
+
+test('it can be read for a host name of any length: DER writes 127 bytes and more in two ways', () => {
+  for (let length = 1; length <= 244; length += 1) {
+    const host = `${'a.'.repeat(Math.floor(length / 2))}${'b'.repeat(1 + (length % 2))}.example`;
+    const made = new X509Certificate(selfSigned(host, now).cert);
+    expect([length, made.subjectAltName]).toEqual([length, `DNS:${host}`]);
+  }
+});

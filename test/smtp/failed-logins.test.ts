@@ -40,3 +40,24 @@ test.each([-24 * 60 * MINUTE, -15 * MINUTE, 15 * MINUTE])(
     expect(failures.isBlocked(PEER)).toBe(false);
   },
 );
+
+test('the window begins with the first of them: nine in a quarter of an hour never block', async () => {
+  const clock = new TestClock();
+  const failures = new FailedLogins(clock);
+  for (let n = 0; n < 40; n += 1) {
+    failures.note(PEER);
+    expect([n, failures.isBlocked(PEER)]).toEqual([n, false]);
+    await clock.advance(2 * MINUTE);
+  }
+});
+
+test('failures after the first do not lengthen the block', async () => {
+  const clock = new TestClock();
+  const failures = new FailedLogins(clock);
+  failures.note(PEER);
+  await clock.advance(14 * MINUTE);
+  for (let n = 0; n < 9; n += 1) failures.note(PEER);
+  expect(failures.isBlocked(PEER)).toBe(true);
+  await clock.advance(MINUTE);
+  expect(failures.isBlocked(PEER)).toBe(false);
+});

@@ -332,6 +332,7 @@ describe('content', () => {
     ['CRLF.CR', 'Subject: x\r\n\r\na\r\n.\rMAIL FROM:<>\r\n', '554 5.6.0'],
     ['a NUL', 'Subject: x\r\n\r\na\0b', '250'],
     ['31 hops', `${'Received: from a by b\r\n'.repeat(31)}\r\nx`, '554 5.4.6'],
+    ['31 hops in lower case', `${'received : from a by b\r\n'.repeat(31)}\r\nx`, '554 5.4.6'],
     ['30 hops', `${'Received: from a by b\r\n'.repeat(30)}\r\nx`, '250'],
     [
       'a quoted header of 40 hops',

@@ -119,6 +119,23 @@ test('the examples for Node call methods that the library has', async () => {
   }
 });
 
+test('a call has the verb of its operation', async () => {
+  const pages = await Promise.all(pathsIn('node').map((path) => bench.ask({ path })));
+  const verbs: Record<string, string> = {};
+  for (const { text } of pages) {
+    for (const section of text.split('<section id="').slice(1)) {
+      const verb = /await resend\.\w+\.(\w+)\(/.exec(section)?.[1];
+      if (verb !== undefined) verbs[section.slice(0, section.indexOf('"'))] = verb;
+    }
+  }
+  const wanted = { list: 'list', get: 'get', remove: 'remove', revoke: 'remove', send: 'send' };
+  for (const [id, verb] of Object.entries(verbs)) {
+    const word = /^[a-z]+/.exec(id)?.[0] ?? '';
+    if (word in wanted) expect([id, verb]).toEqual([id, wanted[word as keyof typeof wanted]]);
+  }
+  expect(Object.keys(verbs).filter((id) => /^(list|get)/.test(id)).length).toBeGreaterThan(8);
+});
+
 test('where a library has no call, the page says so and shows the request', async () => {
   const noteIn = async (language: string, id: string): Promise<string> => {
     const pages = await Promise.all(pathsIn(language).map((path) => bench.ask({ path })));

@@ -190,3 +190,16 @@ test('headers of the service cannot be set, Date and Return-Path are left out', 
   ]);
   expect(header({ 'X-A': '=?utf-8?q?caf=C3=A9?=' })).toMatchObject({ headers: [['X-A', 'café']] });
 });
+
+test.each([0, 9, 10, 99, 100])(
+  'the name of a refusal is the same for email %d of a batch',
+  (at) => {
+    const nameFor = (field: string): string =>
+      refusalFor([{ path: `[${at}].${field}`, message: 'x', isMissing: false }]).errorName;
+    expect(['from', 'attachments[0].content', 'subject'].map(nameFor)).toEqual([
+      'invalid_from_address',
+      'invalid_attachment',
+      'validation_error',
+    ]);
+  },
+);

@@ -159,3 +159,19 @@ function anyText(random: Random): string {
   ];
   return Array.from({ length: random.int(8) }, () => random.pick(pieces)).join('');
 }
+
+test('a key is seen twice wherever it stands in a large body', async () => {
+  for (const length of [1_000, 100_000, 1_000_000, 3_000_000]) {
+    const text = `{"a":1,"list":[${'1,'.repeat(length)}1],"long":"${'x'.repeat(length)}"`;
+    expect([length, await refusal(`${text},"a":2}`)]).toEqual([length, [422, ['a']]]);
+    expect([length, await refusal(`[${text}},{"b":{"c":1,"c":2}}]`)]).toEqual([
+      length,
+      [422, ['[1].b.c']],
+    ]);
+  }
+  // Cut anywhere, also between two keys of one object.
+  const keys = Array.from({ length: 200 }, (_, n) => `"k${n}":"${'x'.repeat(2_000)}"`).join(',');
+  for (const twice of ['k0', 'k77', 'k199']) {
+    expect(await refusal(`{${keys},"${twice}":1}`)).toEqual([422, [twice]]);
+  }
+});

@@ -167,3 +167,16 @@ test.each([
   const parsed = parseContentType(value);
   expect([parsed.type, Object.fromEntries(parsed.parameters)]).toEqual([type, parameters as never]);
 });
+
+test('the delimiter of a multipart that has ended is text', () => {
+  const inner = 'Content-Type: multipart/alternative; boundary=i';
+  const lines = [MIXED, '', '--b 1', inner, '', '--i', '', 'in', '--i--', 'epilogue', '--b 1', ''];
+  const text = ['out', '--i', 'more', '--i--', 'end'];
+  const wanted: [string, string][] = [
+    ['text/plain', 'in'],
+    ['text/plain', text.join('\r\n')],
+  ];
+  expect(leaves([...lines, ...text, '--b 1--'])).toEqual(wanted);
+  const open = lines.filter((line) => line !== '--i--' && line !== 'epilogue');
+  expect(leaves([...open, ...text, '--b 1--'])).toEqual(wanted);
+});

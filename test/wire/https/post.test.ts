@@ -218,6 +218,17 @@ describe('the deadline', () => {
     });
   });
 
+  test('and whoever gives up leaves no connection behind', async () => {
+    for (const options of [{ timeoutMs: 200 }, { signal: AbortSignal.timeout(200) }]) {
+      const closed = Promise.withResolvers<void>();
+      const { port } = await openEndpoint((socket) => {
+        socket.once('close', () => closed.resolve());
+      });
+      expect(await post(port, options)).toMatchObject({ kind: 'failed' });
+      await closed.promise;
+    }
+  });
+
   test('comes early when the caller gives up', async () => {
     const { port } = await openEndpoint(() => undefined);
     const stop = new AbortController();
