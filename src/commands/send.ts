@@ -91,7 +91,7 @@ export const send: Command = {
   },
 };
 
-/** `sent`: a smarthost has it, or it was simulated. */
+/** `sent`: a smarthost has it. What is simulated is `delivered`. */
 function isThere({ status }: Detail['recipients'][number]): boolean {
   return status === 'delivered' || status === 'sent';
 }

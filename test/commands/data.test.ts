@@ -88,6 +88,17 @@ test.each([
   expect(readdirSync(shop.folder)).toEqual([]);
 });
 
+test('init names every option that is wrong, and no file that does not exist', async () => {
+  const words = ['--hostname', 'no name', '--key-prefix', 'A'];
+  const { code, err } = await shop.run('init', '--data-dir', shop.dataDir, ...words);
+  const named = err.split('\n').filter((line) => line.includes(' must '));
+  expect([code, named.map((line) => line.split(' ')[0])]).toEqual([
+    64,
+    ['--hostname', '--key-prefix'],
+  ]);
+  expect(err).not.toContain(shop.folder);
+});
+
 test('check says that a config is right, warns, and names what is wrong with 78', async () => {
   await shop.init();
   const right = await shop.json('check');

@@ -123,6 +123,15 @@ ${route('asks.test', { port: reporter.port, host: '127.0.0.1', tls: 'none' })}`,
     );
   });
 
+  test('an operator who waits has waited enough when the smarthost has the mail', async () => {
+    const mail = ['--from', 'hello@example.org', '--to', 'bob@asks.test', '--subject', 'x'];
+    const sent = await world.appliance.run(['send', ...mail, '--text', 'x', '--wait', '--json']);
+    expect([sent.code, sent.json()]).toMatchObject([
+      0,
+      { status: 'sent', recipients: [{ address: 'bob@asks.test', status: 'sent' }] },
+    ]);
+  });
+
   test('port 465 is TLS from the first byte', async () => {
     const before = postfix.log().length;
     await sendTo(world, 'ann@implicit.test');

@@ -159,3 +159,19 @@ test('with one address in use, none stays open, and a later start finds them fre
   expect((await server.start()).submission).toEqual(submission);
   await server.stop();
 });
+
+test('a Message-ID that names another email of this service is replaced, whichever of its names it has', async () => {
+  await fixture.close();
+  fixture = await openSmtpFixture({ toml: '[cluster]\nname = "cluster.appliance.example"\n' });
+  const another = '01913c7e-89ab-7cde-8f01-23456789abcd';
+  const { hostname } = fixture.ctx.config.startup;
+  const client = await loggedIn();
+  const message = `Message-ID: <${another}@${hostname}>\r\n${MESSAGE}`;
+  expect(await send(client, message)).toStartWith('250');
+  const [row] = await fixture.ctx.store.emailsByPage(fixture.by.account.id, 1, 10);
+  expect(row?.messageId).toBe(`<${row?.id}@cluster.appliance.example>`);
+  const body = await fixture.ctx.store.body(fixture.by.account.id, row?.id ?? '');
+  const raw = Buffer.from(body?.body?.raw ?? []).toString();
+  expect(raw).toContain(`${row?.id}@cluster.appliance.example`);
+  expect(raw).not.toContain(another);
+});

@@ -72,6 +72,15 @@ test('a link opens nothing else, and no other text opens it', async () => {
   expect((await bench.ask({ path })).status).toBe(422);
 });
 
+test('the end of a link is told in the time that the clock on the wall shows', async () => {
+  for (const ms of [86_400_000, -86_400_000]) {
+    clock.jump(ms);
+    const list = await bench.ask({ path: `/emails/${id}/attachments`, key });
+    const ends = list.json.data.map((row: { expires_at: string }) => Date.parse(row.expires_at));
+    expect(ends).toEqual([clock.now() + 3_600_000, clock.now() + 3_600_000]);
+  }
+});
+
 test('a link ends after an hour', async () => {
   clock.pass(3_600_000 - 1);
   expect((await bench.ask({ path: links[1] ?? '' })).text).toBe('b');

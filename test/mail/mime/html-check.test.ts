@@ -4,7 +4,7 @@ import { supportOf } from '../../../scripts/html-support.ts';
 import { checkHtml, linksOf } from '../../../src/mail/mime/html-check.ts';
 import { styleFacts } from '../../../src/mail/mime/style-facts.ts';
 import { FEATURES } from '../../../src/mail/mime/html-features.ts';
-import { SUPPORT } from '../../../src/mail/mime/html-support.ts';
+import { SUPPORT, SUPPORT_DATE } from '../../../src/mail/mime/html-support.ts';
 
 const used = (html: string): string[] =>
   checkHtml(html, 'text').features.map(({ feature }) => feature);
@@ -197,4 +197,13 @@ test.each(['ch', 'rem', 'vh', 'vw', 'vmin', 'vmax'])('%s is looked for as a unit
   const facts: string[] = [];
   styleFacts(`width:3${unit}`, (fact) => facts.push(fact));
   expect(facts).toEqual(['property width', `unit ${unit}`]);
+});
+
+test('the table is what `scripts/html-support.ts` made of the data of that day, untouched', () => {
+  const digest = new Bun.CryptoHasher('sha256').update(JSON.stringify(SUPPORT)).digest('hex');
+  // After a run of the script both change together.
+  expect([SUPPORT_DATE, digest]).toEqual([
+    '2026-05-13',
+    'af5c0b936fd0b6be945e36007a8cdb0dff5c6902dc2ad582d6b3368f1bd57397',
+  ]);
 });

@@ -1,0 +1,32 @@
+/** The thread's side of a large message: its answer, and that nothing of the task stays behind. */
+import { expect, test } from 'bun:test';
+
+// oxlint-disable unicorn/require-post-message-target-origin -- a Worker has no origin
+test('each task is answered, a broken one too, and then what it left is collected', async () => {
+  const worker = new Worker(new URL('watched-thread.ts', import.meta.url).href);
+  const posted: unknown[] = [];
+  const bytes = Buffer.from('Subject: x\r\n\r\nhello');
+  let notify = (): void => undefined;
+  worker.addEventListener('message', ({ data }) => {
+    posted.push(data);
+    notify();
+  });
+  const next = async (count: number): Promise<void> => {
+    while (posted.length < count) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      notify = resolve;
+      await promise;
+    }
+  };
+  worker.postMessage({ ticket: 1, kind: 'read', input: { bytes } });
+  await next(2);
+  worker.postMessage({ ticket: 2, kind: 'read', input: null });
+  await next(4);
+  worker.terminate();
+  expect(posted).toEqual([
+    { ticket: 1, output: expect.anything() },
+    { collected: true },
+    { ticket: 2, error: expect.any(String) },
+    { collected: true },
+  ]);
+});
