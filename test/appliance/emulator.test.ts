@@ -8,6 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
+import { newDomain } from '../../src/flow/domains/domains.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -83,5 +84,14 @@ test('two emails from a new domain at once make one domain', async () => {
   const [account] = await appliance.ctx.store.accounts();
   const domains = await appliance.ctx.store.domains(account?.id ?? '');
   expect(domains.map(({ name, status }) => [name, status])).toEqual([['one.example', 'verified']]);
+  await appliance.stop();
+});
+
+test('a domain that exists and was not checked yet is verified when it is needed', async () => {
+  const appliance = await start('127.0.0.1:0', '');
+  const { ctx } = appliance;
+  const account = (await ctx.emulation?.identify(null))?.account.id ?? '';
+  await ctx.store.createDomain(await newDomain(ctx, account, 'pending.example'), 10);
+  expect((await ctx.emulation?.verified(account, 'pending.example'))?.status).toBe('verified');
   await appliance.stop();
 });

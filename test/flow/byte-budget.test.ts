@@ -54,3 +54,9 @@ test('large bodies are worked on one after the other, small ones at once', async
   await Promise.all(works);
   expect(order).toEqual([0, 1, 2].flatMap((n) => [`begin ${n}`, `end ${n}`]));
 });
+
+test('a small body is counted once, and is none of what its owner has of the large part', () => {
+  const budget = new ByteBudget(sizes);
+  expect(budget.open('a').grow(small)).toBe(true);
+  expect([budget.bytes, budget.open('a').grow(2_000 * KIB)]).toEqual([small, true]);
+});

@@ -87,3 +87,11 @@ test('the process tells when it started in seconds, its memory in bytes, and whe
   expect(await valueOf(/^postrider_halted /)).toBe(1);
   await fixture.close();
 });
+
+test('a queue that cannot be read fails the reading of the numbers, instead of showing old ones', async () => {
+  const fixture = await openFixture();
+  fixture.ctx.store.queueCounts = () => Promise.reject(new Error('no such queue'));
+  const end = await new Vitals(fixture.ctx).render().catch(String);
+  expect(end).toBe('Error: no such queue');
+  await fixture.close();
+});

@@ -61,3 +61,14 @@ eachStore(
     expect(await store.eraseAddress(LOWER, null)).toMatchObject({ messages: 0, log_rows: 0 });
   },
 );
+
+eachStore('an email that another recipient still waits for stays whole', async (store, account) => {
+  const shared = await sent(store, account.id, [PERSON, 'b@x.example'], false);
+  const [person] = shared.recipients;
+  if (person === undefined) throw new Error('no recipient');
+  await store.finish(finishOf(shared, person, { events: [] }));
+  const before = await store.body(account.id, shared.message.id);
+  expect(await store.eraseAddress(LOWER, account.id)).toMatchObject({ waiting: 1, shared: 0 });
+  expect(await store.body(account.id, shared.message.id)).toEqual(before);
+  expect(await store.recipients(shared.message.id)).toHaveLength(2);
+});

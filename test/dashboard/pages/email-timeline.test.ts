@@ -141,3 +141,9 @@ test('of a long story beginning and end are shown', () => {
     expect(text).toContain(part.replace('4881', '4,881'));
   }
 });
+
+test('that it was accepted is said once, whatever events say it too', () => {
+  const queued: Event = { ...event('email.queued', {}), recipientId: null };
+  const entries = (story: Partial<Story>): number => occurrences(told(story), '<li class=');
+  expect(entries({ events: [queued] })).toBe(entries({}));
+});

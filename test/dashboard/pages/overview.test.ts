@@ -61,7 +61,11 @@ test('an account alone has its own numbers', async () => {
   expect((await rig.submit('/accounts', { name: 'quiet', plan: 'unlimited' })).status).toBe(303);
   const accounts = await rig.rig.appliance.ctx.store.accounts();
   const quiet = accounts.find(({ name }) => name === 'quiet');
-  expect((await rig.visit(`?account=${quiet?.id}`)).text).toMatch(/Delivered <b>0<\/b>/);
+  const { text } = await rig.visit(`?account=${quiet?.id}`);
+  expect(text).toMatch(/Delivered <b>0<\/b>/);
+  // Another period is shown of the same account.
+  for (const period of ['24h', '7d', '30d'])
+    expect(text).toMatch(new RegExp(`\\?period=${period}&(?:amp;)?account=${quiet?.id}"`));
   expect((await rig.visit('?account=none')).text).toMatch(/Delivered <b>1<\/b>/);
 });
 
