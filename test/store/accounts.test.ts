@@ -72,17 +72,6 @@ describe('keys', () => {
       { ...key, name: 'new', revokedAt: 5, lastUsedAt: 20 },
     ]);
   });
-
-  eachStore('for tests count by themselves, and revoked ones not', async (store, account) => {
-    const create = (isTest: boolean, at: number) => {
-      const key = { ...newKey(account.id), isTest };
-      return store.createKey(key, new Uint8Array(32).fill(at), 1);
-    };
-    expect([await create(true, 1), await create(true, 2)]).toEqual(['created', 'too_many']);
-    expect([await create(false, 3), await create(false, 4)]).toEqual(['created', 'too_many']);
-    for (const { id } of await store.keys(account.id)) await store.revokeKey(account.id, id, 5);
-    expect([await create(true, 5), await create(false, 6)]).toEqual(['created', 'created']);
-  });
 });
 
 describe('domains', () => {
