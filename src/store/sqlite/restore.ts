@@ -21,6 +21,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
+import { errorCode } from '../../base/error-code.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { MASTER_KEY_BYTES } from '../../base/secret-box.ts';
 import { sync, verifyBackup } from './backup.ts';
@@ -166,8 +167,7 @@ function exchange(dataDir: string, draft: string, key: Uint8Array, now: number):
   const keyFile = keyPath(dataDir);
   let setAside: string | null = null;
   if (existsSync(mail)) {
-    setAside = join(dataDir, `before-restore-${stamp}Z`);
-    mkdirSync(setAside, { mode: 0o700 });
+    setAside = newFolder(join(dataDir, `before-restore-${stamp}Z`));
     foldLog(mail);
     linkSync(mail, join(setAside, 'mail.db'));
     if (existsSync(keyFile)) linkSync(keyFile, join(setAside, 'secret.key'));
@@ -182,6 +182,19 @@ function exchange(dataDir: string, draft: string, key: Uint8Array, now: number):
   }
   sync(dataDir);
   return setAside;
+}
+
+/** Makes a folder of this name, or of the first free `-2`, `-3` …: two restores may share a second. Its path. */
+function newFolder(path: string): string {
+  for (let count = 1; ; count += 1) {
+    const folder = count === 1 ? path : `${path}-${count}`;
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+      return folder;
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error;
+    }
+  }
 }
 
 /** Writes the old file's WAL into the file: SQLite would take it for the WAL of the restored file. */

@@ -176,6 +176,19 @@ describe('restore', () => {
     await store.close();
   });
 
+  test('twice within a second: each sets the files before it aside in a folder of its own', async () => {
+    const file = await backupOf('kept');
+    await store.close();
+    const at = Date.UTC(2026, 0, 15, 12);
+    const asides = [1, 2, 3].map(() => restoreBackup(file, dataDir, at).setAside ?? '');
+    const first = join(dataDir, 'before-restore-20260115T120000Z');
+    expect(asides).toEqual([first, `${first}-2`, `${first}-3`]);
+    for (const aside of asides) {
+      expect(statSync(aside).mode & 0o777).toBe(0o700);
+      expect(readdirSync(aside).toSorted()).toEqual(['mail.db', 'secret.key']);
+    }
+  });
+
   test('over the files of a killed server: their WAL goes aside with them, not into what is restored', async () => {
     const file = await backupOf('kept');
     await store.createAccount({ ...newAccount('default'), name: 'in the WAL' });
