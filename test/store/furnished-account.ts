@@ -1,5 +1,5 @@
 /** An account with a row of every kind, for tests of what becomes of them. */
-import type { Account, Domain } from '../../src/store/rows.ts';
+import type { Account } from '../../src/store/rows.ts';
 import type { NewMessage } from '../../src/store/journey.ts';
 import type { Store } from '../../src/store/store.ts';
 import { newId } from '../rig/ids.ts';
@@ -7,6 +7,7 @@ import {
   accepted,
   batchOf,
   finishOf,
+  newDomain,
   newEndpoint,
   newEvent,
   newLogRecord,
@@ -14,33 +15,12 @@ import {
   newSuppression,
 } from './samples.ts';
 
-function newDomain(accountId: string): Domain {
-  const now = Date.now();
-  return {
-    id: newId(now),
-    accountId,
-    name: 'acme.example',
-    status: 'verified',
-    selector: 'pr1',
-    dkimPublicKey: 'AAAA',
-    sealedDkimKey: Buffer.of(0),
-    recordStates: {},
-    createdAt: now,
-    verifiedAt: now,
-    lastCheckedAt: now,
-    nextCheckAt: null,
-    failingSince: null,
-    pendingSince: now,
-    deletedAt: null,
-  };
-}
-
 /** Gives the account a row of every kind; one of its messages waits, another is delivered with a call that was posted. */
 export async function furnish(store: Store, { id: accountId }: Account): Promise<NewMessage[]> {
   const now = Date.now();
   const endpoint = newEndpoint(accountId);
   await store.createEndpoint(endpoint, 10);
-  const domain = newDomain(accountId);
+  const domain = newDomain(accountId, 'acme.example');
   await store.createDomain(domain, 10);
   await store.addNextDkimKey(domain.id, {
     selector: 'pr2',

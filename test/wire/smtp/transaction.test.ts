@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 
 import { OutgoingMessage } from '../../../src/wire/smtp/body.ts';
-import { openSession } from '../../../src/wire/smtp/client.ts';
+import { openSession, type SmtpSession } from '../../../src/wire/smtp/client.ts';
 import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
 import type { Envelope, SendResult } from '../../../src/wire/smtp/transaction.ts';
 import { startScriptedSmtp, type ScriptedSmtp } from '../../rig/scripted-smtp.ts';
@@ -10,11 +10,20 @@ import { startScriptedSmtp, type ScriptedSmtp } from '../../rig/scripted-smtp.ts
 let server: ScriptedSmtp;
 afterEach(() => server.stop());
 
-/** Whether the session may carry another message after one to which `command` was answered with `reply`. */
-async function usableAfter(command: string, reply: string): Promise<boolean> {
-  server = await startScriptedSmtp({
-    reply: (line) => (line.toUpperCase().startsWith(command) ? reply : undefined),
-  });
+const ENVELOPE: Envelope = {
+  from: 'from@client.test',
+  to: 'to@scripted.test',
+  message: new OutgoingMessage(Buffer.from('Subject: x\r\n\r\nx\r\n'), null),
+  needsSmtpUtf8: false,
+  dsn: false,
+};
+
+/** A session with a new server that replies so. */
+async function openTo(
+  script: Parameters<typeof startScriptedSmtp>[0],
+  deadlines = PRODUCTION_DEADLINES,
+): Promise<SmtpSession> {
+  server = await startScriptedSmtp(script);
   const opened = await openSession({
     address: '127.0.0.1',
     port: server.port,
@@ -23,17 +32,18 @@ async function usableAfter(command: string, reply: string): Promise<boolean> {
     serverName: 'mx.test',
     tls: { mode: 'none', verify: false },
     auth: null,
-    deadlines: PRODUCTION_DEADLINES,
+    deadlines,
   });
   if (opened.kind !== 'ready') throw new Error(`not ready: ${JSON.stringify(opened)}`);
-  const { session } = opened;
-  const result = await session.send({
-    from: '',
-    to: 'to@scripted.test',
-    message: new OutgoingMessage(Buffer.from('Subject: x\r\n\r\nx\r\n'), null),
-    needsSmtpUtf8: false,
-    dsn: false,
+  return opened.session;
+}
+
+/** Whether the session may carry another message after one to which `command` was answered with `reply`. */
+async function usableAfter(command: string, reply: string): Promise<boolean> {
+  const session = await openTo({
+    reply: (line) => (line.toUpperCase().startsWith(command) ? reply : undefined),
   });
+  const result = await session.send({ ...ENVELOPE, from: '' });
   expect(result.kind).toBe(reply.startsWith('2') ? 'accepted' : 'refused');
   const { isUsable } = session;
   session.destroy();
@@ -59,31 +69,13 @@ async function sendTo(
   changes: Partial<Envelope> = {},
   keywords: string[] = [],
 ): Promise<{ result: SendResult; lines: string[]; isUsable: boolean }> {
-  server = await startScriptedSmtp({
-    keywords,
-    reply: (line) => replies[line.split(' ')[0]?.toUpperCase() ?? ''],
-  });
-  const opened = await openSession({
-    address: '127.0.0.1',
-    port: server.port,
-    localAddress: null,
-    heloName: 'client.test',
-    serverName: 'mx.test',
-    tls: { mode: 'none', verify: false },
-    auth: null,
-    deadlines: { ...PRODUCTION_DEADLINES, rset: 300 },
-  });
-  if (opened.kind !== 'ready') throw new Error(`not ready: ${JSON.stringify(opened)}`);
-  const result = await opened.session.send({
-    from: 'from@client.test',
-    to: 'to@scripted.test',
-    message: new OutgoingMessage(Buffer.from('Subject: x\r\n\r\nx\r\n'), null),
-    needsSmtpUtf8: false,
-    dsn: false,
-    ...changes,
-  });
-  const { isUsable } = opened.session;
-  opened.session.destroy();
+  const session = await openTo(
+    { keywords, reply: (line) => replies[line.split(' ')[0]?.toUpperCase() ?? ''] },
+    { ...PRODUCTION_DEADLINES, rset: 300 },
+  );
+  const result = await session.send({ ...ENVELOPE, ...changes });
+  const { isUsable } = session;
+  session.destroy();
   return { result, lines: server.lines.slice(1), isUsable };
 }
 
