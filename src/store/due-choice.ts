@@ -22,11 +22,11 @@ export interface DueChoice {
 export function chooseDue(rows: readonly DueRow[], request: DueRequest): DueChoice {
   const { owner, most, without } = request;
   const accounts = new Set(without.accountIds);
-  const taken = new Map(without.destinations.map((of) => [keyOf(of), most]));
+  const taken = new Map(without.destinations.map((of) => [destinationKey(of), most]));
   const left = new Map<string, RecipientRef>();
   const chosen = rows.filter((row) => {
     if (row.owner === owner) return true;
-    const key = keyOf(row);
+    const key = destinationKey(row);
     const count = taken.get(key) ?? 0;
     if (count >= most || accounts.has(row.accountId)) {
       if (!left.has(key)) left.set(key, refOf(row));
@@ -48,7 +48,7 @@ export function destinationOf({ accountId, domain }: DestinationRef): Destinatio
   return { accountId, domain };
 }
 
-/** No domain has a blank in it. */
-function keyOf({ accountId, domain }: DestinationRef): string {
+/** Tells a destination from all others: no domain has a blank in it. */
+export function destinationKey({ accountId, domain }: DestinationRef): string {
   return `${domain} ${accountId}`;
 }

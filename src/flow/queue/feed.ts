@@ -109,16 +109,17 @@ export class QueueFeed {
     const { ctx, owner, waiting, ready } = this.#options;
     const now = ctx.clock.steady();
     try {
-      const { line, filledTo: after } = destination;
+      const { accountId, line, filledTo: after } = destination;
       const limit = LINE_MAX - line.length;
-      const without = waiting.full();
+      // Its own line is low: only its account may be full.
+      const accountIds = waiting.isFullFor(accountId) ? [accountId] : [];
       const { ours, left, isEnd } = await ctx.store.takeDue({
         owner,
         now,
         limit,
         after,
         most: limit,
-        without,
+        without: { accountIds, destinations: [] },
         of: destination,
       });
       destination.hasMore = !isEnd;

@@ -6,6 +6,7 @@
  * capacity for all others: for other destinations, and, however many destinations an account has, for other accounts.
  * Reads and writes nothing; cannot fail.
  */
+import { destinationKey } from '../../store/due-choice.ts';
 import type { DestinationRef, DueRequest, RecipientRef } from '../../store/journey.ts';
 import type { SiteResult } from '../deliver/site.ts';
 import type { Lane } from '../pacing/lane.ts';
@@ -141,7 +142,7 @@ export class Waiting {
     if (this.#destinations.size <= DESTINATIONS_KEPT) return;
     if (destination.line.length > 0 || destination.hasMore) return;
     if (destination.isFinding || destination.isFilling || destination.isInLane) return;
-    this.#destinations.delete(keyOf(destination));
+    this.#destinations.delete(destinationKey(destination));
   }
 
   /**
@@ -162,7 +163,7 @@ export class Waiting {
   #destinationOf({ accountId, domain }: RecipientRef): Destination | null {
     const isFull = this.isFullFor(accountId);
     if (isFull) this.#missed.add(accountId);
-    const key = keyOf({ accountId, domain });
+    const key = destinationKey({ accountId, domain });
     const known = this.#destinations.get(key);
     if (known !== undefined || isFull) return known ?? null;
     const destination = new Destination(accountId, domain);
@@ -186,9 +187,4 @@ function leaveInStore(destination: Destination, ref: RecipientRef): Destination 
   const { filledTo } = destination;
   if (filledTo !== null && ref.dueAt <= filledTo.dueAt) destination.filledTo = null;
   return destination;
-}
-
-/** No domain has a blank in it. */
-function keyOf({ accountId, domain }: DestinationRef): string {
-  return `${domain} ${accountId}`;
 }

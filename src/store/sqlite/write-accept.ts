@@ -31,16 +31,17 @@ export function acceptWrites(
   const messages = new MessageWriter(db, { counts, positions, stored, seqs });
   return {
     accept(batch) {
-      const { accountId, usage } = batch;
+      const { accountId } = batch;
+      const claim = batch.usage !== null && batch.usage.count > 0 ? batch.usage : null;
       const repetition = repetitionOf(batch, records.earlier(batch));
       if (repetition !== null) return repetition;
       const refusal = refusalOf(batch, {
         bytes: storageLimit(batch) === null ? 0 : stored.of(accountId),
-        onDay: quota.usedOnDay(accountId, usage),
-        inMonth: quota.usedInMonth(accountId, usage),
+        onDay: quota.usedOnDay(accountId, claim),
+        inMonth: quota.usedInMonth(accountId, claim),
       });
       if (refusal !== null) return refusal;
-      if (usage !== null && usage.count > 0) quota.spend(accountId, usage);
+      if (claim !== null) quota.spend(accountId, claim);
       const calls: CallRef[] = [];
       for (const message of batch.messages) {
         messages.add(message);
