@@ -33,6 +33,12 @@ export class StoreFullError extends Error {
   readonly code = 'ENOSPC';
 }
 
+/** The database cannot be reached, or has no primary. Whether the call was written is not known. */
+export class StoreAwayError extends Error {
+  override readonly name = 'StoreAwayError';
+  readonly code = 'EAGAIN';
+}
+
 export interface Store
   extends
     AccountDeletionStore,

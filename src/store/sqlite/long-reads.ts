@@ -18,7 +18,7 @@ import { retryCounter } from './read-retry.ts';
 import { countReads } from './read-status-counts.ts';
 import { suppressionLists } from './read-suppressions.ts';
 import { attemptLists } from './read-webhooks.ts';
-import type { DueSteps } from './take-due.ts';
+import type { DueSteps } from '../take-due.ts';
 
 type OfStore = Pick<
   Store,

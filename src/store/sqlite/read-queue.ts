@@ -11,7 +11,7 @@ import type { JourneyStore } from '../journey.ts';
 import type { OperatorStore } from '../operator.ts';
 import { SELECT_RECIPIENT } from '../sql/columns.ts';
 import type { RecipientRow } from '../sql/columns.ts';
-import type { DueSteps } from './take-due.ts';
+import type { DueSteps } from '../take-due.ts';
 
 const DUE =
   'SELECT id, account_id AS accountId, domain, next_attempt_at AS dueAt, owner FROM recipients';

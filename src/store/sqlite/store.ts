@@ -39,7 +39,7 @@ import { contentReads } from './read-messages.ts';
 import { dueReads } from './read-queue.ts';
 import { dueCallReads } from './read-webhooks.ts';
 import { startRecounting } from './recounting.ts';
-import { takingDue } from './take-due.ts';
+import { takingDue } from '../take-due.ts';
 import { WriterClient } from './writer-client.ts';
 import type { OnCommit } from './writer-client.ts';
 import { oneStepWrites, retrySteps, suppressionSteps } from './writes.ts';

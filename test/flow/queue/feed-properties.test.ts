@@ -13,7 +13,7 @@ import type { Destination } from '../../../src/flow/queue/waiting.ts';
 import { refOf } from '../../../src/store/due-choice.ts';
 import type { DueRow } from '../../../src/store/due-choice.ts';
 import type { RecipientRef } from '../../../src/store/journey.ts';
-import { takingDue } from '../../../src/store/sqlite/take-due.ts';
+import { takingDue } from '../../../src/store/take-due.ts';
 import { seeded } from '../../mail/random.ts';
 import type { Random } from '../../mail/random.ts';
 import { TestClock } from '../../rig/clock.ts';

@@ -4,9 +4,9 @@
  * Promises that only what the write has marked, or what was the owner's before, is answered: a row that another took or
  * began between the two is neither. Writes nothing when nothing is free. Fails as the store fails.
  */
-import { chooseDue, destinationOf, refOf } from '../due-choice.ts';
-import type { DueRow } from '../due-choice.ts';
-import type { DueRequest, JourneyStore } from '../journey.ts';
+import { chooseDue, destinationOf, refOf } from './due-choice.ts';
+import type { DueRow } from './due-choice.ts';
+import type { DueRequest, JourneyStore } from './journey.ts';
 
 export interface DueSteps {
   /** Due rows that nobody has under a lease and that are free or the owner's, soonest first. */

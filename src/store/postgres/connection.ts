@@ -1,0 +1,117 @@
+/**
+ * One connection to the primary, from its opening to its loss.
+ *
+ * Promises that statements go to the server in the order given, without waiting for each other, and that after a loss
+ * everything fails: nothing is ever sent to a second connection in its place, as a transaction would then end in pieces
+ * (docs/runtime-hazards.md). A statement without an answer for `ANSWER_MS` counts as a loss.
+ */
+import { SQL } from 'bun';
+import type { ReservedSQL } from 'bun';
+import type { DatabaseAddress, HostAddress } from './address.ts';
+import { failureOf } from './failures.ts';
+import { decodeRows } from './values.ts';
+import type { Parameter, ResultColumn } from './values.ts';
+
+/** Seconds that opening may take. */
+const OPEN_SECONDS = 5;
+/** A server that is alive answers sooner, also while it waits for a lock or a standby. */
+const ANSWER_MS = 30_000;
+
+/** Settings of each session: what the server's own configuration says does not matter for these. */
+const SETTINGS = {
+  application_name: 'postrider',
+  // A commit is on disk before it is answered, and on the standby where the server waits for one.
+  synchronous_commit: 'on',
+  // What a node has left open when it vanished ends by itself.
+  idle_in_transaction_session_timeout: '30s',
+  client_connection_check_interval: '5s',
+  // Statements are short: to compile one would take longer than to run it.
+  jit: 'off',
+  TimeZone: 'UTC',
+};
+
+/** Rows of a statement, and how many it has changed. */
+export interface Result<Row> {
+  rows: Row[];
+  changes: number;
+  /** `COMMIT`, `ROLLBACK`, `INSERT` … */
+  command: string;
+}
+
+/** What Bun gives: an array with more on it. */
+interface Answer extends Array<Record<string, unknown>> {
+  columns?: ResultColumn[];
+  count: number | null;
+  command: string;
+}
+
+export class Connection {
+  readonly host: string;
+  readonly #sql: SQL;
+  readonly #session: ReservedSQL;
+  #isLost = false;
+
+  private constructor(host: string, sql: SQL, session: ReservedSQL) {
+    this.host = host;
+    this.#sql = sql;
+    this.#session = session;
+  }
+
+  /** Connects to `host`. Fails as the server or the network does. */
+  static async open(database: DatabaseAddress, host: HostAddress): Promise<Connection> {
+    const sql = new SQL({
+      adapter: 'postgres',
+      ...host,
+      database: database.database,
+      username: database.username,
+      password: database.password,
+      tls: database.tls,
+      max: 1,
+      idleTimeout: 0,
+      connectionTimeout: OPEN_SECONDS,
+      connection: SETTINGS,
+    });
+    try {
+      const name = 'path' in host ? host.path : `${host.hostname}:${host.port}`;
+      return new Connection(name, sql, await sql.reserve());
+    } catch (error) {
+      void sql.close({ timeout: 0 });
+      throw error;
+    }
+  }
+
+  /** Nothing can be asked of it any more. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Sends one statement. `Row`: what its columns are, as the text says. */
+  async ask<Row>(text: string, params: readonly Parameter[] = []): Promise<Result<Row>> {
+    const timer = setTimeout(() => this.abandon(), ANSWER_MS);
+    try {
+      const answer = (await this.#session.unsafe(text, [...params])) as Answer;
+      const rows = [...answer];
+      if (answer.columns !== undefined) decodeRows(rows, answer.columns);
+      return { rows: rows as Row[], changes: answer.count ?? 0, command: answer.command };
+    } catch (error) {
+      if (failureOf(error) === 'away') this.abandon();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Ends it without waiting; what is under way fails. */
+  abandon(): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    void this.#sql.close({ timeout: 0 });
+  }
+
+  /** Ends it when nothing is under way. */
+  async close(): Promise<void> {
+    this.#isLost = true;
+    this.#session.release();
+    await this.#sql.close();
+  }
+}

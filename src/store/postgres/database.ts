@@ -1,0 +1,270 @@
+/**
+ * The database as the store's verbs use it: statements and transactions on a few connections to the primary.
+ *
+ * Promises at most `MOST_CONNECTIONS`, all to a server that takes writes; a lost one is replaced when it is next needed.
+ * A transaction is written once or not at all, also where its connection is lost while it commits: each writes its own
+ * number into `commits`, and whoever does not know what became of it tries to write that number again. A row that is
+ * there says it was committed; a row that could be written says that it never will be. Fails with `StoreAwayError` when
+ * no primary answers for `PATIENCE_MS`, and with `StoreFullError`.
+ */
+import { randomUUID } from 'node:crypto';
+import { StoreAwayError, StoreFullError } from '../store.ts';
+import type { DatabaseAddress } from './address.ts';
+import { Connection } from './connection.ts';
+import type { Result } from './connection.ts';
+import { failureOf } from './failures.ts';
+import { together } from './statement.ts';
+import type { Part } from './statement.ts';
+
+/** A node's: three nodes and a backup stay far below what a server takes (100). */
+const MOST_CONNECTIONS = 8;
+/** How long a caller waits for a primary. */
+const PATIENCE_MS = 5_000;
+const RETRY_MS = 250;
+/** Deadlocks and their like; each run is a new chance. */
+const MOST_RUNS = 10;
+
+/** What a statement of a transaction, or a read, is asked with. */
+export interface Session {
+  /** The rows. `Row`: as the text says. */
+  all<Row>(statement: Part): Promise<Row[]>;
+  /** The first row; null: there is none. */
+  first<Row>(statement: Part): Promise<Row | null>;
+  /** How many rows were changed. */
+  run(statement: Part): Promise<number>;
+}
+
+/** The connection was lost after COMMIT had been asked for. */
+class InDoubt {
+  readonly number: string;
+  readonly value: unknown;
+  constructor(number: string, value: unknown) {
+    this.number = number;
+    this.value = value;
+  }
+}
+
+/** What became of one run: `T`, or what stands in its way. */
+type Waiter = (connection: Connection | Error) => void;
+
+export class Database implements Session {
+  readonly #address: DatabaseAddress;
+  readonly #free: Connection[] = [];
+  readonly #waiting: Waiter[] = [];
+  #open = 0;
+  #isClosed = false;
+  /** Where the primary was found last. */
+  #hostAt = 0;
+
+  constructor(address: DatabaseAddress) {
+    this.#address = address;
+  }
+
+  async all<Row>(statement: Part): Promise<Row[]> {
+    return (await this.#read<Row>(statement)).rows;
+  }
+
+  async first<Row>(statement: Part): Promise<Row | null> {
+    return (await this.#read<Row>(statement)).rows[0] ?? null;
+  }
+
+  /** One change, as a transaction of its own. */
+  run(statement: Part): Promise<number> {
+    return this.transaction((session) => session.run(statement));
+  }
+
+  /** Runs `work` in a transaction, again where another one was in its way, and commits. `work` keeps nothing outside of it. */
+  async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const until = performance.now() + PATIENCE_MS;
+    for (let run = 1; ; run += 1) {
+      try {
+        return await this.#once(work, until);
+      } catch (error) {
+        await this.#beforeNextRun(error, run, until);
+      }
+    }
+  }
+
+  /** Several changes as one statement, which is a transaction of its own. */
+  async write(parts: readonly Part[]): Promise<void> {
+    await this.transaction((session) => session.run(together(parts)));
+  }
+
+  /** Ends when what is under way has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const waiter of this.#waiting.splice(0)) waiter(new StoreAwayError('the store is closed'));
+    await Promise.all(this.#free.splice(0).map((connection) => connection.close()));
+  }
+
+  async #read<Row>({ text, params }: Part): Promise<Result<Row>> {
+    const until = performance.now() + PATIENCE_MS;
+    for (let run = 1; ; run += 1) {
+      try {
+        return await this.#withConnection(until, (connection) => connection.ask<Row>(text, params));
+      } catch (error) {
+        await this.#beforeNextRun(error, run, until);
+      }
+    }
+  }
+
+  /** Waits and returns where it can be run again; throws what the caller is told otherwise. */
+  async #beforeNextRun(error: unknown, run: number, until: number): Promise<void> {
+    const kind = failureOf(error);
+    if (kind === 'full') throw new StoreFullError('the disk of the database is full');
+    if (kind === 'refused' || this.#isClosed) throw error;
+    const isOver = kind === 'conflict' ? run >= MOST_RUNS : performance.now() >= until;
+    if (isOver) {
+      throw error instanceof StoreAwayError
+        ? error
+        : new StoreAwayError('the database does not answer', { cause: error });
+    }
+    await new Promise((resolve) => setTimeout(resolve, kind === 'conflict' ? run : RETRY_MS));
+  }
+
+  async #once<T>(work: (session: Session) => Promise<T>, until: number): Promise<T> {
+    const ended = await this.#withConnection(until, (connection) => runIn(connection, work));
+    if (!(ended instanceof InDoubt)) return ended;
+    if (await this.#wasCommitted(ended.number)) return ended.value as T;
+    return this.#once(work, until);
+  }
+
+  /** Waits for the transaction to end, if it still runs; when it was not committed it cannot be any more. */
+  async #wasCommitted(number: string): Promise<boolean> {
+    const { changes } = await this.#read({
+      text: 'INSERT INTO commits (number) VALUES ($1) ON CONFLICT DO NOTHING',
+      params: [number],
+    });
+    return changes === 0;
+  }
+
+  async #withConnection<T>(until: number, use: (connection: Connection) => Promise<T>): Promise<T> {
+    const connection = await this.#take(until);
+    try {
+      return await use(connection);
+    } finally {
+      this.#giveBack(connection);
+    }
+  }
+
+  #take(until: number): Promise<Connection> {
+    if (this.#isClosed) return Promise.reject(new StoreAwayError('the store is closed'));
+    for (;;) {
+      const connection = this.#free.pop();
+      if (connection === undefined) break;
+      if (!connection.isLost) return Promise.resolve(connection);
+      this.#open -= 1;
+    }
+    if (this.#open < MOST_CONNECTIONS) {
+      this.#open += 1;
+      return this.#connect().catch((error: unknown) => {
+        this.#open -= 1;
+        throw error;
+      });
+    }
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => {
+          this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+          reject(new StoreAwayError('the database does not answer'));
+        },
+        Math.max(until - performance.now(), 0),
+      );
+      const waiter: Waiter = (connection) => {
+        clearTimeout(timer);
+        if (connection instanceof Connection) resolve(connection);
+        else reject(connection);
+      };
+      this.#waiting.push(waiter);
+    });
+  }
+
+  #giveBack(connection: Connection): void {
+    if (this.#isClosed) {
+      void connection.close();
+      return;
+    }
+    const waiter = this.#waiting.shift();
+    if (!connection.isLost) {
+      if (waiter === undefined) this.#free.push(connection);
+      else waiter(connection);
+      return;
+    }
+    if (waiter === undefined) {
+      this.#open -= 1;
+      return;
+    }
+    // Its place stays taken while another connection is opened for who waits.
+    this.#connect().then(waiter, (error: unknown) => {
+      this.#open -= 1;
+      waiter(error instanceof Error ? error : new StoreAwayError(String(error)));
+    });
+  }
+
+  /** To the first host that is a primary, from the one on that was it last. */
+  async #connect(): Promise<Connection> {
+    const { hosts } = this.#address;
+    let failure: unknown = new StoreAwayError('no host of the database is a primary');
+    for (let step = 0; step < hosts.length; step += 1) {
+      const at = (this.#hostAt + step) % hosts.length;
+      const host = hosts[at];
+      if (host === undefined) continue;
+      try {
+        const connection = await Connection.open(this.#address, host);
+        if (await isPrimary(connection)) {
+          this.#hostAt = at;
+          return connection;
+        }
+        connection.abandon();
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+}
+
+async function isPrimary(connection: Connection): Promise<boolean> {
+  const { rows } = await connection.ask<{ isStandby: boolean }>(
+    'SELECT pg_is_in_recovery() AS "isStandby"',
+  );
+  return rows[0]?.isStandby === false;
+}
+
+function sessionOf(connection: Connection): Session {
+  return {
+    all: async <Row>({ text, params }: Part) => (await connection.ask<Row>(text, params)).rows,
+    first: async <Row>({ text, params }: Part) =>
+      (await connection.ask<Row>(text, params)).rows[0] ?? null,
+    run: async ({ text, params }) => (await connection.ask(text, params)).changes,
+  };
+}
+
+/** One run of a transaction. BEGIN travels with the first statement, the number with COMMIT. */
+async function runIn<T>(
+  connection: Connection,
+  work: (session: Session) => Promise<T>,
+): Promise<T | InDoubt> {
+  const begun = connection.ask('BEGIN');
+  begun.catch(() => undefined);
+  const number = randomUUID();
+  let value: T;
+  try {
+    value = await work(sessionOf(connection));
+    await begun;
+  } catch (error) {
+    if (!connection.isLost) await connection.ask('ROLLBACK').catch(() => connection.abandon());
+    throw error;
+  }
+  const noted = connection.ask('INSERT INTO commits (number) VALUES ($1)', [number]);
+  noted.catch(() => undefined);
+  try {
+    const { command } = await connection.ask('COMMIT');
+    await noted;
+    if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`);
+    return value;
+  } catch (error) {
+    if (connection.isLost) return new InDoubt(number, value);
+    throw error;
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Group commit: what is asked while the transaction before it runs goes into the next one.
+ *
+ * Promises that an item is written whole or not at all, and answered after its commit. Items of a group that failed by the
+ * fault of one are run again, each alone. One transaction of a group at a time: its items never wait for each other.
+ */
+import { failureOf } from './failures.ts';
+
+/** Items of one transaction at most. */
+const LARGEST_GROUP = 200;
+
+interface Queued<Item, Result> {
+  item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+/** Writes the items as one transaction; one result for each, in their order. */
+type Write<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
+
+export class Group<Item, Result> {
+  readonly #write: Write<Item, Result>;
+  readonly #onCommit: (commitMs: number, writes: number) => void;
+  #queued: Queued<Item, Result>[] = [];
+  #isRunning = false;
+
+  constructor(
+    write: Write<Item, Result>,
+    onCommit: (commitMs: number, writes: number) => void = () => undefined,
+  ) {
+    this.#write = write;
+    this.#onCommit = onCommit;
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#queued.push({ item, resolve, reject });
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      // After all that this turn of the event loop asks for.
+      setImmediate(() => void this.#run());
+    });
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queued.length > 0) await this.#runGroup(this.#queued.splice(0, LARGEST_GROUP));
+    this.#isRunning = false;
+  }
+
+  async #runGroup(group: readonly Queued<Item, Result>[]): Promise<void> {
+    const beganAt = performance.now();
+    try {
+      const results = await this.#write(group.map(({ item }) => item));
+      this.#onCommit(performance.now() - beganAt, group.length);
+      for (const [at, { resolve }] of group.entries()) {
+        // `Write` gives one for each.
+        resolve(results[at] as Result);
+      }
+    } catch (error) {
+      if (group.length > 1 && failureOf(error) === 'refused') {
+        for (const one of group) await this.#runGroup([one]);
+      } else {
+        for (const { reject } of group) reject(error);
+      }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * Rows as the tables hold them, and as `rows.ts` has them.
+ *
+ * Converts what PostgreSQL holds differently: lists as JSON text (`json-columns.ts`), content as bytes, and a recipient,
+ * which stands in two tables while it waits. Never filters, never decides.
+ */
+import {
+  headersOf,
+  headersText,
+  listText,
+  recordStatesOf,
+  stringsOf,
+  tagsOf,
+} from '../json-columns.ts';
+import type { Body, Domain, Endpoint, Message, Recipient } from '../rows.ts';
+import { fieldsOf, selectFrom } from './statement.ts';
+import { MESSAGES, RECIPIENTS } from './tables.ts';
+
+/** `T` with some fields in their stored form. */
+export type Stored<T, K extends keyof T, V> = Omit<T, K> & Record<K, V>;
+
+export type DomainRow = Stored<Domain, 'recordStates', string>;
+export const domainOf = (row: DomainRow): Domain => ({
+  ...row,
+  recordStates: recordStatesOf(row.recordStates),
+});
+
+export type EndpointRow = Stored<Endpoint, 'events', string>;
+export const endpointOf = (row: EndpointRow): Endpoint => ({
+  ...row,
+  events: stringsOf(row.events),
+});
+
+export interface MessageRow extends Pick<
+  Message,
+  | 'id'
+  | 'accountId'
+  | 'keyId'
+  | 'logId'
+  | 'domainId'
+  | 'isSandbox'
+  | 'subject'
+  | 'messageId'
+  | 'status'
+  | 'failureReason'
+  | 'createdAt'
+  | 'updatedAt'
+> {
+  sender: string;
+  toList: string;
+  ccList: string;
+  bccList: string;
+  replyToList: string;
+  tags: string;
+  eventHeaders: string | null;
+}
+
+export const SELECT_MESSAGE = selectFrom(MESSAGES);
+
+export const messageOf = (row: MessageRow): Message => ({
+  id: row.id,
+  accountId: row.accountId,
+  keyId: row.keyId,
+  logId: row.logId,
+  domainId: row.domainId,
+  isSandbox: row.isSandbox,
+  from: row.sender,
+  to: stringsOf(row.toList),
+  cc: stringsOf(row.ccList),
+  bcc: stringsOf(row.bccList),
+  replyTo: stringsOf(row.replyToList),
+  subject: row.subject,
+  tags: tagsOf(row.tags),
+  eventHeaders: headersOf(row.eventHeaders),
+  messageId: row.messageId,
+  status: row.status,
+  failureReason: row.failureReason,
+  createdAt: row.createdAt,
+  updatedAt: row.updatedAt,
+});
+
+/** A message as it is written, with what lists are searched by. */
+export function messageRow(message: Message): MessageRow & { searched: string } {
+  const toList = listText(message.to);
+  return {
+    id: message.id,
+    accountId: message.accountId,
+    keyId: message.keyId,
+    logId: message.logId,
+    domainId: message.domainId,
+    isSandbox: message.isSandbox,
+    sender: message.from,
+    toList,
+    ccList: listText(message.cc),
+    bccList: listText(message.bcc),
+    replyToList: listText(message.replyTo),
+    subject: message.subject,
+    tags: listText(message.tags),
+    eventHeaders: headersText(message.eventHeaders),
+    messageId: message.messageId,
+    status: message.status,
+    failureReason: message.failureReason,
+    createdAt: message.createdAt,
+    updatedAt: message.updatedAt,
+    searched: searchedText(message),
+  };
+}
+
+/** Subject, sender and `to` addresses, whatever their case. */
+function searchedText({ subject, from, to }: Message): string {
+  return `${subject}\n${from}\n${to.join('\n')}`.toLowerCase();
+}
+
+export interface BodyRow {
+  html: Uint8Array | null;
+  text: Uint8Array | null;
+  headers: string | null;
+  raw: Uint8Array | null;
+}
+
+export const bodyOf = (row: BodyRow): Omit<Body, 'attachments'> => ({
+  html: textOf(row.html),
+  text: textOf(row.text),
+  headers: headersOf(row.headers),
+  raw: row.raw,
+});
+
+/** Text as the bytes that are stored. */
+export const bytesOf = (text: string | null): Uint8Array | null =>
+  text === null ? null : Buffer.from(text);
+
+function textOf(bytes: Uint8Array | null): string | null {
+  return bytes === null
+    ? null
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}
+
+/** A recipient as a whole: what changes with each attempt stands in `queue` until its end. */
+const RECIPIENT_FIELDS = fieldsOf(RECIPIENTS, 'r')
+  .replace('r.attempts AS', 'COALESCE(q.attempts, r.attempts) AS')
+  .replace('r.updated_at AS', 'GREATEST(r.updated_at, q.updated_at) AS');
+const RECIPIENT_FROM = ' FROM recipients AS r LEFT JOIN queue AS q ON q.recipient_id = r.id';
+export const SELECT_RECIPIENT = `SELECT ${RECIPIENT_FIELDS}, q.next_attempt_at AS "nextAttemptAt"${RECIPIENT_FROM}`;
+/** The same of those that wait, with whose they are. */
+export const SELECT_WAITING_RECIPIENT =
+  `SELECT ${RECIPIENT_FIELDS}, q.next_attempt_at AS "nextAttemptAt", q.owner, q.lease_until AS "leaseUntil"` +
+  ' FROM queue AS q JOIN recipients AS r ON r.id = q.recipient_id';
+export type RecipientRow = Recipient;
+
+/** Whether the text may stand where an id is asked for; what may not finds no row. */
+export const SELECT_CALL =
+  'SELECT c.id, c.endpoint_id AS "endpointId", c.account_id AS "accountId", c.event_id AS "eventId",' +
+  ' c.event_type AS "eventType", c.message_id AS "messageId", e.webhook_body AS body, c.status, c.attempts,' +
+  ' c.next_attempt_at AS "nextAttemptAt", c.created_at AS "createdAt",' +
+  ' (SELECT m.log_id FROM messages AS m WHERE m.id = c.message_id) AS "requestId"' +
+  ' FROM calls AS c JOIN events AS e ON e.message_id = c.message_id AND e.id = c.event_id';

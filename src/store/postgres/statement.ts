@@ -1,0 +1,105 @@
+/**
+ * Statements put together from parts: rows of a whole batch as arrays, several writes as one statement.
+ *
+ * Promises that values travel as parameters only. A part numbers its parameters from $1; `together` numbers them anew.
+ * The parts of one statement see the same state and not each other's rows, so that no two of them may change one row.
+ */
+import { parameter } from './values.ts';
+import type { Parameter, Value } from './values.ts';
+
+/** PostgreSQL types of columns, as they are written in a cast. */
+export type ColumnType = 'uuid' | 'text' | 'int4' | 'int8' | 'bool' | 'bytea';
+
+/** A table's columns by the names of their fields. */
+export interface Table<F extends string> {
+  name: string;
+  columns: Readonly<Record<F, ColumnType>>;
+}
+
+/** One row, or what is written of it; further fields are not looked at. */
+export type RowOf<T> = T extends Table<infer F> ? Readonly<Record<F, Value>> : never;
+
+/** A statement, or a part of one. */
+export interface Part {
+  text: string;
+  params: readonly Parameter[];
+}
+
+/** `fields` by the table's columns: a column has its field's name in snake_case. */
+export function table<F extends string>(name: string, columns: Record<F, ColumnType>): Table<F> {
+  return { name, columns };
+}
+
+/** The column of a field. */
+export function columnOf(field: string): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** `SELECT` of all columns, named as their fields; `alias`: the table's, where it needs one. */
+export function selectFrom<F extends string>(of: Table<F>, alias: string = of.name): string {
+  const from = alias === of.name ? of.name : `${of.name} AS ${alias}`;
+  return `SELECT ${fieldsOf(of, alias)} FROM ${from}`;
+}
+
+/** The list of all columns, named as their fields. */
+export function fieldsOf<F extends string>(of: Table<F>, alias: string): string {
+  return Object.keys(of.columns)
+    .map((field) => `${alias}.${columnOf(field)} AS "${field}"`)
+    .join(', ');
+}
+
+/** The rows as a table of their own, called `v`, with the columns of `of`. */
+export function valuesOf<F extends string>(
+  of: Table<F>,
+  rows: readonly Readonly<Record<F, Value>>[],
+): Part {
+  const fields = Object.keys(of.columns) as F[];
+  const arrays = fields.map((field, at) => `$${at + 1}::${of.columns[field]}[]`);
+  return {
+    text: `unnest(${arrays.join(', ')}) AS v (${fields.map(columnOf).join(', ')})`,
+    params: fields.map((field) => rows.map((row) => parameter(row[field]))),
+  };
+}
+
+/** Adds the rows; `conflict`: what follows the values, such as `ON CONFLICT DO NOTHING`. */
+export function insertInto<F extends string>(
+  of: Table<F>,
+  rows: readonly Readonly<Record<F, Value>>[],
+  conflict = '',
+): Part {
+  const columns = Object.keys(of.columns).map(columnOf).join(', ');
+  const values = valuesOf(of, rows);
+  return {
+    text: `INSERT INTO ${of.name} (${columns}) SELECT ${columns} FROM ${values.text} ${conflict}`,
+    params: values.params,
+  };
+}
+
+/** A statement of its own from text and parameters. */
+export function part(text: string, ...params: readonly (Value | readonly Value[])[]): Part {
+  return {
+    text,
+    params: params.map((param) =>
+      isList(param) ? param.map((value) => parameter(value)) : parameter(param),
+    ),
+  };
+}
+
+function isList(param: Value | readonly Value[]): param is readonly Value[] {
+  return Array.isArray(param);
+}
+
+/** All of `parts` as one statement, which returns nothing. */
+export function together(parts: readonly Part[]): Part {
+  const params: Parameter[] = [];
+  const texts = parts.map((one, at) => {
+    const shift = params.length;
+    params.push(...one.params);
+    const text = one.text.replaceAll(
+      /\$(\d+)/g,
+      (_, number: string) => `$${Number(number) + shift}`,
+    );
+    return `p${at} AS (${text})`;
+  });
+  return { text: `WITH ${texts.join(', ')} SELECT 1 AS done`, params };
+}

@@ -1,0 +1,138 @@
+/**
+ * A PostgreSQL server for tests: started when the first test asks for it, ended with the process, however that ends.
+ *
+ * Each test gets a database of its own, copied from a template that has the schema already. Data is not synced, unless a
+ * test asks for a server of its own.
+ */
+import { existsSync, mkdtempSync, readdirSync, rmSync, chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SQL } from 'bun';
+
+import { databaseAddress } from '../../src/store/postgres/address.ts';
+import { Database } from '../../src/store/postgres/database.ts';
+import { migrate } from '../../src/store/postgres/schema.ts';
+
+const TEMPLATE = 'template_postrider';
+const USER = 'postrider';
+
+/** Where Debian and others put the programs. */
+function programs(): string {
+  const debian = '/usr/lib/postgresql';
+  const versions = existsSync(debian) ? readdirSync(debian).map(Number) : [];
+  const newest = Math.max(...versions.filter((version) => version >= 15), 0);
+  if (newest > 0) return join(debian, String(newest), 'bin');
+  const found = Bun.which('postgres');
+  if (found === null)
+    throw new Error('PostgreSQL 15 or newer is not installed: apt-get install postgresql');
+  return found.slice(0, found.lastIndexOf('/'));
+}
+
+/** The server refuses to run as root. */
+const AS_USER =
+  process.getuid?.() === 0
+    ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups']
+    : [];
+
+export interface ServerOptions {
+  /** Further settings, such as `fsync=on`. */
+  settings?: string[];
+}
+
+export class PostgresServer {
+  readonly directory: string;
+  readonly #keeper;
+  #databases = 0;
+  #template: Promise<void> | null = null;
+
+  private constructor(directory: string, keeper: Bun.Subprocess<'pipe', 'ignore', 'pipe'>) {
+    this.directory = directory;
+    this.#keeper = keeper;
+  }
+
+  static async start({ settings = [] }: ServerOptions = {}): Promise<PostgresServer> {
+    const bin = programs();
+    const directory = mkdtempSync(join(tmpdir(), 'postrider-pg-'));
+    chmodSync(directory, 0o777);
+    const data = join(directory, 'data');
+    const init = ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
+    const made = Bun.spawn([...AS_USER, join(bin, 'initdb'), ...init], { stdout: 'ignore' });
+    if ((await made.exited) !== 0) throw new Error('initdb failed');
+    const all = [
+      'fsync=off',
+      'listen_addresses=',
+      `unix_socket_directories=${directory}`,
+      'shared_buffers=32MB',
+      'max_connections=60',
+      ...settings,
+    ];
+    // Ends the server, and removes what it has written, as soon as the process that started it is gone.
+    const script = `"$1/postgres" -D "$2/data" ${all.map((one) => `-c '${one}'`).join(' ')} & pid=$!
+      cat > /dev/null; kill -QUIT $pid; wait $pid; rm -rf "$2"`;
+    const keeper = Bun.spawn([...AS_USER, 'sh', '-c', script, 'sh', bin, directory], {
+      stdin: 'pipe',
+      stdout: 'ignore',
+      stderr: 'pipe',
+    });
+    const server = new PostgresServer(directory, keeper);
+    await isReady(keeper.stderr);
+    return server;
+  }
+
+  /** The URL of one of its databases, as the config has it. */
+  url(database: string): string {
+    return `postgres://${USER}@${encodeURIComponent(this.directory)}/${database}?sslmode=disable`;
+  }
+
+  /** A connection past the store, for what no verb does. */
+  admin(database = 'postgres'): SQL {
+    const path = join(this.directory, '.s.PGSQL.5432');
+    return new SQL({ adapter: 'postgres', path, username: USER, database, max: 1 });
+  }
+
+  /** A new database with the schema; returns its URL. */
+  async freshDatabase(): Promise<string> {
+    this.#template ??= this.#makeTemplate();
+    await this.#template;
+    this.#databases += 1;
+    const name = `t${this.#databases}`;
+    await this.#administer(`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} STRATEGY file_copy`);
+    return this.url(name);
+  }
+
+  async stop(): Promise<void> {
+    this.#keeper.stdin.end();
+    await this.#keeper.exited;
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async #makeTemplate(): Promise<void> {
+    await this.#administer(`CREATE DATABASE ${TEMPLATE}`);
+    const database = new Database(databaseAddress(this.url(TEMPLATE), ''));
+    await migrate(database, Date.now());
+    await database.close();
+  }
+
+  async #administer(text: string): Promise<void> {
+    const admin = this.admin();
+    await admin.unsafe(text);
+    await admin.close();
+  }
+}
+
+/** Resolves when the server says that it takes connections. */
+async function isReady(output: ReadableStream<Uint8Array>): Promise<void> {
+  const decoder = new TextDecoder();
+  let text = '';
+  const reader = output.getReader();
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`PostgreSQL did not start: ${text}`);
+    text += decoder.decode(value, { stream: true });
+    if (text.includes('ready to accept connections')) break;
+  }
+  // Goes on reading, so that the server never waits for a full pipe.
+  void (async () => {
+    while (!(await reader.read()).done);
+  })();
+}
