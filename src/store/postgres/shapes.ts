@@ -147,7 +147,7 @@ export const SELECT_WAITING_RECIPIENT =
   ' FROM queue AS q JOIN recipients AS r ON r.id = q.recipient_id';
 export type RecipientRow = Recipient;
 
-/** Whether the text may stand where an id is asked for; what may not finds no row. */
+/** A call with the body of its event and the request of its message. */
 export const SELECT_CALL =
   'SELECT c.id, c.endpoint_id AS "endpointId", c.account_id AS "accountId", c.event_id AS "eventId",' +
   ' c.event_type AS "eventType", c.message_id AS "messageId", e.webhook_body AS body, c.status, c.attempts,' +

@@ -75,6 +75,24 @@ export function insertInto<F extends string>(
   };
 }
 
+/** Sets the fields of `of` that are not its key in the rows that have these keys. */
+export function updateFrom<F extends string>(
+  of: Table<F>,
+  key: readonly NoInfer<F>[],
+  rows: readonly Readonly<Record<F, Value>>[],
+): Part {
+  const fields = Object.keys(of.columns) as F[];
+  const sets = fields
+    .filter((field) => !key.includes(field))
+    .map((field) => `${columnOf(field)} = v.${columnOf(field)}`);
+  const same = key.map((field) => `${of.name}.${columnOf(field)} = v.${columnOf(field)}`);
+  const values = valuesOf(of, rows);
+  return {
+    text: `UPDATE ${of.name} SET ${sets.join(', ')} FROM ${values.text} WHERE ${same.join(' AND ')}`,
+    params: values.params,
+  };
+}
+
 /** A statement of its own from text and parameters. */
 export function part(text: string, ...params: readonly (Value | readonly Value[])[]): Part {
   return {

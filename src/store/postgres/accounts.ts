@@ -1,0 +1,233 @@
+/**
+ * Accounts, keys, confirmed recipients and usage.
+ *
+ * Promises that a name is given to one account, that limits hold under requests to several nodes (the account's row is
+ * locked while its keys are counted), and that a key is revoked once, at the first time asked.
+ */
+import { MESSAGE_STATUSES } from '../../base/status.ts';
+import type { MessageStatus } from '../../base/status.ts';
+import type { AccountStore } from '../accounts.ts';
+import type { Account, Key } from '../rows.ts';
+import type { Database, Session } from './database.ts';
+import { boundId, idOrNull } from './ids.ts';
+import { insertInto, part, selectFrom, table } from './statement.ts';
+import { MS_PER_DAY } from './sums.ts';
+import { ACCOUNTS, API_KEYS } from './tables.ts';
+
+type KeyVerbs = 'createKey' | 'revokeKey' | 'renameKey' | 'touchKeys' | 'keys' | 'keyByHash';
+type ConfirmationVerbs =
+  'addConfirmedRecipient' | 'removeConfirmedRecipient' | 'confirmedRecipients' | 'confirmed';
+type UsageVerbs =
+  | 'usedInMonth'
+  | 'storedBytes'
+  | 'usedOnDay'
+  | 'usedByDay'
+  | 'countsByStatus'
+  | 'sandboxCountsByStatus';
+
+/** The verbs over the database. */
+export function accountVerbs(database: Database): AccountStore {
+  return {
+    ...accountsOf(database),
+    ...keysOf(database),
+    ...confirmationsOf(database),
+    ...usageOf(database),
+    ...countsOf(database),
+  };
+}
+
+/** Holds what the account may have a limited number of until the transaction ends. */
+export async function lockAccount(session: Session, accountId: string): Promise<void> {
+  await session.run(
+    part('SELECT 1 FROM accounts WHERE id = $1 FOR NO KEY UPDATE', idOrNull(accountId)),
+  );
+}
+
+function accountsOf(
+  database: Database,
+): Omit<AccountStore, KeyVerbs | ConfirmationVerbs | UsageVerbs> {
+  const SELECT = selectFrom(ACCOUNTS);
+  return {
+    async createAccount(account) {
+      const added = await database.run(insertInto(ACCOUNTS, [{ ...account }], 'ON CONFLICT DO NOTHING'));
+      return added === 1 ? 'created' : 'exists';
+    },
+    async setAccountStatus(id, status, reason) {
+      const set = 'UPDATE accounts SET status = $1, status_reason = $2 WHERE id = $3';
+      return (await database.run(part(set, status, reason, idOrNull(id)))) === 1;
+    },
+    changeAccount: (id, { name, plan }) =>
+      database.transaction(async (session) => {
+        const other = await session.first<{ id: string }>(
+          part('SELECT id FROM accounts WHERE name = $1', name),
+        );
+        if (other !== null && other.id !== id) return 'exists';
+        const set = 'UPDATE accounts SET name = $1, plan = $2 WHERE id = $3';
+        return (await session.run(part(set, name, plan, idOrNull(id)))) === 1 ? 'changed' : 'absent';
+      }),
+    accounts: () => database.all<Account>(part(`${SELECT} ORDER BY id`)),
+    account: (idOrName) =>
+      database.first<Account>(
+        // An id comes before a name that reads like it.
+        part(`${SELECT} WHERE id = $1 OR name = $2 ORDER BY (id = $1) DESC NULLS LAST LIMIT 1`, idOrNull(idOrName), idOrName),
+      ),
+  };
+}
+
+function keysOf(database: Database): Pick<AccountStore, KeyVerbs> {
+  const SELECT = selectFrom(API_KEYS);
+  const NEW_KEYS = table('api_keys', { ...API_KEYS.columns, hash: 'bytea' });
+  return {
+    createKey: (key, hash, max) =>
+      database.transaction(async (session) => {
+        await lockAccount(session, key.accountId);
+        const counted = await session.first<{ count: number }>(
+          part(
+            'SELECT count(*) AS count FROM api_keys WHERE account_id = $1 AND is_test = $2 AND revoked_at IS NULL',
+            idOrNull(key.accountId),
+            key.isTest,
+          ),
+        );
+        if ((counted?.count ?? 0) >= max) return 'too_many';
+        await session.run(insertInto(NEW_KEYS, [{ ...key, hash }]));
+        return 'created';
+      }),
+    async revokeKey(accountId, id, now) {
+      const set =
+        'UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $1) WHERE account_id = $2 AND id = $3';
+      return (await database.run(part(set, now, idOrNull(accountId), idOrNull(id)))) === 1;
+    },
+    async renameKey(accountId, id, name) {
+      const set = 'UPDATE api_keys SET name = $1 WHERE account_id = $2 AND id = $3';
+      return (await database.run(part(set, name, idOrNull(accountId), idOrNull(id)))) === 1;
+    },
+    async touchKeys(uses) {
+      const sorted = uses.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      await database.run(
+        part(
+          'UPDATE api_keys SET last_used_at = v.at FROM' +
+            ' (SELECT id, max(at) AS at FROM unnest($1::uuid[], $2::int8[]) AS u (id, at) GROUP BY id) AS v' +
+            ' WHERE api_keys.id = v.id AND (last_used_at IS NULL OR last_used_at < v.at)',
+          sorted.map(({ id }) => idOrNull(id)),
+          sorted.map(({ usedAt }) => usedAt),
+        ),
+      );
+    },
+    keys: (accountId) =>
+      database.all<Key>(part(`${SELECT} WHERE account_id = $1 ORDER BY id`, idOrNull(accountId))),
+    async keyByHash(hash) {
+      const key = await database.first<Key>(part(`${SELECT} WHERE hash = $1`, hash));
+      if (key === null) return null;
+      const account = await database.first<Account>(
+        part(`${selectFrom(ACCOUNTS)} WHERE id = $1`, key.accountId),
+      );
+      return account === null ? null : { key, account };
+    },
+  };
+}
+
+function confirmationsOf(database: Database): Pick<AccountStore, ConfirmationVerbs> {
+  const CONFIRMED = table('confirmed_recipients', {
+    accountId: 'uuid',
+    email: 'text',
+    createdAt: 'int8',
+  });
+  return {
+    async addConfirmedRecipient(accountId, email, createdAt) {
+      const row = { accountId, email, createdAt };
+      return (await database.run(insertInto(CONFIRMED, [row], 'ON CONFLICT DO NOTHING'))) === 1;
+    },
+    async removeConfirmedRecipient(accountId, email) {
+      const drop = 'DELETE FROM confirmed_recipients WHERE account_id = $1 AND email = $2';
+      return (await database.run(part(drop, idOrNull(accountId), email))) === 1;
+    },
+    confirmedRecipients: (accountId) =>
+      database.all<{ email: string; createdAt: number }>(
+        part(
+          'SELECT email, created_at AS "createdAt" FROM confirmed_recipients WHERE account_id = $1 ORDER BY email',
+          idOrNull(accountId),
+        ),
+      ),
+    async confirmed(accountId, emails) {
+      const rows = await database.all<{ email: string }>(
+        part(
+          'SELECT email FROM confirmed_recipients WHERE account_id = $1 AND email = ANY($2::text[])',
+          idOrNull(accountId),
+          emails,
+        ),
+      );
+      return new Set(rows.map(({ email }) => email));
+    },
+  };
+}
+
+function usageOf(
+  database: Database,
+): Pick<AccountStore, 'usedInMonth' | 'storedBytes' | 'usedOnDay' | 'usedByDay'> {
+  const sum = async (text: string, ...params: string[]): Promise<number> => {
+    const [accountId = '', ...rest] = params;
+    const row = await database.first<{ sum: number | null }>(
+      part(text, idOrNull(accountId), ...rest),
+    );
+    return row?.sum ?? 0;
+  };
+  return {
+    usedInMonth: (accountId, month) =>
+      sum(
+        'SELECT sum(count) AS sum FROM usage_days WHERE account_id = $1 AND day BETWEEN $2 AND $3',
+        accountId,
+        `${month}-01`,
+        `${month}-31`,
+      ),
+    usedOnDay: (accountId, day) =>
+      sum('SELECT sum(count) AS sum FROM usage_days WHERE account_id = $1 AND day = $2', accountId, day),
+    storedBytes: (accountId) =>
+      sum('SELECT sum(bytes) AS sum FROM stored_bytes WHERE account_id = $1', accountId),
+    usedByDay: (accountId, since) =>
+      database.all<{ day: string; count: number }>(
+        part(
+          'SELECT day, sum(count) AS count FROM usage_days WHERE account_id = $1 AND day >= $2 GROUP BY day ORDER BY day',
+          idOrNull(accountId),
+          since,
+        ),
+      ),
+  };
+}
+
+interface StatusCount {
+  status: MessageStatus;
+  count: number;
+}
+
+function countsOf(
+  database: Database,
+): Pick<AccountStore, 'countsByStatus' | 'sandboxCountsByStatus'> {
+  const counted = (rows: readonly StatusCount[]): Record<MessageStatus, number> => {
+    const counts = Object.fromEntries(MESSAGE_STATUSES.map((status) => [status, 0]));
+    for (const { status, count } of rows) counts[status] = count;
+    return counts as Record<MessageStatus, number>;
+  };
+  return {
+    async countsByStatus(accountId, since) {
+      const rows = await database.all<StatusCount>(
+        part(
+          'SELECT status, sum(count) AS count FROM status_days WHERE account_id = $1 AND day >= $2 GROUP BY status',
+          idOrNull(accountId),
+          Math.floor(since / MS_PER_DAY),
+        ),
+      );
+      return counted(rows);
+    },
+    async sandboxCountsByStatus(accountId, since) {
+      const rows = await database.all<StatusCount>(
+        part(
+          'SELECT status, count(*) AS count FROM messages' +
+            ' WHERE account_id = $1 AND is_sandbox AND id >= $2 GROUP BY status',
+          idOrNull(accountId),
+          boundId(Math.floor(since / MS_PER_DAY) * MS_PER_DAY),
+        ),
+      );
+      return counted(rows);
+    },
+  };
+}

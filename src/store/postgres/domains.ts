@@ -1,0 +1,179 @@
+/**
+ * Sending domains and their DKIM keys.
+ *
+ * Promises that a name stands once among an account's domains, that the limit holds under requests to several nodes, and
+ * that the activation of a key is one transaction. Never touches a removed domain; its row stays, for what it still signs.
+ */
+import type { DkimKeyStore, NextDkimKey, PreviousDkimKey } from '../dkim-keys.ts';
+import type { DomainStore } from '../domains.ts';
+import { seenRecordsOf } from '../json-columns.ts';
+import { lockAccount } from './accounts.ts';
+import type { Database } from './database.ts';
+import { idOrNull } from './ids.ts';
+import { domainOf } from './shapes.ts';
+import type { DomainRow } from './shapes.ts';
+import { insertInto, part, selectFrom } from './statement.ts';
+import type { Part } from './statement.ts';
+import { DOMAINS } from './tables.ts';
+
+/** The verbs over the database. */
+export function domainVerbs(database: Database): DomainStore & DkimKeyStore {
+  return { ...domainWrites(database), ...domainReads(database), ...dkimKeys(database) };
+}
+
+type Writes = Pick<DomainStore, 'createDomain' | 'deleteDomain' | 'finishDomainCheck'>;
+
+function domainWrites(database: Database): Writes {
+  return {
+    createDomain: (domain, maxDomains) =>
+      database.transaction(async (session) => {
+        await lockAccount(session, domain.accountId);
+        const known = await session.first<{ count: number; named: number }>(
+          part(
+            'SELECT count(*) AS count, count(*) FILTER (WHERE name = $2) AS named FROM domains' +
+              ' WHERE account_id = $1 AND deleted_at IS NULL',
+            domain.accountId,
+            domain.name,
+          ),
+        );
+        if ((known?.named ?? 0) > 0) return 'exists';
+        if ((known?.count ?? 0) >= maxDomains) return 'too_many';
+        const recordStates = JSON.stringify(domain.recordStates);
+        await session.run(insertInto(DOMAINS, [{ ...domain, recordStates }]));
+        return 'created';
+      }),
+    async deleteDomain(accountId, id, now) {
+      const drop =
+        'UPDATE domains SET deleted_at = $1 WHERE account_id = $2 AND id = $3 AND deleted_at IS NULL';
+      return (await database.run(part(drop, now, idOrNull(accountId), idOrNull(id)))) === 1;
+    },
+    async finishDomainCheck(check) {
+      await database.run(
+        part(
+          'UPDATE domains SET status = $1, record_states = $2, verified_at = $3, last_checked_at = $4,' +
+            ' next_check_at = $5, failing_since = $6, pending_since = $7, seen_records = COALESCE($8, seen_records)' +
+            ' WHERE id = $9 AND deleted_at IS NULL',
+          check.status,
+          JSON.stringify(check.recordStates),
+          check.verifiedAt,
+          check.now,
+          check.nextCheckAt,
+          check.failingSince,
+          check.pendingSince,
+          check.seen === undefined ? null : JSON.stringify(check.seen),
+          idOrNull(check.id),
+        ),
+      );
+    },
+  };
+}
+
+function domainReads(database: Database): Omit<DomainStore, keyof Writes> {
+  const SELECT = selectFrom(DOMAINS);
+  const many = async (statement: Part) => (await database.all<DomainRow>(statement)).map(domainOf);
+  const one = async (statement: Part) => {
+    const row = await database.first<DomainRow>(statement);
+    return row === null ? null : domainOf(row);
+  };
+  return {
+    domains: (accountId) =>
+      many(part(`${SELECT} WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id`, idOrNull(accountId))),
+    domain: (accountId, id) =>
+      one(
+        part(
+          `${SELECT} WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`,
+          idOrNull(accountId),
+          idOrNull(id),
+        ),
+      ),
+    async seenRecords(accountId, id) {
+      const row = await database.first<{ seen: string }>(
+        part(
+          'SELECT seen_records AS seen FROM domains WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL',
+          idOrNull(accountId),
+          idOrNull(id),
+        ),
+      );
+      return seenRecordsOf(row?.seen ?? '{}');
+    },
+    domainByName: (accountId, name) =>
+      one(
+        part(
+          `${SELECT} WHERE account_id = $1 AND name = $2 AND deleted_at IS NULL`,
+          idOrNull(accountId),
+          name,
+        ),
+      ),
+    domainForSigning: (id) => one(part(`${SELECT} WHERE id = $1`, idOrNull(id))),
+    domainsDue: (now, limit) =>
+      many(
+        part(
+          `${SELECT} WHERE deleted_at IS NULL AND next_check_at IS NOT NULL AND next_check_at <= $1` +
+            ' ORDER BY next_check_at LIMIT $2',
+          now,
+          limit,
+        ),
+      ),
+  };
+}
+
+function dkimKeys(database: Database): DkimKeyStore {
+  return {
+    nextDkimKey: (domainId) =>
+      database.first<NextDkimKey>(
+        part(
+          'SELECT selector, dkim_public_key AS "dkimPublicKey", sealed_dkim_key AS "sealedDkimKey", since' +
+            " FROM dkim_keys WHERE domain_id = $1 AND state = 'next'",
+          idOrNull(domainId),
+        ),
+      ),
+    previousDkimKey: (domainId) =>
+      database.first<PreviousDkimKey>(
+        part(
+          "SELECT selector, since FROM dkim_keys WHERE domain_id = $1 AND state = 'previous'",
+          idOrNull(domainId),
+        ),
+      ),
+    async addNextDkimKey(domainId, { selector, dkimPublicKey, sealedDkimKey, since }) {
+      await database.run(
+        part(
+          'INSERT INTO dkim_keys (domain_id, state, selector, dkim_public_key, sealed_dkim_key, since)' +
+            " VALUES ($1, 'next', $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+          domainId,
+          selector,
+          dkimPublicKey,
+          sealedDkimKey,
+          since,
+        ),
+      );
+    },
+    activateDkimKey: (domainId, selector, now) =>
+      database.transaction(async (session) => {
+        const id = idOrNull(domainId);
+        const kept = await session.run(
+          part(
+            'INSERT INTO dkim_keys (domain_id, state, selector, dkim_public_key, sealed_dkim_key, since)' +
+              " SELECT id, 'previous', selector, dkim_public_key, NULL, $2 FROM domains" +
+              ' WHERE id = $1 AND deleted_at IS NULL AND EXISTS' +
+              " (SELECT 1 FROM dkim_keys WHERE domain_id = $1 AND state = 'next' AND selector = $3)" +
+              ' ON CONFLICT (domain_id, state) DO UPDATE SET selector = excluded.selector,' +
+              ' dkim_public_key = excluded.dkim_public_key, sealed_dkim_key = NULL, since = excluded.since',
+            id,
+            now,
+            selector,
+          ),
+        );
+        if (kept === 0) return false;
+        await session.run(
+          part(
+            'UPDATE domains SET selector = next.selector, dkim_public_key = next.dkim_public_key,' +
+              ' sealed_dkim_key = next.sealed_dkim_key FROM dkim_keys AS next' +
+              " WHERE domains.id = $1 AND next.domain_id = $1 AND next.state = 'next'",
+            id,
+          ),
+        );
+        await session.run(part("DELETE FROM dkim_keys WHERE domain_id = $1 AND state = 'next'", id));
+        return true;
+      }),
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * Reads about one message, and the lists of messages.
+ *
+ * Promises lists newest first by id; a cursor is a message's id and holds when its row has gone. Ids of several nodes rise
+ * with their clocks, so that a row which commits late may slip behind a cursor within the same moment. Never reads content
+ * for a list.
+ */
+import type { JourneyStore, NewIdempotencyRecord } from '../journey.ts';
+import type { EmailFilter, MessageStore } from '../messages.ts';
+import type { Attachment, Attempt, Body, Event, Message } from '../rows.ts';
+import type { Database } from './database.ts';
+import { idOrNull } from './ids.ts';
+import { listBy } from './lists.ts';
+import { SELECT_MESSAGE, SELECT_RECIPIENT, bodyOf, messageOf } from './shapes.ts';
+import type { BodyRow, MessageRow, RecipientRow } from './shapes.ts';
+import { part, selectFrom } from './statement.ts';
+import { ATTEMPTS } from './tables.ts';
+
+type MessageVerbs = MessageStore & Pick<JourneyStore, 'idempotencyRecord' | 'messageForDelivery'>;
+
+/** The verbs over the database. */
+export function messageVerbs(database: Database): MessageVerbs {
+  return { ...singleMessages(database), ...messageLists(database) };
+}
+
+function singleMessages(database: Database): Omit<MessageVerbs, 'emails' | 'emailsByPage'> {
+  const messageById = async (id: string): Promise<Message | null> => {
+    const row = await database.first<MessageRow>(part(`${SELECT_MESSAGE} WHERE id = $1`, idOrNull(id)));
+    return row === null ? null : messageOf(row);
+  };
+  const contentOf = async (id: string): Promise<Body | null> => {
+    const [row, attachments] = await Promise.all([
+      database.first<BodyRow>(
+        part('SELECT html, text, headers, raw FROM bodies WHERE message_id = $1', idOrNull(id)),
+      ),
+      database.all<Attachment>(
+        part(
+          'SELECT filename, content_type AS "contentType", content_id AS "contentId", content' +
+            ' FROM attachments WHERE message_id = $1 ORDER BY position',
+          idOrNull(id),
+        ),
+      ),
+    ]);
+    return row === null ? null : { ...bodyOf(row), attachments };
+  };
+  const ofAccount = async (accountId: string, id: string): Promise<Message | null> => {
+    const message = await messageById(id);
+    return message?.accountId === accountId ? message : null;
+  };
+  return {
+    messageById,
+    message: ofAccount,
+    async messageForDelivery(id) {
+      const [message, body] = await Promise.all([messageById(id), contentOf(id)]);
+      return message === null || body === null ? null : { message, body };
+    },
+    async body(accountId, id) {
+      const message = await ofAccount(accountId, id);
+      return message === null ? null : { body: await contentOf(id) };
+    },
+    idempotencyRecord: (accountId, key, now) =>
+      database.first<NewIdempotencyRecord>(
+        part(
+          'SELECT key, route, body_hash AS "bodyHash", status, response, created_at AS "createdAt",' +
+            ' expires_at AS "expiresAt" FROM idempotency WHERE account_id = $1 AND key = $2 AND expires_at > $3',
+          idOrNull(accountId),
+          key,
+          now,
+        ),
+      ),
+    recipients: (messageId) =>
+      database.all<RecipientRow>(
+        part(`${SELECT_RECIPIENT} WHERE r.message_id = $1 ORDER BY r.id`, idOrNull(messageId)),
+      ),
+    recipientById: (id) =>
+      database.first<RecipientRow>(part(`${SELECT_RECIPIENT} WHERE r.id = $1`, idOrNull(id))),
+    attempts: (messageId) =>
+      database.all<Attempt>(
+        part(`${selectFrom(ATTEMPTS)} WHERE message_id = $1 ORDER BY id`, idOrNull(messageId)),
+      ),
+    events: (messageId) =>
+      database.all<Event>(
+        part(
+          'SELECT e.id, e.message_id AS "messageId", m.account_id AS "accountId", e.recipient_id AS "recipientId",' +
+            ' e.type, e.occurred_at AS "occurredAt", e.payload FROM events AS e JOIN messages AS m' +
+            ' ON m.id = e.message_id WHERE e.message_id = $1 ORDER BY e.id',
+          idOrNull(messageId),
+        ),
+      ),
+  };
+}
+
+function messageLists(database: Database): Pick<MessageStore, 'emails' | 'emailsByPage'> {
+  const conditions = (accountId: string, { q, status, isSandboxOnly }: EmailFilter) => [
+    part('account_id = $1', idOrNull(accountId)),
+    ...(isSandboxOnly === true ? [part('is_sandbox')] : []),
+    ...(status === null ? [] : [part('status = $1', status)]),
+    ...(q === null || q === '' ? [] : [part('searched LIKE $1', `%${escapeLike(q.toLowerCase())}%`)]),
+  ];
+  return {
+    async emails(accountId, filter) {
+      const where = conditions(accountId, filter);
+      const page = await listBy<MessageRow>(database, SELECT_MESSAGE, where, filter);
+      return { rows: page.rows.map(messageOf), hasMore: page.hasMore };
+    },
+    async emailsByPage(accountId, page, limit, isSandboxOnly = false) {
+      const rows = await database.all<MessageRow>(
+        part(
+          `${SELECT_MESSAGE} WHERE id IN (SELECT id FROM messages WHERE account_id = $1` +
+            `${isSandboxOnly ? ' AND is_sandbox' : ''} ORDER BY id DESC LIMIT $2 OFFSET $3) ORDER BY id DESC`,
+          idOrNull(accountId),
+          limit,
+          Math.max(page - 1, 0) * limit,
+        ),
+      );
+      return rows.map(messageOf);
+    },
+  };
+}
+
+/** The text as a pattern of LIKE that matches itself. */
+export function escapeLike(text: string): string {
+  return text.replaceAll(/[\\%_]/g, String.raw`\$&`);
+}
