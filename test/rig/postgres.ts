@@ -136,3 +136,11 @@ async function isReady(output: ReadableStream<Uint8Array>): Promise<void> {
     while (!(await reader.read()).done);
   })();
 }
+
+let started: Promise<PostgresServer> | null = null;
+
+/** The server of this process's tests. */
+export function testServer(): Promise<PostgresServer> {
+  started ??= PostgresServer.start();
+  return started;
+}

@@ -9,6 +9,8 @@ import { test } from 'bun:test';
 import type { Account } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import { newAccount } from './samples.ts';
+import { openPostgres } from '../../src/store/postgres/store.ts';
+import { testServer } from '../rig/postgres.ts';
 import { openTestStore, withDir } from './test-store.ts';
 
 /** What stays when a store is closed. */
@@ -27,6 +29,13 @@ const stores: readonly StoreKind[] = [
   {
     name: 'SQLite',
     withStorage: (body) => withDir((dir) => body({ open: () => openTestStore(dir) })),
+  },
+  {
+    name: 'PostgreSQL',
+    async withStorage(body) {
+      const url = await (await testServer()).freshDatabase();
+      await body({ open: () => openPostgres({ url, passwordFile: '', now: Date.now() }) });
+    },
   },
 ];
 

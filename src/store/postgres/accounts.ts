@@ -16,7 +16,10 @@ import { ACCOUNTS, API_KEYS } from './tables.ts';
 
 type KeyVerbs = 'createKey' | 'revokeKey' | 'renameKey' | 'touchKeys' | 'keys' | 'keyByHash';
 type ConfirmationVerbs =
-  'addConfirmedRecipient' | 'removeConfirmedRecipient' | 'confirmedRecipients' | 'confirmed';
+  | 'addConfirmedRecipient'
+  | 'removeConfirmedRecipient'
+  | 'confirmedRecipients'
+  | 'confirmed';
 type UsageVerbs =
   | 'usedInMonth'
   | 'storedBytes'
@@ -49,7 +52,9 @@ function accountsOf(
   const SELECT = selectFrom(ACCOUNTS);
   return {
     async createAccount(account) {
-      const added = await database.run(insertInto(ACCOUNTS, [{ ...account }], 'ON CONFLICT DO NOTHING'));
+      const added = await database.run(
+        insertInto(ACCOUNTS, [{ ...account }], 'ON CONFLICT DO NOTHING'),
+      );
       return added === 1 ? 'created' : 'exists';
     },
     async setAccountStatus(id, status, reason) {
@@ -63,13 +68,19 @@ function accountsOf(
         );
         if (other !== null && other.id !== id) return 'exists';
         const set = 'UPDATE accounts SET name = $1, plan = $2 WHERE id = $3';
-        return (await session.run(part(set, name, plan, idOrNull(id)))) === 1 ? 'changed' : 'absent';
+        return (await session.run(part(set, name, plan, idOrNull(id)))) === 1
+          ? 'changed'
+          : 'absent';
       }),
     accounts: () => database.all<Account>(part(`${SELECT} ORDER BY id`)),
     account: (idOrName) =>
       database.first<Account>(
         // An id comes before a name that reads like it.
-        part(`${SELECT} WHERE id = $1 OR name = $2 ORDER BY (id = $1) DESC NULLS LAST LIMIT 1`, idOrNull(idOrName), idOrName),
+        part(
+          `${SELECT} WHERE id = $1 OR name = $2 ORDER BY (id = $1) DESC NULLS LAST LIMIT 1`,
+          idOrNull(idOrName),
+          idOrName,
+        ),
       ),
   };
 }
@@ -180,7 +191,11 @@ function usageOf(
         `${month}-31`,
       ),
     usedOnDay: (accountId, day) =>
-      sum('SELECT sum(count) AS sum FROM usage_days WHERE account_id = $1 AND day = $2', accountId, day),
+      sum(
+        'SELECT sum(count) AS sum FROM usage_days WHERE account_id = $1 AND day = $2',
+        accountId,
+        day,
+      ),
     storedBytes: (accountId) =>
       sum('SELECT sum(bytes) AS sum FROM stored_bytes WHERE account_id = $1', accountId),
     usedByDay: (accountId, since) =>

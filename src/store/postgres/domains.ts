@@ -77,7 +77,12 @@ function domainReads(database: Database): Omit<DomainStore, keyof Writes> {
   };
   return {
     domains: (accountId) =>
-      many(part(`${SELECT} WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id`, idOrNull(accountId))),
+      many(
+        part(
+          `${SELECT} WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id`,
+          idOrNull(accountId),
+        ),
+      ),
     domain: (accountId, id) =>
       one(
         part(
@@ -172,7 +177,9 @@ function dkimKeys(database: Database): DkimKeyStore {
             id,
           ),
         );
-        await session.run(part("DELETE FROM dkim_keys WHERE domain_id = $1 AND state = 'next'", id));
+        await session.run(
+          part("DELETE FROM dkim_keys WHERE domain_id = $1 AND state = 'next'", id),
+        );
         return true;
       }),
   };

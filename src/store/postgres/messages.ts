@@ -25,7 +25,9 @@ export function messageVerbs(database: Database): MessageVerbs {
 
 function singleMessages(database: Database): Omit<MessageVerbs, 'emails' | 'emailsByPage'> {
   const messageById = async (id: string): Promise<Message | null> => {
-    const row = await database.first<MessageRow>(part(`${SELECT_MESSAGE} WHERE id = $1`, idOrNull(id)));
+    const row = await database.first<MessageRow>(
+      part(`${SELECT_MESSAGE} WHERE id = $1`, idOrNull(id)),
+    );
     return row === null ? null : messageOf(row);
   };
   const contentOf = async (id: string): Promise<Body | null> => {
@@ -95,7 +97,9 @@ function messageLists(database: Database): Pick<MessageStore, 'emails' | 'emails
     part('account_id = $1', idOrNull(accountId)),
     ...(isSandboxOnly === true ? [part('is_sandbox')] : []),
     ...(status === null ? [] : [part('status = $1', status)]),
-    ...(q === null || q === '' ? [] : [part('searched LIKE $1', `%${escapeLike(q.toLowerCase())}%`)]),
+    ...(q === null || q === ''
+      ? []
+      : [part('searched LIKE $1', `%${escapeLike(q.toLowerCase())}%`)]),
   ];
   return {
     async emails(accountId, filter) {

@@ -112,7 +112,8 @@ export class SuppressionRows {
     const parts: Part[] = [];
     const added = sorted(this.#added);
     if (added.length > 0) parts.push(insertInto(SUPPRESSIONS, added, TAKE_PLACE));
-    if (this.#strengthened.size > 0) parts.push(updateFrom(STRENGTHENED, ['seq'], sorted(this.#strengthened)));
+    if (this.#strengthened.size > 0)
+      parts.push(updateFrom(STRENGTHENED, ['seq'], sorted(this.#strengthened)));
     return parts;
   }
 }

@@ -36,10 +36,7 @@ const BEGUN = table('queue', {
 });
 
 /** Begins what each call may begin; its recipients in the state after the mark. */
-export function beginAll(
-  database: Database,
-  calls: readonly BeginGroup[],
-): Promise<Recipient[][]> {
+export function beginAll(database: Database, calls: readonly BeginGroup[]): Promise<Recipient[][]> {
   return database.transaction(async (session) => {
     const rows = await session.all<OwnedRecipient>(
       part(
@@ -72,7 +69,10 @@ export function beginAll(
 interface RecipientRow
   extends
     Omit<RecipientState, 'messageStatus'>,
-    Pick<Recipient, 'messageId' | 'domain' | 'lastReason' | 'updatedAt' | 'attempts' | 'delayedAt'> {}
+    Pick<
+      Recipient,
+      'messageId' | 'domain' | 'lastReason' | 'updatedAt' | 'attempts' | 'delayedAt'
+    > {}
 
 type MessageRow = Pick<Message, 'id' | 'accountId' | 'status' | 'createdAt' | 'isSandbox'>;
 
@@ -93,7 +93,10 @@ export function noteAllSent(
     const all = groups.flat();
     const [states, subscribers] = await Promise.all([
       statesOf(session, all),
-      subscribersOf(session, all.map(({ event }) => event)),
+      subscribersOf(
+        session,
+        all.map(({ event }) => event),
+      ),
     ]);
     const ends = new Ends(states, new EventRows(subscribers), new Sums(SLOTS.sent));
     const answers = groups.map((attempts) => attempts.flatMap((attempt) => ends.noteSent(attempt)));
@@ -111,7 +114,10 @@ export function finishAll(
     const [states, hosts, subscribers] = await Promise.all([
       statesOf(session, results),
       hostsOf(session, results),
-      subscribersOf(session, results.flatMap(({ events }) => events)),
+      subscribersOf(
+        session,
+        results.flatMap(({ events }) => events),
+      ),
     ]);
     const sums = new Sums(SLOTS.finish);
     const suppress = results.flatMap((result) => result.suppress ?? []);
@@ -238,7 +244,10 @@ class Ends {
 
   finish(result: FinishAttempt): Finished {
     const state = this.#states.get(result.messageId);
-    const { kind, messageStatus } = chooseEnd(result, state === undefined ? [] : recipientStates(state));
+    const { kind, messageStatus } = chooseEnd(
+      result,
+      state === undefined ? [] : recipientStates(state),
+    );
     const isOvertaken = kind === 'overtaken';
     const recipient = state?.recipients.find(({ id }) => id === result.recipientId);
     if (state === undefined || recipient === undefined || isOvertaken) {
@@ -260,10 +269,18 @@ class Ends {
       change === undefined ? [] : [{ id: message.id, status: message.status, ...change }],
     );
     const parts: Part[] = [];
-    const attempts = this.#attempts.flatMap((attempt) => (attempt === null ? [] : [{ ...attempt }]));
+    const attempts = this.#attempts.flatMap((attempt) =>
+      attempt === null ? [] : [{ ...attempt }],
+    );
     if (attempts.length > 0) parts.push(insertInto(ATTEMPTS, attempts));
     if (this.#changed.size > 0) {
-      parts.push(updateFrom(ENDED_RECIPIENTS, ['id'], [...this.#changed.values()].map((row) => ({ ...row }))));
+      parts.push(
+        updateFrom(
+          ENDED_RECIPIENTS,
+          ['id'],
+          [...this.#changed.values()].map((row) => ({ ...row })),
+        ),
+      );
     }
     if (messages.length > 0) parts.push(updateFrom(ENDED_MESSAGES, ['id'], messages));
     parts.push(...this.#queueParts(), ...this.#events.parts());
@@ -281,7 +298,16 @@ class Ends {
       if (nextAttemptAt === null) ended.push(recipientId);
       else {
         const whose = { owner: null, leaseUntil: null };
-        waiting.push({ recipientId, messageId, accountId, domain, nextAttemptAt, attempts, ...whose, updatedAt });
+        waiting.push({
+          recipientId,
+          messageId,
+          accountId,
+          domain,
+          nextAttemptAt,
+          attempts,
+          ...whose,
+          updatedAt,
+        });
       }
     }
     if (ended.length > 0) {

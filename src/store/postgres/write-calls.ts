@@ -57,7 +57,10 @@ export async function beginAllCalls(
     });
     if (ids.length === 0) return [];
     return session.all<Call>(
-      part(`${SELECT_CALL} WHERE c.id = ANY($1::uuid[])`, ids.map(({ id }) => id)),
+      part(
+        `${SELECT_CALL} WHERE c.id = ANY($1::uuid[])`,
+        ids.map(({ id }) => id),
+      ),
     );
   });
   const byId = new Map(begun.map((call) => [call.id, call]));
@@ -98,7 +101,8 @@ export function finishAllCalls(
       attempts.push(attempt);
       const stored = calls.get(call.id);
       // Of a call that was erased in the meantime nothing is kept.
-      if (stored !== undefined) responses.push({ callId: call.id, attemptId: attempt.id, response });
+      if (stored !== undefined)
+        responses.push({ callId: call.id, attemptId: attempt.id, response });
       // A replay that was asked for in the meantime has set `attempts` to 0: that call is still to come.
       const isOvertaken = stored?.status !== 'open' || stored.attempts !== call.attempts;
       if (stored !== undefined && !isOvertaken) {
@@ -149,13 +153,18 @@ async function lockedBy(
   ];
 }
 
-function endedPart(rows: readonly { id: string; status: string; nextAttemptAt: number | null }[]): Part {
+function endedPart(
+  rows: readonly { id: string; status: string; nextAttemptAt: number | null }[],
+): Part {
   const { text, params } = updateFrom(ENDED, ['id'], rows);
   return { text: text.replace(' FROM ', ', owner = NULL, lease_until = NULL FROM '), params };
 }
 
 const attemptsPart = (attempts: readonly CallAttempt[]): Part =>
-  insertInto(CALL_ATTEMPTS, attempts.map((attempt) => ({ ...attempt })));
+  insertInto(
+    CALL_ATTEMPTS,
+    attempts.map((attempt) => ({ ...attempt })),
+  );
 
 /** The rare writes. */
 export function callWrites(
@@ -177,7 +186,11 @@ export function callWrites(
         if (endpoint === null) return [];
         const which =
           'eventId' in what
-            ? part(`${REOPEN} id = $2 RETURNING id`, now, idOrNull(callId(what.eventId, endpointId)))
+            ? part(
+                `${REOPEN} id = $2 RETURNING id`,
+                now,
+                idOrNull(callId(what.eventId, endpointId)),
+              )
             : part(
                 `${REOPEN} endpoint_id = $2 AND status = 'failed' AND created_at >= $3 RETURNING id`,
                 now,

@@ -1,0 +1,246 @@
+/**
+ * Webhook endpoints, and reads about their calls.
+ *
+ * Promises that the limit on endpoints holds under requests to several nodes, and the soonest first where it is asked for
+ * what is due, without disabled endpoints and without what is under an unexpired lease.
+ */
+import { changedEndpoint } from '../endpoint-health.ts';
+import { listText } from '../json-columns.ts';
+import type { Call, CallAttempt } from '../rows.ts';
+import type { CallRef, ListedAttempt, MessageCall, WebhookStore } from '../webhooks.ts';
+import { lockAccount } from './accounts.ts';
+import type { Database } from './database.ts';
+import { idOrNull, idsOf } from './ids.ts';
+import { listBy } from './lists.ts';
+import { SELECT_CALL, endpointOf } from './shapes.ts';
+import type { EndpointRow } from './shapes.ts';
+import { fieldsOf, insertInto, part, selectFrom } from './statement.ts';
+import { CALL_ATTEMPTS, ENDPOINTS } from './tables.ts';
+
+type EndpointWrites = Pick<
+  WebhookStore,
+  'createEndpoint' | 'updateEndpoint' | 'rotateEndpointSecret' | 'deleteEndpoint'
+>;
+type EndpointReads = Pick<
+  WebhookStore,
+  'accountsWithEndpoints' | 'endpoints' | 'endpoint' | 'endpointById'
+>;
+type CallReads = Pick<
+  WebhookStore,
+  'callsDue' | 'nextCallDue' | 'openCalls' | 'callAttempts' | 'attemptDetail' | 'callsOfMessage'
+>;
+
+/** A message with many recipients has many events; people read the first of them. */
+const MOST_CALLS = 500;
+const SELECT_ENDPOINT = selectFrom(ENDPOINTS);
+
+/** The verbs over the database. */
+export function endpointVerbs(database: Database): EndpointWrites & EndpointReads & CallReads {
+  return { ...endpointWrites(database), ...endpointReads(database), ...callReads(database) };
+}
+
+function endpointWrites(database: Database): EndpointWrites {
+  return {
+    createEndpoint: (endpoint, maxEndpoints) =>
+      database.transaction(async (session) => {
+        await lockAccount(session, endpoint.accountId);
+        const counted = await session.first<{ count: number }>(
+          part(
+            'SELECT count(*) AS count FROM endpoints WHERE account_id = $1 AND deleted_at IS NULL',
+            endpoint.accountId,
+          ),
+        );
+        if ((counted?.count ?? 0) >= maxEndpoints) return 'too_many';
+        await session.run(
+          insertInto(ENDPOINTS, [{ ...endpoint, events: listText(endpoint.events) }]),
+        );
+        return 'created';
+      }),
+    updateEndpoint: (accountId, id, change) =>
+      database.transaction(async (session) => {
+        const stored = await session.first<EndpointRow>(
+          part(
+            `${SELECT_ENDPOINT} WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`,
+            idOrNull(accountId),
+            idOrNull(id),
+          ),
+        );
+        if (stored === null) return null;
+        const { endpoint, missedBefore } = changedEndpoint(endpointOf(stored), change);
+        if (missedBefore !== null) {
+          await session.run(
+            part(
+              "UPDATE calls SET status = 'failed', next_attempt_at = NULL, owner = NULL, lease_until = NULL" +
+                ' WHERE id IN (SELECT id FROM calls WHERE endpoint_id = $1 AND status = $2 AND created_at < $3' +
+                ' ORDER BY id FOR NO KEY UPDATE)',
+              id,
+              'open',
+              missedBefore,
+            ),
+          );
+        }
+        const { url, status, failureCount } = endpoint;
+        await session.run(
+          part(
+            'UPDATE endpoints SET url = $1, events = $2, status = $3, failure_count = $4 WHERE id = $5',
+            url,
+            listText(endpoint.events),
+            status,
+            failureCount,
+            id,
+          ),
+        );
+        return endpoint;
+      }),
+    async rotateEndpointSecret(accountId, id, sealedSecret, previousUntil) {
+      const set =
+        'UPDATE endpoints SET sealed_previous_secret = sealed_secret, sealed_secret = $1, previous_until = $2' +
+        ' WHERE account_id = $3 AND id = $4 AND deleted_at IS NULL';
+      const statement = part(set, sealedSecret, previousUntil, idOrNull(accountId), idOrNull(id));
+      return (await database.run(statement)) === 1;
+    },
+    async deleteEndpoint(accountId, id, now) {
+      const set =
+        "UPDATE endpoints SET deleted_at = $1, status = 'disabled'" +
+        ' WHERE account_id = $2 AND id = $3 AND deleted_at IS NULL';
+      return (await database.run(part(set, now, idOrNull(accountId), idOrNull(id)))) === 1;
+    },
+  };
+}
+
+function endpointReads(database: Database): EndpointReads {
+  return {
+    async accountsWithEndpoints() {
+      const rows = await database.all<{ id: string }>(
+        part('SELECT DISTINCT account_id AS id FROM endpoints WHERE deleted_at IS NULL'),
+      );
+      return rows.map(({ id }) => id);
+    },
+    async endpoints(accountId) {
+      const rows = await database.all<EndpointRow>(
+        part(
+          `${SELECT_ENDPOINT} WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id`,
+          idOrNull(accountId),
+        ),
+      );
+      return rows.map(endpointOf);
+    },
+    async endpoint(accountId, id) {
+      const row = await database.first<EndpointRow>(
+        part(
+          `${SELECT_ENDPOINT} WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`,
+          idOrNull(accountId),
+          idOrNull(id),
+        ),
+      );
+      return row === null ? null : endpointOf(row);
+    },
+    async endpointById(id) {
+      const row = await database.first<EndpointRow>(
+        part(`${SELECT_ENDPOINT} WHERE id = $1`, idOrNull(id)),
+      );
+      return row === null ? null : endpointOf(row);
+    },
+  };
+}
+
+function callReads(database: Database): CallReads {
+  return { ...dueCalls(database), ...attemptReads(database) };
+}
+
+function dueCalls(
+  database: Database,
+): Pick<CallReads, 'callsDue' | 'nextCallDue' | 'openCalls' | 'callsOfMessage'> {
+  return {
+    // Endpoint by endpoint, each by the index: a long line of one is not walked for the others.
+    callsDue: (now, until, limit, excludeEndpoints) =>
+      database.all<CallRef>(
+        part(
+          'SELECT c.id, e.id AS "endpointId", c.at AS "dueAt" FROM endpoints AS e CROSS JOIN LATERAL' +
+            ' (SELECT id, next_attempt_at AS at FROM calls WHERE endpoint_id = e.id' +
+            " AND status = 'open' AND next_attempt_at <= $2 AND (lease_until IS NULL OR lease_until <= $1)" +
+            ' ORDER BY next_attempt_at, id LIMIT $3) AS c' +
+            " WHERE e.status = 'active' AND e.id <> ALL($4::uuid[]) ORDER BY c.at, c.id LIMIT $3",
+          now,
+          until,
+          limit,
+          idsOf(excludeEndpoints),
+        ),
+      ),
+    async nextCallDue(after) {
+      const row = await database.first<{ at: number | null }>(
+        part(
+          'SELECT min(c.at) AS at FROM endpoints AS e CROSS JOIN LATERAL (SELECT next_attempt_at AS at FROM calls' +
+            " WHERE endpoint_id = e.id AND status = 'open' AND next_attempt_at > $1 ORDER BY next_attempt_at LIMIT 1) AS c" +
+            " WHERE e.status = 'active'",
+          after,
+        ),
+      );
+      return row?.at ?? null;
+    },
+    async openCalls() {
+      const row = await database.first<{ count: number }>(
+        part("SELECT count(*) AS count FROM calls WHERE status = 'open'"),
+      );
+      return row?.count ?? 0;
+    },
+    callsOfMessage: (messageId) =>
+      database.all<MessageCall>(
+        part(
+          'SELECT c.id, c.event_id AS "eventId", c.endpoint_id AS "endpointId", e.url, c.status, c.attempts,' +
+            ' c.next_attempt_at AS "nextAttemptAt" FROM calls AS c JOIN endpoints AS e ON e.id = c.endpoint_id' +
+            ' WHERE c.message_id = $1 ORDER BY c.event_id, c.id LIMIT $2',
+          idOrNull(messageId),
+          MOST_CALLS,
+        ),
+      ),
+  };
+}
+
+function attemptReads(database: Database): Pick<CallReads, 'callAttempts' | 'attemptDetail'> {
+  const SELECT_ATTEMPT = selectFrom(CALL_ATTEMPTS);
+  const SELECT_LISTED =
+    `SELECT ${fieldsOf(CALL_ATTEMPTS, 'call_attempts')},` +
+    ' (SELECT event_id FROM calls WHERE calls.id = call_id) AS "eventId" FROM call_attempts';
+  return {
+    callAttempts(endpointId, page, isFailedOnly = false) {
+      const where = [part('endpoint_id = $1', idOrNull(endpointId))];
+      if (isFailedOnly) where.push(part('NOT ok'));
+      return listBy<ListedAttempt>(database, SELECT_LISTED, where, page);
+    },
+    async attemptDetail(endpointId, attemptId) {
+      const attempt = await database.first<CallAttempt>(
+        part(
+          `${SELECT_ATTEMPT} WHERE endpoint_id = $1 AND id = $2`,
+          idOrNull(endpointId),
+          idOrNull(attemptId),
+        ),
+      );
+      if (attempt === null) return null;
+      const { callId } = attempt;
+      if (callId === null) return { attempt, call: null, response: null, attempts: [attempt] };
+      const [call, known] = await Promise.all([
+        database.first<Call>(part(`${SELECT_CALL} WHERE c.id = $1`, callId)),
+        database.all<{ attemptId: string; response: string | null }>(
+          part(
+            'SELECT attempt_id AS "attemptId", response FROM call_responses WHERE call_id = $1 ORDER BY attempt_id',
+            callId,
+          ),
+        ),
+      ]);
+      const attempts = await database.all<CallAttempt>(
+        part(
+          `${SELECT_ATTEMPT} WHERE endpoint_id = $1 AND id = ANY($2::uuid[]) ORDER BY id`,
+          endpointId,
+          known.map((each) => each.attemptId),
+        ),
+      );
+      return {
+        attempt,
+        call,
+        response: known.find((each) => each.attemptId === attemptId)?.response ?? null,
+        attempts: attempts.length > 0 ? attempts : [attempt],
+      };
+    },
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * What waits: due recipients for the queue, their owners, and the whole of it for the operator.
+ *
+ * Promises the soonest first where it is asked for what is due, without what is another owner's or under a lease, and that
+ * a row which two owners take at the same moment is given to one of them: what another is about to change is passed over.
+ * What is under an unexpired lease is neither taken nor made due: it is in an attempt.
+ */
+import { idTime } from '../../base/ids.ts';
+import type { DueRow } from '../due-choice.ts';
+import type { JourneyStore } from '../journey.ts';
+import type { OperatorStore, RetryTarget } from '../operator.ts';
+import type { Recipient } from '../rows.ts';
+import { takingDue } from '../take-due.ts';
+import type { Database } from './database.ts';
+import { idOrNull, idsOf } from './ids.ts';
+import { SELECT_RECIPIENT } from './shapes.ts';
+import { part } from './statement.ts';
+import type { Part } from './statement.ts';
+
+type QueueVerbs = Pick<JourneyStore, 'takeDue' | 'nextRecipientDue' | 'releaseLeases'> &
+  Pick<OperatorStore, 'queue' | 'queueCounts' | 'retryNow'>;
+
+/** Sorts before every id. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+/** Nobody has it, or the owner $1, or one whose lease is over at $2. */
+const IS_WITHIN_REACH =
+  'next_attempt_at <= $2 AND (lease_until IS NULL OR lease_until <= $2)' +
+  ' AND (owner IS NULL OR owner = $1 OR lease_until <= $2)';
+
+/** The verbs over the database. */
+export function queueVerbs(database: Database): QueueVerbs {
+  return {
+    ...takingDue({
+      dueRows({ owner, now, limit, after, of }) {
+        const only = of === undefined ? '' : ' AND domain = $6 AND account_id = $7';
+        return database.all<DueRow>(
+          part(
+            'SELECT recipient_id AS id, account_id AS "accountId", domain, next_attempt_at AS "dueAt", owner' +
+              ` FROM queue WHERE ${IS_WITHIN_REACH} AND (next_attempt_at, recipient_id) > ($3, $4::uuid)${only}` +
+              ' ORDER BY next_attempt_at, recipient_id LIMIT $5',
+            owner,
+            now,
+            after?.dueAt ?? 0,
+            after?.id ?? NO_ID,
+            limit,
+            ...(of === undefined ? [] : [of.domain, of.accountId]),
+          ),
+        );
+      },
+      takeStep: (owner, ids, now) =>
+        database.transaction(async (session) => {
+          const taken = await session.all<{ id: string }>(
+            part(
+              'WITH free AS (SELECT recipient_id FROM queue WHERE recipient_id = ANY($3::uuid[])' +
+                ` AND ${IS_WITHIN_REACH} ORDER BY recipient_id FOR UPDATE SKIP LOCKED)` +
+                ' UPDATE queue SET owner = $1, lease_until = NULL FROM free' +
+                ' WHERE queue.recipient_id = free.recipient_id RETURNING queue.recipient_id AS id',
+              owner,
+              now,
+              ids,
+            ),
+          );
+          return taken.map(({ id }) => id);
+        }),
+    }),
+    async nextRecipientDue(after) {
+      const row = await database.first<{ at: number | null }>(
+        part('SELECT min(next_attempt_at) AS at FROM queue WHERE next_attempt_at > $1', after),
+      );
+      return row?.at ?? null;
+    },
+    ...releases(database),
+    ...operatorsView(database),
+    retryNow: (target, now) => retryNow(database, target, now),
+  };
+}
+
+function releases(database: Database): Pick<JourneyStore, 'releaseLeases'> {
+  const FREE = 'SET owner = NULL, lease_until = NULL';
+  return {
+    async releaseLeases(owner, now) {
+      const [is, params] = owner === null ? ['IS NOT NULL', []] : ['= $1', [owner]];
+      const of = params.length + 1;
+      await database.transaction(async (session) => {
+        await session.run(
+          part(
+            `UPDATE queue ${FREE}, updated_at = $${of} WHERE recipient_id IN` +
+              ` (SELECT recipient_id FROM queue WHERE owner ${is} ORDER BY recipient_id FOR UPDATE)`,
+            ...params,
+            now,
+          ),
+        );
+        await session.run(
+          part(
+            `UPDATE calls ${FREE} WHERE id IN` +
+              ` (SELECT id FROM calls WHERE status = 'open' AND owner ${is} ORDER BY id FOR NO KEY UPDATE)`,
+            ...params,
+          ),
+        );
+      });
+    },
+  };
+}
+
+function operatorsView(database: Database): Pick<OperatorStore, 'queue' | 'queueCounts'> {
+  const PAGE = ` ORDER BY q.domain, q.recipient_id LIMIT $1`;
+  return {
+    queue({ domain, limit, after }) {
+      const cursor = after === null ? null : idOrNull(after);
+      const where =
+        domain === null
+          ? "(q.domain, q.recipient_id) > (COALESCE((SELECT domain FROM recipients WHERE id = $2), ''), COALESCE($2, $3::uuid))"
+          : 'q.recipient_id > COALESCE($2, $3::uuid) AND q.domain = $4';
+      return database.all<Recipient>(
+        part(
+          `${SELECT_RECIPIENT} WHERE q.next_attempt_at IS NOT NULL AND ${where.replace('$2,', '$2::uuid,')}${PAGE}`,
+          limit,
+          cursor,
+          NO_ID,
+          ...(domain === null ? [] : [domain]),
+        ),
+      );
+    },
+    async queueCounts() {
+      const rows = await database.all<{
+        domain: string;
+        waiting: number;
+        oldestId: string;
+        reason: string | null;
+      }>(
+        part(
+          'SELECT c.domain, c.waiting, c.oldest AS "oldestId", r.last_reason AS reason FROM' +
+            ' (SELECT domain, count(*) AS waiting, min(recipient_id::text)::uuid AS oldest FROM queue GROUP BY domain) AS c' +
+            ' LEFT JOIN recipients AS r ON r.id = c.oldest ORDER BY c.waiting DESC',
+        ),
+      );
+      return rows.map(({ oldestId, ...row }) => ({ ...row, oldestCreatedAt: idTime(oldestId) }));
+    },
+  };
+}
+
+/** Counts and makes due as one statement each, both over what is in no attempt. */
+function retryNow(database: Database, target: RetryTarget, now: number): Promise<number> {
+  const which = whichOf(target);
+  const idle = `(lease_until IS NULL OR lease_until <= $1) AND ${which.text}`;
+  return database.transaction(async (session) => {
+    const counted = await session.first<{ count: number }>({
+      text: `SELECT count(*) AS count FROM queue WHERE ${idle}`,
+      params: [now, ...which.params],
+    });
+    await session.run({
+      text:
+        'UPDATE queue SET next_attempt_at = $1, updated_at = $1 WHERE recipient_id IN (SELECT recipient_id FROM queue' +
+        ` WHERE ${idle} AND next_attempt_at > $1 ORDER BY recipient_id FOR UPDATE)`,
+      params: [now, ...which.params],
+    });
+    return counted?.count ?? 0;
+  });
+}
+
+/** With parameters from $2 on. */
+function whichOf({ id, domain }: RetryTarget): Part {
+  if (id !== null)
+    return {
+      text: '(recipient_id = $2 OR message_id = $2)',
+      params: idsOf([id])[0] === undefined ? [null] : [id],
+    };
+  if (domain !== null) return { text: 'domain = $2', params: [domain] };
+  return { text: 'true', params: [] };
+}

@@ -1,0 +1,122 @@
+/**
+ * The store on PostgreSQL: the same verbs as on SQLite, over a few connections to the primary.
+ *
+ * Writes that come many at a time are gathered into groups (`group.ts`), one kind of write each, and every group is one
+ * transaction with one statement that writes. What a verb decides is decided by the same functions as on SQLite, over rows
+ * that the transaction has locked; the rare verbs are small transactions of their own.
+ *
+ * Promises what `store.ts` above promises, for every node that has the database open: a commit is on disk before it is
+ * answered, a commit whose answer was lost is looked up and not guessed (`database.ts`). Does not end the process when the
+ * database cannot be reached: the verb fails with `StoreAwayError`. Opening brings the schema up to date. Fails with
+ * `OperatorError`.
+ */
+import { OperatorError } from '../../base/errors.ts';
+import type { OperatorStore } from '../operator.ts';
+import type { JourneyStore } from '../journey.ts';
+import type { RequestLogStore } from '../request-logs.ts';
+import type { Store } from '../store.ts';
+import type { WebhookStore } from '../webhooks.ts';
+import { accountDeletionVerbs } from './account-deletion.ts';
+import { accountVerbs } from './accounts.ts';
+import { databaseAddress } from './address.ts';
+import { counterVerbs } from './counters.ts';
+import { Database } from './database.ts';
+import { domainVerbs } from './domains.ts';
+import { endpointVerbs } from './endpoints.ts';
+import { erasureVerbs } from './erasure.ts';
+import { Group } from './group.ts';
+import { appendAllLogs, logVerbs } from './logs.ts';
+import { messageVerbs } from './messages.ts';
+import { peopleVerbs } from './people.ts';
+import { queueVerbs } from './queue.ts';
+import { retentionVerbs } from './retention.ts';
+import { migrate } from './schema.ts';
+import { suppressionVerbs } from './suppressions.ts';
+import { acceptAll } from './write-accept.ts';
+import { beginAll, finishAll, noteAllSent } from './write-attempts.ts';
+import { beginAllCalls, callWrites, finishAllCalls } from './write-calls.ts';
+
+/** Hears of every commit of a group: how long it took, and how many writes shared it. */
+export type OnCommit = (commitMs: number, writes: number) => void;
+
+export interface PostgresOptions {
+  /** As `databaseAddress` reads it. */
+  url: string;
+  /** Empty: none. */
+  passwordFile: string;
+  /** Epoch milliseconds: when a step of the schema's history is recorded as applied. */
+  now: number;
+  onCommit?: OnCommit;
+}
+
+/** Opens the store. Throws `OperatorError` for what the operator can repair. */
+export async function openPostgres({
+  url,
+  passwordFile,
+  now,
+  onCommit,
+}: PostgresOptions): Promise<Store> {
+  const database = new Database(databaseAddress(url, passwordFile));
+  try {
+    await migrate(database, now);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return {
+    ...accountVerbs(database),
+    ...accountDeletionVerbs(database),
+    ...counterVerbs(database),
+    ...domainVerbs(database),
+    ...erasureVerbs(database),
+    ...messageVerbs(database),
+    ...queueVerbs(database),
+    ...endpointVerbs(database),
+    ...callWrites(database),
+    ...suppressionVerbs(database),
+    ...peopleVerbs(database),
+    ...retentionVerbs(database),
+    ...logVerbs(database),
+    ...noBackup(),
+    ...groupedWrites(database, onCommit),
+    close: () => database.close(),
+  };
+}
+
+type Grouped = Pick<JourneyStore, 'accept' | 'begin' | 'noteSent' | 'finish'> &
+  Pick<WebhookStore, 'beginCalls' | 'finishCall'> &
+  Pick<RequestLogStore, 'appendLogs'>;
+
+function groupedWrites(database: Database, onCommit?: OnCommit): Grouped {
+  /** Writes what is asked as groups. */
+  const grouped = <Item, Result>(
+    write: (of: Database, items: readonly Item[]) => Promise<readonly Result[]>,
+  ): ((item: Item) => Promise<Result>) => {
+    const group = new Group<Item, Result>((items) => write(database, items), onCommit);
+    return (item) => group.add(item);
+  };
+  const begin = grouped(beginAll);
+  const beginCalls = grouped(beginAllCalls);
+  return {
+    accept: grouped(acceptAll),
+    begin: (attempts, now) => begin({ attempts, now }),
+    noteSent: grouped(noteAllSent),
+    finish: grouped(finishAll),
+    beginCalls: (calls, now) => beginCalls({ calls, now }),
+    finishCall: grouped(finishAllCalls),
+    appendLogs: grouped(appendAllLogs),
+  };
+}
+
+/** A database on a server of its own is backed up there. */
+function noBackup(): Pick<OperatorStore, 'backUpTo'> {
+  return {
+    backUpTo: () =>
+      Promise.reject(
+        new OperatorError(
+          'This store is on PostgreSQL, which Postrider does not back up',
+          'Back up the database with pgBackRest or pg_basebackup, and the file secret.key.',
+        ),
+      ),
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * The suppression list.
+ *
+ * Promises newest first; a cursor is an address or an id, and still serves when its row has been removed, because removed
+ * rows stay for a while. Never shows a removed row. What replaces what says `suppression-strength.ts`.
+ */
+import { isId } from '../../base/ids.ts';
+import type { PageOf } from '../pages.ts';
+import type { Suppression } from '../rows.ts';
+import type { SuppressionStore } from '../suppressions.ts';
+import type { Database } from './database.ts';
+import { idOrNull } from './ids.ts';
+import { pageOf } from './lists.ts';
+import { escapeLike } from './messages.ts';
+import { part, selectFrom, together } from './statement.ts';
+import { SuppressionRows } from './suppression-rows.ts';
+import { Sums, SLOTS } from './sums.ts';
+import { SUPPRESSIONS } from './tables.ts';
+
+/** Rows of one step of a long write. */
+const ROWS_PER_STEP = 1_000;
+const SELECT = selectFrom(SUPPRESSIONS);
+
+/** The verbs over the database. */
+export function suppressionVerbs(database: Database): SuppressionStore {
+  return { ...suppressionWrites(database), ...suppressionReads(database) };
+}
+
+type Writes = Pick<SuppressionStore, 'addSuppression' | 'addSuppressions' | 'removeSuppression'>;
+
+function suppressionWrites(database: Database): Writes {
+  /** How many changed, and what stands afterwards of the first. */
+  const add = (
+    rows: readonly Suppression[],
+  ): Promise<{ changed: number; first: Suppression | null }> =>
+    database.transaction(async (session) => {
+      const sums = new Sums(SLOTS.other);
+      const writer = await SuppressionRows.read(session, rows, sums);
+      const changed = rows.filter((row) => writer.add(row)).length;
+      const parts = [...writer.parts(), ...sums.parts()];
+      if (parts.length > 0) await session.run(together(parts));
+      const [first] = rows;
+      return { changed, first: first === undefined ? null : writer.get(first) };
+    });
+  return {
+    addSuppression: async (row) => (await add([row])).first ?? row,
+    async addSuppressions(rows) {
+      let added = 0;
+      for (let at = 0; at < rows.length; at += ROWS_PER_STEP) {
+        added += (await add(rows.slice(at, at + ROWS_PER_STEP))).changed;
+      }
+      return added;
+    },
+    async removeSuppression(accountId, email, now) {
+      const set =
+        'UPDATE suppressions SET removed_at = $1 WHERE account_id = $2 AND email = $3 AND removed_at IS NULL';
+      return (await database.run(part(set, now, idOrNull(accountId), email))) === 1;
+    },
+  };
+}
+
+function suppressionReads(database: Database): Omit<SuppressionStore, keyof Writes> {
+  return {
+    suppression: (accountId, email) =>
+      database.first<Suppression>(
+        part(
+          `${SELECT} WHERE account_id = $1 AND email = $2 AND removed_at IS NULL`,
+          idOrNull(accountId),
+          email,
+        ),
+      ),
+    suppressionById: (accountId, id) =>
+      database.first<Suppression>(
+        part(
+          `${SELECT} WHERE account_id = $1 AND id = $2 AND removed_at IS NULL`,
+          idOrNull(accountId),
+          idOrNull(id),
+        ),
+      ),
+    async suppressed(accountId, emails) {
+      const rows = await database.all<Suppression>(
+        part(
+          `${SELECT} WHERE account_id = $1 AND email = ANY($2::text[]) AND removed_at IS NULL`,
+          idOrNull(accountId),
+          emails,
+        ),
+      );
+      return new Map(rows.map((row) => [row.email, row]));
+    },
+    async suppressions(accountId, q, page, reason): Promise<PageOf<Suppression>> {
+      const where = [part('account_id = $1 AND removed_at IS NULL', idOrNull(accountId))];
+      if (reason !== undefined) where.push(part('reason = $1', reason));
+      if (q !== null && q !== '')
+        where.push(part('email LIKE $1', `%${escapeLike(q.toLowerCase())}%`));
+      const cursor = page.before ?? page.after;
+      if (cursor !== null) {
+        const at = await positionOf(database, accountId, cursor);
+        where.push(part(page.before === null ? 'seq < $1' : 'seq > $1', at));
+      }
+      return pageOf<Suppression>(database, `${SELECT} WHERE`, where, page, 'seq');
+    },
+  };
+}
+
+/** A cursor that never was in the list says nothing about where to go on: the list ends there. */
+async function positionOf(database: Database, accountId: string, cursor: string): Promise<number> {
+  const by = isId(cursor) ? 'id' : 'email';
+  const row = await database.first<{ seq: number }>(
+    part(
+      `SELECT seq FROM suppressions WHERE account_id = $1 AND ${by} = $2`,
+      idOrNull(accountId),
+      cursor,
+    ),
+  );
+  return row?.seq ?? 0;
+}
