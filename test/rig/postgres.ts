@@ -101,7 +101,7 @@ export class PostgresServer {
   }
 
   async stop(): Promise<void> {
-    this.#keeper.stdin.end();
+    await this.#keeper.stdin.end();
     await this.#keeper.exited;
     rmSync(this.directory, { recursive: true, force: true });
   }

@@ -136,6 +136,7 @@ eachStore(
 
 eachStore("an account's old log goes, another's stays", async (store, account) => {
   const other = newAccount('other');
+  await store.createAccount(other);
   const now = Date.now();
   const records = Array.from({ length: 230 }, (_, at) =>
     newLogRecord(at % 2 === 0 ? account.id : other.id, {

@@ -111,7 +111,7 @@ export class Connection {
   /** Ends it when nothing is under way. */
   async close(): Promise<void> {
     this.#isLost = true;
-    this.#session.release();
+    await this.#session.release();
     await this.#sql.close();
   }
 }

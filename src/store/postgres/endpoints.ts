@@ -56,42 +56,7 @@ function endpointWrites(database: Database): EndpointWrites {
         );
         return 'created';
       }),
-    updateEndpoint: (accountId, id, change) =>
-      database.transaction(async (session) => {
-        const stored = await session.first<EndpointRow>(
-          part(
-            `${SELECT_ENDPOINT} WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`,
-            idOrNull(accountId),
-            idOrNull(id),
-          ),
-        );
-        if (stored === null) return null;
-        const { endpoint, missedBefore } = changedEndpoint(endpointOf(stored), change);
-        if (missedBefore !== null) {
-          await session.run(
-            part(
-              "UPDATE calls SET status = 'failed', next_attempt_at = NULL, owner = NULL, lease_until = NULL" +
-                ' WHERE id IN (SELECT id FROM calls WHERE endpoint_id = $1 AND status = $2 AND created_at < $3' +
-                ' ORDER BY id FOR NO KEY UPDATE)',
-              id,
-              'open',
-              missedBefore,
-            ),
-          );
-        }
-        const { url, status, failureCount } = endpoint;
-        await session.run(
-          part(
-            'UPDATE endpoints SET url = $1, events = $2, status = $3, failure_count = $4 WHERE id = $5',
-            url,
-            listText(endpoint.events),
-            status,
-            failureCount,
-            id,
-          ),
-        );
-        return endpoint;
-      }),
+    updateEndpoint: changing(database),
     async rotateEndpointSecret(accountId, id, sealedSecret, previousUntil) {
       const set =
         'UPDATE endpoints SET sealed_previous_secret = sealed_secret, sealed_secret = $1, previous_until = $2' +
@@ -106,6 +71,45 @@ function endpointWrites(database: Database): EndpointWrites {
       return (await database.run(part(set, now, idOrNull(accountId), idOrNull(id)))) === 1;
     },
   };
+}
+
+function changing(database: Database): WebhookStore['updateEndpoint'] {
+  return (accountId, id, change) =>
+    database.transaction(async (session) => {
+      const stored = await session.first<EndpointRow>(
+        part(
+          `${SELECT_ENDPOINT} WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`,
+          idOrNull(accountId),
+          idOrNull(id),
+        ),
+      );
+      if (stored === null) return null;
+      const { endpoint, missedBefore } = changedEndpoint(endpointOf(stored), change);
+      if (missedBefore !== null) {
+        await session.run(
+          part(
+            "UPDATE calls SET status = 'failed', next_attempt_at = NULL, owner = NULL, lease_until = NULL" +
+              ' WHERE id IN (SELECT id FROM calls WHERE endpoint_id = $1 AND status = $2 AND created_at < $3' +
+              ' ORDER BY id FOR NO KEY UPDATE)',
+            id,
+            'open',
+            missedBefore,
+          ),
+        );
+      }
+      const { url, status, failureCount } = endpoint;
+      await session.run(
+        part(
+          'UPDATE endpoints SET url = $1, events = $2, status = $3, failure_count = $4 WHERE id = $5',
+          url,
+          listText(endpoint.events),
+          status,
+          failureCount,
+          id,
+        ),
+      );
+      return endpoint;
+    });
 }
 
 function endpointReads(database: Database): EndpointReads {

@@ -11,8 +11,8 @@ const LARGEST_GROUP = 200;
 
 interface Queued<Item, Result> {
   item: Item;
-  resolve(result: Result): void;
-  reject(error: unknown): void;
+  resolve: (result: Result) => void;
+  reject: (error: unknown) => void;
 }
 
 /** Writes the items as one transaction; one result for each, in their order. */

@@ -11,9 +11,12 @@ import type { Database } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { listBy } from './lists.ts';
 import { escapeLike } from './messages.ts';
+import { untilFewer } from './retention.ts';
 import { insertInto, part, selectFrom } from './statement.ts';
 import type { Part } from './statement.ts';
 import { LOGS, WHOLE_LOGS } from './tables.ts';
+
+const ROWS_PER_STEP = 1_000;
 
 /** Writes the rows of several calls as one; a repeated id is ignored. */
 export async function appendAllLogs(
@@ -52,14 +55,17 @@ export function logVerbs(
         ),
       );
     },
+    // The oldest rows are looked at first and alone: a search for old ones would read a whole account.
     purgeLogs: (accountId, before) =>
-      database.run(
-        part(
-          'DELETE FROM logs WHERE account_id = $1 AND id < $2 AND created_at < $3',
-          idOrNull(accountId),
-          // A request may have begun long before its row was made, never after it.
-          boundId(before),
-          before,
+      untilFewer(ROWS_PER_STEP, () =>
+        database.run(
+          part(
+            'DELETE FROM logs WHERE id IN (SELECT id FROM (SELECT id, created_at FROM logs WHERE account_id = $1' +
+              ' ORDER BY id LIMIT $2) AS oldest WHERE created_at < $3)',
+            idOrNull(accountId),
+            ROWS_PER_STEP,
+            before,
+          ),
         ),
       ),
   };

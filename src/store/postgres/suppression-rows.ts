@@ -2,7 +2,7 @@
  * The suppressions that a transaction adds: decided by `suppression-strength.ts` over rows that it has locked.
  *
  * Promises one row an address and account; what comes back after a removal gets a new position, at the head of the list.
- * Addresses are locked in their order. A row that another node adds in the same moment is kept as that node has written it.
+ * A row that another node adds in the same moment is kept as that node has written it.
  */
 import type { Suppression } from '../rows.ts';
 import { effectOf } from '../suppression-strength.ts';
@@ -110,10 +110,10 @@ export class SuppressionRows {
   /** What writes them. */
   parts(): Part[] {
     const parts: Part[] = [];
-    const added = sorted(this.#added);
+    const added = rowsOf(this.#added);
     if (added.length > 0) parts.push(insertInto(SUPPRESSIONS, added, TAKE_PLACE));
     if (this.#strengthened.size > 0)
-      parts.push(updateFrom(STRENGTHENED, ['seq'], sorted(this.#strengthened)));
+      parts.push(updateFrom(STRENGTHENED, ['seq'], rowsOf(this.#strengthened)));
     return parts;
   }
 }
@@ -124,5 +124,6 @@ const TAKE_PLACE =
   ' source = excluded.source, note = excluded.note, created_at = excluded.created_at, removed_at = NULL' +
   " WHERE suppressions.removed_at IS NOT NULL OR (suppressions.reason = 'manual' AND excluded.reason <> 'manual')";
 
-const sorted = (rows: ReadonlyMap<string, StoredRow>) =>
-  [...rows].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => ({ ...row }));
+/** In the order in which they were added, which is that of the list. */
+const rowsOf = (rows: ReadonlyMap<string, StoredRow>) =>
+  [...rows.values()].map((row) => ({ ...row }));
