@@ -25,7 +25,7 @@ import { Subscribers } from '../flow/subscribers.ts';
 import { SigningPool } from '../mail/dkim/signing.ts';
 import { LargeMessages } from '../mail/large/large-messages.ts';
 import type { Domain } from '../store/rows.ts';
-import { openStore } from '../store/sqlite/store.ts';
+import { openStore } from './open-store.ts';
 import { createResolver } from '../wire/dns/dns.ts';
 import type { Resolver } from '../wire/dns/resolver.ts';
 
@@ -47,12 +47,7 @@ export async function openContext(
     metrics.commitSeconds.observe(commitMs / 1000);
     metrics.commitWrites.observe(writes);
   };
-  const store = await openStore({
-    dataDir: config.startup.dataDir,
-    now: machine.now(),
-    log,
-    onCommit,
-  });
+  const store = await openStore(config.startup, { now: machine.now(), log, onCommit });
   try {
     const clock = await readClock(machine, store);
     const ctx = await makeContext({

@@ -134,6 +134,21 @@ export const CONFIG_FILE = table('', {
     default: '/var/lib/postrider',
     restart: true,
   }),
+  store: table('Where the appliance keeps accounts, mail and everything else.', {
+    url: key(format.text, {
+      about:
+        'A PostgreSQL database (15 or newer): "postgres://USER@HOST:5432,HOST2:5432/DATABASE?sslmode=verify-full&sslrootcert=FILE", without a password. Of several hosts the primary is used. sslmode is verify-full, verify-ca or disable. data_dir stays for the secret key and the control socket.',
+      default: '',
+      means: 'SQLite files in data_dir',
+      restart: true,
+    }),
+    passwordFile: key(format.textOrEmpty(format.readableFile), {
+      about: 'File with the password of the database role, in one line.',
+      default: '',
+      means: 'none',
+      restart: true,
+    }),
+  }),
   http: HTTP,
   smtp: SMTP,
   delivery: DELIVERY,

@@ -5,7 +5,7 @@
  * helps, 5xx where it does not. Text is printable ASCII, since a reply line allows nothing else.
  */
 import { ApiError, type ErrorCode } from '../base/errors.ts';
-import { StoreFullError } from '../store/store.ts';
+import { StoreFullError, StoreUnwritableError } from '../store/store.ts';
 
 /** Longest text of a reply: RFC 5321 section 4.5.3.1.5 allows 512 octets in a line, code and CRLF included. */
 const MAX_TEXT_LENGTH = 480;
@@ -56,8 +56,14 @@ const REPLIES: Record<ErrorCode, [code: number, enhanced: string]> = {
 /** The reply for anything thrown; null for a fault of ours, which the caller logs and replies to with `FAULT`. */
 export function refusalFor(error: unknown): SmtpRefusal | null {
   if (error instanceof SmtpRefusal) return error;
-  if (error instanceof StoreFullError) {
-    return new SmtpRefusal(452, '4.3.1', 'This service is out of disk space. Try again later.');
+  if (error instanceof StoreUnwritableError) {
+    return error instanceof StoreFullError
+      ? new SmtpRefusal(452, '4.3.1', 'This service is out of disk space. Try again later.')
+      : new SmtpRefusal(
+          452,
+          '4.3.0',
+          'The database of this service cannot be reached. Try again later.',
+        );
   }
   if (!(error instanceof ApiError)) return null;
   const [code, enhanced] = REPLIES[error.code];

@@ -26,15 +26,20 @@ import type { SettingStore } from './settings.ts';
 import type { SuppressionStore } from './suppressions.ts';
 import type { WebhookStore } from './webhooks.ts';
 
+/**
+ * The store cannot be written for now. What must be written waits and is asked again; whoever can be refused is refused.
+ */
+export abstract class StoreUnwritableError extends Error {}
+
 /** The disk is full: nothing of the call was written. */
-export class StoreFullError extends Error {
+export class StoreFullError extends StoreUnwritableError {
   override readonly name = 'StoreFullError';
   /** As the system says it. */
   readonly code = 'ENOSPC';
 }
 
 /** The database cannot be reached, or has no primary. Whether the call was written is not known. */
-export class StoreAwayError extends Error {
+export class StoreAwayError extends StoreUnwritableError {
   override readonly name = 'StoreAwayError';
   readonly code = 'EAGAIN';
 }

@@ -12,7 +12,7 @@
  */
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import type { AcceptResult, NewIdempotencyRecord, NewMessage } from '../../store/journey.ts';
-import { StoreFullError } from '../../store/store.ts';
+import { StoreFullError, StoreUnwritableError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import { decide } from './decide.ts';
 import { buildMessage, type Built } from './message.ts';
@@ -210,8 +210,12 @@ async function commit(
       }),
     );
   } catch (error) {
-    if (!(error instanceof StoreFullError)) throw error;
-    throw new ApiError('platform_halted', 'The disk of this service is full; try again later.', {
+    if (!(error instanceof StoreUnwritableError)) throw error;
+    const cause =
+      error instanceof StoreFullError
+        ? 'The disk of this service is full'
+        : 'The database of this service cannot be reached';
+    throw new ApiError('platform_halted', `${cause}; try again later.`, {
       headers: { 'Retry-After': String(FULL_RETRY_SECONDS) },
     });
   }

@@ -14,7 +14,7 @@
  * row beyond its claim: `run` reports its own end.
  */
 import type { Clock } from '../../base/clock.ts';
-import { StoreFullError } from '../../store/store.ts';
+import { StoreUnwritableError } from '../../store/store.ts';
 import { Looks } from './looks.ts';
 
 /** The pause of claims, and of repeated writes, after the store refused one because the disk is full. */
@@ -141,7 +141,7 @@ export class DueWork<Claim, Row extends { id: string }> {
   }
 
   /** A write was refused because the disk is full: nothing is claimed for a while. */
-  pauseForFullDisk(error: StoreFullError): void {
+  pauseForFullDisk(error: StoreUnwritableError): void {
     const { clock, failed } = this.#options;
     const now = clock.steady();
     if (now >= this.#fullUntil) failed('full', error);
@@ -151,7 +151,7 @@ export class DueWork<Claim, Row extends { id: string }> {
 
   /** A look may write too: what it finds may have to be taken. */
   #lookFailed(error: unknown): void {
-    if (error instanceof StoreFullError) this.pauseForFullDisk(error);
+    if (error instanceof StoreUnwritableError) this.pauseForFullDisk(error);
     else this.#options.failed('look', error);
   }
 
@@ -208,7 +208,7 @@ export class DueWork<Claim, Row extends { id: string }> {
     };
     let cancel = (): void => undefined;
     this.#failedClaims.add(release);
-    if (error instanceof StoreFullError) {
+    if (error instanceof StoreUnwritableError) {
       this.pauseForFullDisk(error);
       release();
       return;

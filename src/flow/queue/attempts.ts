@@ -7,7 +7,7 @@
  */
 import type { FinishAttempt, RecipientRef } from '../../store/journey.ts';
 import type { Message, Recipient } from '../../store/rows.ts';
-import { StoreFullError } from '../../store/store.ts';
+import { StoreUnwritableError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import type { Context } from '../context.ts';
 import { deliver } from '../deliver/deliver.ts';
@@ -58,7 +58,7 @@ export interface AttemptsOptions {
   laneFreed: (lane: Lane) => void;
   /** The attempt takes long: another may begin beside it. */
   slowed: (slot: Slot) => void;
-  diskFull: (error: StoreFullError) => void;
+  diskFull: (error: StoreUnwritableError) => void;
   /** The claim has ended. */
   ended: (claim: Claim) => void;
 }
@@ -159,7 +159,7 @@ export class Attempts {
         if (calls.length > 0) offerCalls(calls);
         return true;
       } catch (error) {
-        if (!(error instanceof StoreFullError)) throw error;
+        if (!(error instanceof StoreUnwritableError)) throw error;
         diskFull(error);
         if (signal.aborted) return false;
         // Real time, not the clock's: the disk does not follow a test's clock.

@@ -17,6 +17,7 @@
 import type { NewMessage } from '../../store/journey.ts';
 import type { RetryTarget } from '../../store/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
+import { StoreAwayError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import type { Context } from '../context.ts';
 import { makeTools } from '../deliver/parts.ts';
@@ -35,6 +36,11 @@ import { failByOperator } from './operator.ts';
 import { Scheduler } from './scheduler.ts';
 import type { MayTake } from './scheduler.ts';
 import { Waiting } from './waiting.ts';
+
+const FULL_HINT =
+  'The disk is full. Free space on the disk of data_dir; the queue goes on by itself.';
+const AWAY_HINT =
+  'The database cannot be reached, or has no primary. Look at its server; the queue goes on by itself.';
 
 /** Where the queue hands the webhook calls that a commit has made. */
 export interface CallSink {
@@ -273,7 +279,7 @@ export class Queue {
     } else if (fault === 'full') {
       log.error('queue_paused', {
         error,
-        hint: 'The disk is full. Free space on the disk of data_dir; the queue goes on by itself.',
+        hint: error instanceof StoreAwayError ? AWAY_HINT : FULL_HINT,
       });
     } else {
       log.error('claim_failed', {

@@ -8,7 +8,7 @@
  */
 import type { SentAttempt } from '../../store/journey.ts';
 import type { Message, Recipient } from '../../store/rows.ts';
-import { StoreFullError } from '../../store/store.ts';
+import { StoreUnwritableError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import type { Context } from '../context.ts';
 import { isFirstSent, sentEvent } from '../outcome/sent.ts';
@@ -89,7 +89,7 @@ export class SentNotes {
       if (calls.length > 0) offerCalls(calls);
     } catch (error) {
       // A full disk is reported where it stops the queue.
-      if (error instanceof StoreFullError) return;
+      if (error instanceof StoreUnwritableError) return;
       ctx.log.error('sent_not_recorded', {
         error,
         hint: 'A fault of the appliance: the status becomes `sent` with the outcome of the attempt only. Please report it.',

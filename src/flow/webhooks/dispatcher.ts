@@ -14,7 +14,7 @@
 import { ApiError } from '../../base/errors.ts';
 import { idTime } from '../../base/ids.ts';
 import type { Call, CallAttempt } from '../../store/rows.ts';
-import { StoreFullError } from '../../store/store.ts';
+import { StoreUnwritableError } from '../../store/store.ts';
 import type { CallRef, FinishCall, WebhookStore } from '../../store/webhooks.ts';
 import type { PostResult } from '../../wire/https/post.ts';
 import type { Context } from '../context.ts';
@@ -244,7 +244,7 @@ export class WebhookDispatcher implements EndpointWatcher {
       try {
         return await this.#ctx.store.finishCall(end);
       } catch (error) {
-        if (!(error instanceof StoreFullError) || !this.#due.isRunning) throw error;
+        if (!(error instanceof StoreUnwritableError) || !this.#due.isRunning) throw error;
         this.#due.pauseForFullDisk(error);
         // Real time, not the clock's: the disk does not follow a test's clock.
         await new Promise((resolve) => setTimeout(resolve, FULL_PAUSE_MS));

@@ -44,6 +44,9 @@ export async function subscribersOf(
   return found;
 }
 
+/** Whoever could not learn whether it was written writes it again. */
+export const ONCE = 'ON CONFLICT DO NOTHING';
+
 /** The events of one transaction. */
 export class EventRows {
   readonly #subscribers: Subscribers;
@@ -77,8 +80,8 @@ export class EventRows {
   /** What writes them. */
   parts(): Part[] {
     const parts: Part[] = [];
-    if (this.#events.length > 0) parts.push(insertInto(EVENTS, this.#events));
-    if (this.#calls.length > 0) parts.push(insertInto(CALLS, this.#calls));
+    if (this.#events.length > 0) parts.push(insertInto(EVENTS, this.#events, ONCE));
+    if (this.#calls.length > 0) parts.push(insertInto(CALLS, this.#calls, ONCE));
     return parts;
   }
 }

@@ -12,7 +12,7 @@ import type { BeginAttempt, Finished, FinishAttempt, SentAttempt } from '../jour
 import type { Message, Recipient } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
 import type { Database, Session } from './database.ts';
-import { EventRows, subscribersOf } from './events.ts';
+import { EventRows, ONCE, subscribersOf } from './events.ts';
 import { SELECT_WAITING_RECIPIENT } from './shapes.ts';
 import { insertInto, part, table, together, updateFrom } from './statement.ts';
 import type { Part } from './statement.ts';
@@ -272,7 +272,7 @@ class Ends {
     const attempts = this.#attempts.flatMap((attempt) =>
       attempt === null ? [] : [{ ...attempt }],
     );
-    if (attempts.length > 0) parts.push(insertInto(ATTEMPTS, attempts));
+    if (attempts.length > 0) parts.push(insertInto(ATTEMPTS, attempts, ONCE));
     if (this.#changed.size > 0) {
       parts.push(
         updateFrom(

@@ -12,6 +12,7 @@ import type { Call, CallAttempt } from '../rows.ts';
 import type { BeginCall, CallRef, FinishCall, WebhookStore } from '../webhooks.ts';
 import { idOrNull } from './ids.ts';
 import type { Database, Session } from './database.ts';
+import { ONCE } from './events.ts';
 import { SELECT_CALL } from './shapes.ts';
 import { insertInto, part, table, together, updateFrom, valuesOf } from './statement.ts';
 import type { Part } from './statement.ts';
@@ -116,7 +117,7 @@ export function finishAllCalls(
     });
     const parts: Part[] = [];
     if (attempts.length > 0) parts.push(attemptsPart(attempts));
-    if (responses.length > 0) parts.push(insertInto(RESPONSES, responses));
+    if (responses.length > 0) parts.push(insertInto(RESPONSES, responses, ONCE));
     if (ended.size > 0) parts.push(endedPart([...ended.values()]));
     if (changed.size > 0) parts.push(updateFrom(HEALTH, ['id'], [...changed.values()]));
     if (parts.length > 0) await session.run(together(parts));
@@ -164,6 +165,7 @@ const attemptsPart = (attempts: readonly CallAttempt[]): Part =>
   insertInto(
     CALL_ATTEMPTS,
     attempts.map((attempt) => ({ ...attempt })),
+    ONCE,
   );
 
 /** The rare writes. */

@@ -1,0 +1,53 @@
+/**
+ * Opens the store that the config names: files in the data directory, or a PostgreSQL database.
+ *
+ * Promises that the data directory is this process's alone either way: the secret key and the control socket are in it.
+ * Fails with `OperatorError`.
+ */
+import { chmodSync } from 'node:fs';
+
+import type { Startup } from '../base/config.ts';
+import type { Log } from '../base/log.ts';
+import { lockDirectory } from '../store/directory-lock.ts';
+import { makeDataDir } from '../store/key-file.ts';
+import { openPostgres } from '../store/postgres/store.ts';
+import type { OnCommit } from '../store/postgres/store.ts';
+import { openStore as openSqlite } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
+
+interface Parts {
+  /** Epoch milliseconds. */
+  now: number;
+  log: Log;
+  onCommit: OnCommit;
+}
+
+/** Opens it, and makes what is missing. */
+export function openStore(
+  { dataDir, store }: Pick<Startup, 'dataDir' | 'store'>,
+  { now, log, onCommit }: Parts,
+): Promise<Store> {
+  const { url, passwordFile } = store;
+  if (url === '') return openSqlite({ dataDir, now, log, onCommit });
+  return inDirectory(dataDir, () => openPostgres({ url, passwordFile, now, onCommit }));
+}
+
+/** The store with the lock of the directory, which goes when it closes. */
+async function inDirectory(dataDir: string, open: () => Promise<Store>): Promise<Store> {
+  makeDataDir(dataDir);
+  chmodSync(dataDir, 0o700);
+  const lock = lockDirectory(dataDir);
+  try {
+    const store = await open();
+    return {
+      ...store,
+      async close() {
+        await store.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
