@@ -44,12 +44,25 @@ const ACME = option(
   'EMAIL',
   "Serve https with certificates of Let's Encrypt, who may write to this address",
 );
+const STORE = option(
+  'store',
+  'URL',
+  'Keep everything in this PostgreSQL database (15 or newer) instead of in files; without a password',
+);
+const PASSWORD_FILE = option(
+  'password-file',
+  'FILE',
+  'File with the password of the database role',
+  {
+    completion: 'file',
+  },
+);
 
 export const init: Command = {
   summary: 'Create the config file, the data directory and a first account',
   details:
     'Never overwrites. With --acme you accept the terms of service of Let\'s Encrypt; the server then listens on the ports 80 and 443 of every address. Shows the dashboard password and a full-access API key of the account "default" once.',
-  parameters: [HOSTNAME, DATA_DIR, KEY_PREFIX, ACME],
+  parameters: [HOSTNAME, DATA_DIR, KEY_PREFIX, ACME, STORE, PASSWORD_FILE],
   run: runInit,
 };
 
@@ -89,7 +102,10 @@ function chosenValues(call: Call, hostname: string): Record<string, Written> {
   if (email !== null && !/^[^\s@]+@[^\s@]+$/.test(email)) {
     throw new UsageError(`--acme needs a mail address, not "${email}".`);
   }
+  const [store, passwordFile] = [call.get(STORE), call.get(PASSWORD_FILE)];
   return {
+    ...(store !== null && { 'store.url': store }),
+    ...(passwordFile !== null && { 'store.password_file': resolve(passwordFile) }),
     ...(prefix !== null && { 'api.key_prefix': prefix }),
     ...(email !== null && {
       'http.listen': '0.0.0.0:443',

@@ -40,6 +40,8 @@ export interface LogLine extends Record<string, unknown> {
 }
 
 export interface BinaryOptions {
+  /** URL of the PostgreSQL database; default: files. */
+  store?: string;
   hostname?: string;
   /** TOML after `hostname`, `data_dir` and `[http]` with `listen`, in which it may go on. */
   config?: string;
@@ -103,10 +105,12 @@ export class BinaryAppliance {
     const hostname = options.hostname ?? 'mail.rig.test';
     const [config, dataDir] = [join(folder, 'postrider.toml'), join(folder, 'data')];
     const paths = ['--config', config, '--data-dir', dataDir];
-    const init = await runBinary(['init', '--json', '--hostname', hostname, ...paths]);
+    const store = options.store === undefined ? [] : ['--store', options.store];
+    const init = await runBinary(['init', '--json', '--hostname', hostname, ...paths, ...store]);
     const made = init.json() as Made;
     const appliance = new BinaryAppliance(folder, made, options.env ?? {});
-    appliance.writeConfig(hostname, options.config ?? '');
+    const table = options.store === undefined ? '' : `[store]\nurl = "${options.store}"\n`;
+    appliance.writeConfig(hostname, table + (options.config ?? ''));
     return appliance;
   }
 

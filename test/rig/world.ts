@@ -43,6 +43,8 @@ export interface WorldOptions {
   /** Of the receivers, instead of the rig's own. */
   port?: number;
   folder?: string;
+  /** URL of the PostgreSQL database; default: files. */
+  store?: string;
   /** Of the appliance's processes. */
   env?: Record<string, string>;
 }
@@ -58,6 +60,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const appliance = await BinaryAppliance.start({
     ...(options.folder === undefined ? {} : { folder: options.folder }),
     ...(options.env === undefined ? {} : { env: options.env }),
+    ...(options.store === undefined ? {} : { store: options.store }),
     config: `[delivery]
 port = ${options.port ?? receiver.port}
 allow_networks = ["127.0.0.0/8"]
