@@ -129,17 +129,26 @@ describe('the queue', () => {
       const messages = Array.from({ length: 150 }, () => newMessage(account.id));
       await Promise.all(messages.map((message) => accepted(nodes[0], message)));
       const now = Date.now();
-      const begun = await onBoth(nodes, 16, async (node, at) => {
+      const begun = await onBoth(nodes, 6, async (node, at) => {
         const owner = at % 2 === 0 ? 'a' : 'b';
-        const { ours } = await node.takeDue(dueRequest(owner, now, { limit: 60, most: 20 }));
-        const lease = { owner, leaseUntil: now + 60_000, nextAttemptAt: now + 15_000 };
-        const claims = ours.map(({ id }) => ({ recipientId: id, ...lease }));
-        const rows = await node.begin(claims, now);
-        return rows.map(({ id }) => ({ id, owner }));
+        const mine: { id: string; owner: string }[] = [];
+        for (;;) {
+          const { ours, left } = await node.takeDue(
+            dueRequest(owner, now, { limit: 60, most: 20 }),
+          );
+          if (ours.length === 0 && left.length === 0) return mine;
+          const lease = { owner, leaseUntil: now + 60_000, nextAttemptAt: now + 15_000 };
+          const rows = await node.begin(
+            ours.map(({ id }) => ({ recipientId: id, ...lease })),
+            now,
+          );
+          mine.push(...rows.map(({ id }) => ({ id, owner })));
+        }
       });
       const ids = begun.flat().map(({ id }) => id);
-      expect(ids.length).toBeGreaterThan(60);
-      expect(new Set(ids).size).toBe(ids.length);
+      expect(ids.toSorted()).toEqual(
+        messages.map(({ recipients }) => recipients[0]?.id ?? '').toSorted(),
+      );
       const ends = begun.flat().flatMap(({ id, owner }) => {
         const message = messages.find(({ recipients }) => recipients[0]?.id === id);
         const recipient = message?.recipients[0];
@@ -168,6 +177,24 @@ describe('the queue', () => {
       } as const;
       const [bucket] = await nodes[1].outcomes(hour);
       expect(bucket?.delivered).toBe(ids.length);
+    }));
+
+  test('what is free is begun by one of those who try at the same moment', () =>
+    withNodes(async (nodes, account) => {
+      const to = Array.from({ length: 50 }, (_, at) => `r${at}@example.org`);
+      const { recipients } = await accepted(nodes[0], newMessage(account.id, {}, to));
+      const now = Date.now();
+      const begun = await onBoth(nodes, 8, (node, at) => {
+        const lease = { leaseUntil: now + 60_000, nextAttemptAt: now + 15_000, owner: `n${at}` };
+        const claims = recipients.map(({ id }) => ({ recipientId: id, ...lease }));
+        return node.begin(at % 4 < 2 ? claims : claims.toReversed(), now);
+      });
+      expect(
+        begun
+          .flat()
+          .map(({ id }) => id)
+          .toSorted(),
+      ).toEqual(recipients.map(({ id }) => id).toSorted());
     }));
 
   test('both nodes end recipients of the same messages: what the message shows follows from all', () =>
