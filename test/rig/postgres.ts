@@ -15,6 +15,7 @@ import { migrate } from '../../src/store/postgres/schema.ts';
 
 const TEMPLATE = 'template_postrider';
 const USER = 'postrider';
+const DEFAULT_PORT = 5432;
 
 /** Where Debian and others put the programs. */
 function programs(): string {
@@ -34,59 +35,88 @@ const AS_USER =
     ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups']
     : [];
 
+type Keeper = Bun.Subprocess<'pipe', 'ignore', 'pipe'>;
+
 export interface ServerOptions {
+  /** Listens there on loopback too. */
+  port?: number | null;
   /** Further settings, such as `fsync=on`. */
   settings?: string[];
 }
 
 export class PostgresServer {
   readonly directory: string;
-  readonly #keeper;
+  readonly #port: number;
+  readonly #settings: readonly string[];
+  #keeper: Keeper;
   #databases = 0;
   #template: Promise<void> | null = null;
 
-  private constructor(directory: string, keeper: Bun.Subprocess<'pipe', 'ignore', 'pipe'>) {
+  private constructor(directory: string, port: number, settings: readonly string[]) {
     this.directory = directory;
-    this.#keeper = keeper;
+    this.#port = port;
+    this.#settings = settings;
+    this.#keeper = this.#run();
   }
 
-  static async start({ settings = [] }: ServerOptions = {}): Promise<PostgresServer> {
-    const bin = programs();
+  static async start({ settings = [], port = null }: ServerOptions = {}): Promise<PostgresServer> {
     const directory = mkdtempSync(join(tmpdir(), 'postrider-pg-'));
     chmodSync(directory, 0o777);
-    const data = join(directory, 'data');
-    const init = ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
-    const made = Bun.spawn([...AS_USER, join(bin, 'initdb'), ...init], { stdout: 'ignore' });
+    const init = ['-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
+    const program = [...AS_USER, join(programs(), 'initdb'), '-D', join(directory, 'data')];
+    const made = Bun.spawn([...program, ...init], { stdout: 'ignore' });
     if ((await made.exited) !== 0) throw new Error('initdb failed');
-    const all = [
+    const server = new PostgresServer(directory, port ?? DEFAULT_PORT, [
       'fsync=off',
-      'listen_addresses=',
+      `listen_addresses=${port === null ? '' : '127.0.0.1'}`,
+      `port=${port ?? DEFAULT_PORT}`,
       `unix_socket_directories=${directory}`,
       'shared_buffers=32MB',
       'max_connections=60',
       ...settings,
-    ];
-    // Ends the server, and removes what it has written, as soon as the process that started it is gone.
-    const script = `"$1/postgres" -D "$2/data" ${all.map((one) => `-c '${one}'`).join(' ')} & pid=$!
-      cat > /dev/null; kill -QUIT $pid; wait $pid; rm -rf "$2"`;
-    const keeper = Bun.spawn([...AS_USER, 'sh', '-c', script, 'sh', bin, directory], {
-      stdin: 'pipe',
-      stdout: 'ignore',
-      stderr: 'pipe',
-    });
-    const server = new PostgresServer(directory, keeper);
-    await isReady(keeper.stderr);
+    ]);
+    await isReady(server.#keeper.stderr);
     return server;
+  }
+
+  #run(): Keeper {
+    const settings = this.#settings.map((one) => `-c '${one}'`).join(' ');
+    // Ends the server, and removes what it has written, as soon as the process that started it is gone.
+    const script = `"$1/postgres" -D "$2/data" ${settings} & pid=$!
+      word=$(cat); kill -QUIT $pid; wait $pid; [ "$word" = keep ] || rm -rf "$2"`;
+    const program = [...AS_USER, 'sh', '-c', script, 'sh', programs(), this.directory];
+    return Bun.spawn(program, { stdin: 'pipe', stdout: 'ignore', stderr: 'pipe' });
+  }
+
+  /** Ends the server at once, as a crash would; its data stays. */
+  async pause(): Promise<void> {
+    this.#keeper.stdin.write('keep');
+    await this.#end();
+  }
+
+  async resume(): Promise<void> {
+    this.#keeper = this.#run();
+    await isReady(this.#keeper.stderr);
+  }
+
+  async #end(): Promise<void> {
+    await this.#keeper.stdin.end();
+    await this.#keeper.exited;
+  }
+
+  /** Path of the Unix socket. */
+  get socket(): string {
+    return join(this.directory, `.s.PGSQL.${this.#port}`);
   }
 
   /** The URL of one of its databases, as the config has it. */
   url(database: string): string {
-    return `postgres://${USER}@${encodeURIComponent(this.directory)}/${database}?sslmode=disable`;
+    return `postgres://${USER}@${encodeURIComponent(this.directory)}:${this.#port}/${database}?sslmode=disable`;
   }
 
   /** A connection past the store, for what no verb does. */
   admin(database = 'postgres'): SQL {
-    const path = join(this.directory, '.s.PGSQL.5432');
+    const path = this.socket;
     return new SQL({ adapter: 'postgres', path, username: USER, database, max: 1 });
   }
 
@@ -101,8 +131,7 @@ export class PostgresServer {
   }
 
   async stop(): Promise<void> {
-    await this.#keeper.stdin.end();
-    await this.#keeper.exited;
+    await this.#end();
     rmSync(this.directory, { recursive: true, force: true });
   }
 

@@ -18,9 +18,11 @@ import type { Part } from './statement.ts';
 
 /** A node's: three nodes and a backup stay far below what a server takes (100). */
 const MOST_CONNECTIONS = 8;
-/** How long a caller waits for a primary. */
+/** A client that sends waits about as long. */
 const PATIENCE_MS = 5_000;
-const RETRY_MS = 250;
+/** After the first failure, and at most: it doubles from one to the next. */
+const FIRST_RETRY_MS = 5;
+const LAST_RETRY_MS = 250;
 /** Deadlocks and their like; each run is a new chance. */
 const MOST_RUNS = 10;
 
@@ -49,6 +51,7 @@ type Waiter = (connection: Connection | Error) => void;
 
 export class Database implements Session {
   readonly #address: DatabaseAddress;
+  readonly #patienceMs: number;
   readonly #free: Connection[] = [];
   readonly #waiting: Waiter[] = [];
   #open = 0;
@@ -56,8 +59,10 @@ export class Database implements Session {
   /** Where the primary was found last. */
   #hostAt = 0;
 
-  constructor(address: DatabaseAddress) {
+  /** `patienceMs`: how long a caller waits for a primary. */
+  constructor(address: DatabaseAddress, patienceMs: number = PATIENCE_MS) {
     this.#address = address;
+    this.#patienceMs = patienceMs;
   }
 
   async all<Row>(statement: Part): Promise<Row[]> {
@@ -75,7 +80,7 @@ export class Database implements Session {
 
   /** Runs `work` in a transaction, again where another one was in its way, and commits. `work` keeps nothing outside of it. */
   async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const until = performance.now() + PATIENCE_MS;
+    const until = performance.now() + this.#patienceMs;
     for (let run = 1; ; run += 1) {
       try {
         return await this.#once(work, until);
@@ -98,7 +103,7 @@ export class Database implements Session {
   }
 
   async #read<Row>({ text, params }: Part): Promise<Result<Row>> {
-    const until = performance.now() + PATIENCE_MS;
+    const until = performance.now() + this.#patienceMs;
     for (let run = 1; ; run += 1) {
       try {
         return await this.#withConnection(until, (connection) => connection.ask<Row>(text, params));
@@ -119,7 +124,8 @@ export class Database implements Session {
         ? error
         : new StoreAwayError('the database does not answer', { cause: error });
     }
-    await new Promise((resolve) => setTimeout(resolve, kind === 'conflict' ? run : RETRY_MS));
+    const waitMs = Math.min(FIRST_RETRY_MS * 2 ** (run - 1), LAST_RETRY_MS);
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 
   async #once<T>(work: (session: Session) => Promise<T>, until: number): Promise<T> {

@@ -47,6 +47,8 @@ export interface PostgresOptions {
   /** Epoch milliseconds: when a step of the schema's history is recorded as applied. */
   now: number;
   onCommit?: OnCommit;
+  /** How long a verb waits for a primary; default: some seconds. */
+  patienceMs?: number;
 }
 
 /** Opens the store. Throws `OperatorError` for what the operator can repair. */
@@ -55,8 +57,9 @@ export async function openPostgres({
   passwordFile,
   now,
   onCommit,
+  patienceMs,
 }: PostgresOptions): Promise<Store> {
-  const database = new Database(databaseAddress(url, passwordFile));
+  const database = new Database(databaseAddress(url, passwordFile), patienceMs);
   try {
     await migrate(database, now);
   } catch (error) {

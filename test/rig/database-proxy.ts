@@ -1,0 +1,82 @@
+/**
+ * Stands between a node and its database, and loses a connection at the moment that a test has chosen.
+ *
+ * `before`: a COMMIT never reaches the server; `after`: the server has committed, and its answer never comes back.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Socket } from 'bun';
+
+export type Loss = 'before' | 'after';
+
+interface Side {
+  other: Promise<Socket<Side>>;
+  isClient: boolean;
+  /** Of the client's side: what comes from the server ends here. */
+  isDeaf: boolean;
+}
+
+export class DatabaseProxy {
+  /** Directory of the socket, for the URL. */
+  readonly directory = mkdtempSync(join(tmpdir(), 'postrider-proxy-'));
+  readonly #listener;
+  /** What happens to the next COMMITs. */
+  readonly #planned: Loss[] = [];
+  #losses = 0;
+
+  constructor(server: string) {
+    this.#listener = Bun.listen<Side>({
+      unix: join(this.directory, '.s.PGSQL.5432'),
+      socket: {
+        open: (client) => {
+          const other = Bun.connect<Side>({
+            unix: server,
+            data: { other: Promise.resolve(client), isClient: false, isDeaf: false },
+            socket: {
+              data: (_socket, bytes) => {
+                if (client.data.isDeaf) {
+                  this.#losses += 1;
+                  client.terminate();
+                } else client.write(bytes);
+              },
+              close: () => void client.end(),
+            },
+          });
+          client.data = { other, isClient: true, isDeaf: false };
+        },
+        data: (client, bytes) => void this.#fromClient(client, bytes),
+        close: (client) => void client.data.other.then((server) => server.end()),
+      },
+    });
+  }
+
+  /** How many connections were lost as planned. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** Loses the connections of the next COMMITs, one after the other. */
+  lose(...planned: Loss[]): void {
+    this.#planned.push(...planned);
+  }
+
+  stop(): void {
+    this.#listener.stop(true);
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async #fromClient(client: Socket<Side>, bytes: Buffer): Promise<void> {
+    const copy = Buffer.from(bytes);
+    const server = await client.data.other;
+    const loss = copy.includes('COMMIT') ? this.#planned.shift() : undefined;
+    if (loss === 'before') {
+      this.#losses += 1;
+      server.terminate();
+      client.terminate();
+      return;
+    }
+    if (loss === 'after') client.data.isDeaf = true;
+    server.write(copy);
+  }
+}
