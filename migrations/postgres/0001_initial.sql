@@ -5,10 +5,12 @@
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 CREATE EXTENSION IF NOT EXISTS btree_gin;
 
--- One row a transaction: whoever lost the connection while committing learns from it what became of it. Kept for an hour.
+-- One row a transaction: whoever lost the connection while committing learns from it what became of it. `is_lost`: who
+-- asked found none, and has written it so that the transaction cannot commit any more. Kept for an hour.
 CREATE TABLE commits (
-  number uuid PRIMARY KEY,
-  at     timestamptz NOT NULL DEFAULT now()
+  number  uuid PRIMARY KEY,
+  is_lost bool NOT NULL DEFAULT false,
+  at      timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX commits_by_time ON commits (at);
 

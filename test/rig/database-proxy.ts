@@ -21,8 +21,8 @@ export class DatabaseProxy {
   /** Directory of the socket, for the URL. */
   readonly directory = mkdtempSync(join(tmpdir(), 'postrider-proxy-'));
   readonly #listener;
-  /** What happens to the next COMMITs. */
-  readonly #planned: Loss[] = [];
+  /** What happens to the next COMMITs, and to other words. */
+  readonly #planned: { word: string; loss: Loss }[] = [];
   #losses = 0;
 
   constructor(server: string) {
@@ -58,7 +58,12 @@ export class DatabaseProxy {
 
   /** Loses the connections of the next COMMITs, one after the other. */
   lose(...planned: Loss[]): void {
-    this.#planned.push(...planned);
+    this.#planned.push(...planned.map((loss) => ({ word: 'COMMIT', loss })));
+  }
+
+  /** Loses the connection that says `word` next, when it is that one's turn. */
+  loseAt(word: string, loss: Loss): void {
+    this.#planned.push({ word, loss });
   }
 
   stop(): void {
@@ -69,7 +74,9 @@ export class DatabaseProxy {
   async #fromClient(client: Socket<Side>, bytes: Buffer): Promise<void> {
     const copy = Buffer.from(bytes);
     const server = await client.data.other;
-    const loss = copy.includes('COMMIT') ? this.#planned.shift() : undefined;
+    const [next] = this.#planned;
+    const loss =
+      next !== undefined && copy.includes(next.word) ? this.#planned.shift()?.loss : null;
     if (loss === 'before') {
       this.#losses += 1;
       server.terminate();

@@ -3,8 +3,8 @@
  *
  * Promises at most `MOST_CONNECTIONS`, all to a server that takes writes; a lost one is replaced when it is next needed.
  * A transaction is written once or not at all, also where its connection is lost while it commits: each writes its own
- * number into `commits`, and whoever does not know what became of it tries to write that number again. A row that is
- * there says it was committed; a row that could be written says that it never will be. Fails with `StoreAwayError` when
+ * number into `commits`, and whoever does not know what became of it writes that number as lost. A row that is there
+ * says it was committed; where there was none, there is one now, and it never will be. Fails with `StoreAwayError` when
  * no primary answers for `PATIENCE_MS`, and with `StoreFullError`.
  */
 import { randomUUID } from 'node:crypto';
@@ -137,11 +137,14 @@ export class Database implements Session {
 
   /** Waits for the transaction to end, if it still runs; when it was not committed it cannot be any more. */
   async #wasCommitted(number: string): Promise<boolean> {
-    const { changes } = await this.#read({
-      text: 'INSERT INTO commits (number) VALUES ($1) ON CONFLICT DO NOTHING',
+    // The answer to this may be lost too: asked again it is the same.
+    const row = await this.first<{ isLost: boolean }>({
+      text:
+        'INSERT INTO commits (number, is_lost) VALUES ($1, true)' +
+        ' ON CONFLICT (number) DO UPDATE SET is_lost = commits.is_lost RETURNING is_lost AS "isLost"',
       params: [number],
     });
-    return changes === 0;
+    return row?.isLost === false;
   }
 
   async #withConnection<T>(until: number, use: (connection: Connection) => Promise<T>): Promise<T> {

@@ -66,6 +66,17 @@ describe('a connection that is lost while it commits', () => {
       }));
   }
 
+  test('and whose fate is asked in vain: the question is put again', () =>
+    withProxy(async ({ store, account, proxy }) => {
+      proxy.lose('before');
+      proxy.loseAt('is_lost', 'after');
+      proxy.loseAt('is_lost', 'before');
+      expect((await store.accept(batchOf(account.id, newMessage(account.id)))).kind).toBe(
+        'accepted',
+      );
+      expect([await accepted(store, account), proxy.losses]).toEqual([1, 3]);
+    }));
+
   test('again and again: every answer is true', () =>
     withProxy(async ({ store, account, proxy }) => {
       const losses: Loss[] = ['after', 'before', 'before', 'after', 'after', 'after', 'before'];
