@@ -92,11 +92,13 @@ export class BinaryAppliance {
   url = '';
   #child: Bun.Subprocess<'ignore', 'pipe', 'pipe'> | null = null;
   readonly #env: Record<string, string>;
+  readonly #store: string;
 
-  private constructor(folder: string, made: Made, env: Record<string, string>) {
+  private constructor(folder: string, made: Made, { env = {}, store }: BinaryOptions) {
     this.folder = folder;
     this.made = made;
     this.#env = env;
+    this.#store = store === undefined ? '' : `[store]\nurl = "${store}"\n`;
   }
 
   /** `init` and the test's config; not started yet. */
@@ -108,9 +110,8 @@ export class BinaryAppliance {
     const store = options.store === undefined ? [] : ['--store', options.store];
     const init = await runBinary(['init', '--json', '--hostname', hostname, ...paths, ...store]);
     const made = init.json() as Made;
-    const appliance = new BinaryAppliance(folder, made, options.env ?? {});
-    const table = options.store === undefined ? '' : `[store]\nurl = "${options.store}"\n`;
-    appliance.writeConfig(hostname, table + (options.config ?? ''));
+    const appliance = new BinaryAppliance(folder, made, options);
+    appliance.writeConfig(hostname, options.config ?? '');
     return appliance;
   }
 
@@ -123,7 +124,10 @@ export class BinaryAppliance {
 
   writeConfig(hostname: string, rest: string): void {
     const head = `hostname = "${hostname}"\ndata_dir = "${this.made.data_dir}"\n`;
-    writeFileSync(this.made.config, `${head}[http]\nlisten = "127.0.0.1:0"\n${rest}\n`);
+    writeFileSync(
+      this.made.config,
+      `${head}${this.#store}[http]\nlisten = "127.0.0.1:0"\n${rest}\n`,
+    );
   }
 
   get pid(): number {

@@ -16,7 +16,14 @@ import { READING } from './rows-reading.ts';
 import { RESOURCES } from './rows-resources.ts';
 import { SENDING } from './rows-sending.ts';
 import { WEBHOOKS } from './rows-webhooks.ts';
-import { openBinary, openInProcess, openSecureBinary, useTarget, type Target } from './target.ts';
+import {
+  openBinary,
+  openBinaryOnPostgres,
+  openInProcess,
+  openSecureBinary,
+  useTarget,
+  type Target,
+} from './target.ts';
 
 const ROWS = [
   ...GENERAL,
@@ -44,4 +51,5 @@ describe(
   'the compiled binary',
   tryAll(() => openBinary()),
 );
+describe('the compiled binary on PostgreSQL', tryAll(openBinaryOnPostgres));
 describeWith(['openssl'], 'the compiled binary under TLS', tryAll(openSecureBinary));

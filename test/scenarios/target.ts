@@ -9,6 +9,7 @@ import { askApi, openBench, type Ask, type Sent } from '../api/bench.ts';
 import { BinaryAppliance } from '../rig/binary.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { startNames } from '../rig/names.ts';
+import { testServer } from '../rig/postgres.ts';
 import { checkShape } from './shape.ts';
 
 export interface Target {
@@ -81,12 +82,19 @@ export function openSecureBinary(): Promise<Target> {
   return openBinary(`tls_cert = "${certFile}"\ntls_key = "${keyFile}"`, testAuthority().cert);
 }
 
-/** The compiled binary in capture mode, with DNS of the rig. `http`: more TOML inside `[http]`; `ca`: whom to trust. */
-export async function openBinary(http = '', ca?: string): Promise<Target> {
+/** The compiled binary on a PostgreSQL database. */
+export async function openBinaryOnPostgres(): Promise<Target> {
+  const server = await testServer();
+  return openBinary('', undefined, await server.freshDatabase());
+}
+
+/** The compiled binary in capture mode, with DNS of the rig. `http`: more TOML inside `[http]`; `ca`: whom to trust; `store`: URL. */
+export async function openBinary(http = '', ca?: string, store?: string): Promise<Target> {
   const names = await startNames();
   const { host, port } = names.listen;
   names.set('*.example.com', 'A', ['127.0.0.1']);
   const appliance = await BinaryAppliance.start({
+    ...(store === undefined ? {} : { store }),
     config: [
       http,
       '[delivery]\nmode = "capture"',
