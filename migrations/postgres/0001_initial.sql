@@ -8,9 +8,11 @@ CREATE EXTENSION IF NOT EXISTS btree_gin;
 -- One row a transaction: whoever lost the connection while committing learns from it what became of it. `is_lost`: who
 -- asked found none, and has written it so that the transaction cannot commit any more. Kept for an hour.
 CREATE TABLE commits (
-  number  uuid PRIMARY KEY,
+  session uuid NOT NULL,
+  number  int8 NOT NULL,
   is_lost bool NOT NULL DEFAULT false,
-  at      timestamptz NOT NULL DEFAULT now()
+  at      timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (session, number)
 );
 CREATE INDEX commits_by_time ON commits (at);
 

@@ -45,14 +45,30 @@ interface Answer extends Array<Record<string, unknown>> {
   command: string;
 }
 
+/** What one transaction is known by. */
+export interface CommitNumber {
+  session: string;
+  number: number;
+}
+
+/** What the server says of a new session. */
+interface Welcome {
+  isStandby: boolean;
+  /** An id that no other session has. */
+  session: string;
+}
+
+const WELCOME = 'SELECT pg_is_in_recovery() AS "isStandby", gen_random_uuid() AS session';
+
 export class Connection {
-  readonly host: string;
+  readonly #welcome: Welcome;
+  #transactions = 0;
   readonly #sql: SQL;
   readonly #session: ReservedSQL;
   #isLost = false;
 
-  private constructor(host: string, sql: SQL, session: ReservedSQL) {
-    this.host = host;
+  private constructor(sql: SQL, session: ReservedSQL, welcome: Welcome) {
+    this.#welcome = welcome;
     this.#sql = sql;
     this.#session = session;
   }
@@ -72,12 +88,25 @@ export class Connection {
       connection: SETTINGS,
     });
     try {
-      const name = 'path' in host ? host.path : `${host.hostname}:${host.port}`;
-      return new Connection(name, sql, await sql.reserve());
+      const session = await sql.reserve();
+      const [welcome] = (await session.unsafe(WELCOME)) as Welcome[];
+      if (welcome === undefined) throw new Error('the server says nothing of itself');
+      return new Connection(sql, session, welcome);
     } catch (error) {
       void sql.close({ timeout: 0 });
       throw error;
     }
+  }
+
+  /** Whether the server took writes when the connection was opened. */
+  get isPrimary(): boolean {
+    return !this.#welcome.isStandby;
+  }
+
+  /** The number of the next transaction. */
+  nextNumber(): CommitNumber {
+    this.#transactions += 1;
+    return { session: this.#welcome.session, number: this.#transactions };
   }
 
   /** Nothing can be asked of it any more. */

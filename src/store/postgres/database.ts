@@ -7,11 +7,10 @@
  * says it was committed; where there was none, there is one now, and it never will be. Fails with `StoreAwayError` when
  * no primary answers for `PATIENCE_MS`, and with `StoreFullError`.
  */
-import { randomUUID } from 'node:crypto';
 import { StoreAwayError, StoreFullError } from '../store.ts';
 import type { DatabaseAddress } from './address.ts';
 import { Connection } from './connection.ts';
-import type { Result } from './connection.ts';
+import type { CommitNumber, Result } from './connection.ts';
 import { failureOf } from './failures.ts';
 import { together } from './statement.ts';
 import type { Part } from './statement.ts';
@@ -38,9 +37,9 @@ export interface Session {
 
 /** The connection was lost after COMMIT had been asked for. */
 class InDoubt {
-  readonly number: string;
+  readonly number: CommitNumber;
   readonly value: unknown;
-  constructor(number: string, value: unknown) {
+  constructor(number: CommitNumber, value: unknown) {
     this.number = number;
     this.value = value;
   }
@@ -136,13 +135,13 @@ export class Database implements Session {
   }
 
   /** Waits for the transaction to end, if it still runs; when it was not committed it cannot be any more. */
-  async #wasCommitted(number: string): Promise<boolean> {
+  async #wasCommitted({ session, number }: CommitNumber): Promise<boolean> {
     // The answer to this may be lost too: asked again it is the same.
     const row = await this.first<{ isLost: boolean }>({
       text:
-        'INSERT INTO commits (number, is_lost) VALUES ($1, true)' +
-        ' ON CONFLICT (number) DO UPDATE SET is_lost = commits.is_lost RETURNING is_lost AS "isLost"',
-      params: [number],
+        'INSERT INTO commits (session, number, is_lost) VALUES ($1, $2, true)' +
+        ' ON CONFLICT (session, number) DO UPDATE SET is_lost = commits.is_lost RETURNING is_lost AS "isLost"',
+      params: [session, number],
     });
     return row?.isLost === false;
   }
@@ -220,7 +219,7 @@ export class Database implements Session {
       if (host === undefined) continue;
       try {
         const connection = await Connection.open(this.#address, host);
-        if (await isPrimary(connection)) {
+        if (connection.isPrimary) {
           this.#hostAt = at;
           return connection;
         }
@@ -231,13 +230,6 @@ export class Database implements Session {
     }
     throw failure;
   }
-}
-
-async function isPrimary(connection: Connection): Promise<boolean> {
-  const { rows } = await connection.ask<{ isStandby: boolean }>(
-    'SELECT pg_is_in_recovery() AS "isStandby"',
-  );
-  return rows[0]?.isStandby === false;
 }
 
 function sessionOf(connection: Connection): Session {
@@ -256,7 +248,7 @@ async function runIn<T>(
 ): Promise<T | InDoubt> {
   const begun = connection.ask('BEGIN');
   begun.catch(() => undefined);
-  const number = randomUUID();
+  const number = connection.nextNumber();
   let value: T;
   try {
     value = await work(sessionOf(connection));
@@ -265,7 +257,10 @@ async function runIn<T>(
     if (!connection.isLost) await connection.ask('ROLLBACK').catch(() => connection.abandon());
     throw error;
   }
-  const noted = connection.ask('INSERT INTO commits (number) VALUES ($1)', [number]);
+  const noted = connection.ask('INSERT INTO commits (session, number) VALUES ($1, $2)', [
+    number.session,
+    number.number,
+  ]);
   noted.catch(() => undefined);
   try {
     const { command } = await connection.ask('COMMIT');
