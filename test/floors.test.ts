@@ -70,7 +70,7 @@ const ARROWS: Record<string, string[]> = {
   'wire/https': ['wire/addresses', 'wire/dns'],
   'wire/tls': ['wire/dns', 'wire/https'],
   'store/sql': ['store'],
-  'store/postgres': ['store'],
+  'store/postgres': ['store', 'store/sql'],
   'store/sqlite': ['store', 'store/sql'],
   'flow/accept': ['flow/accounts', 'flow/content', 'flow/domains', 'flow/suppressions'],
   'flow/queue': ['flow/deliver', 'flow/due', 'flow/pacing', 'flow/outcome'],

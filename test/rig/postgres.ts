@@ -90,7 +90,7 @@ export class PostgresServer {
 
   /** Ends the server at once, as a crash would; its data stays. */
   async pause(): Promise<void> {
-    this.#keeper.stdin.write('keep');
+    await this.#keeper.stdin.write('keep');
     await this.#end();
   }
 

@@ -7,34 +7,22 @@
 import { MESSAGE_STATUSES } from '../../base/status.ts';
 import type { MessageStatus } from '../../base/status.ts';
 import type { AccountStore } from '../accounts.ts';
-import type { Account, Key } from '../rows.ts';
+import { accountReads } from '../sql/accounts.ts';
 import type { Database, Session } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
-import { insertInto, part, selectFrom, table } from './statement.ts';
+import { sqlReader } from './reader.ts';
+import { insertInto, part, table } from './statement.ts';
 import { MS_PER_DAY } from './sums.ts';
 import { ACCOUNTS, API_KEYS } from './tables.ts';
-
-type KeyVerbs = 'createKey' | 'revokeKey' | 'renameKey' | 'touchKeys' | 'keys' | 'keyByHash';
-type ConfirmationVerbs =
-  | 'addConfirmedRecipient'
-  | 'removeConfirmedRecipient'
-  | 'confirmedRecipients'
-  | 'confirmed';
-type UsageVerbs =
-  | 'usedInMonth'
-  | 'storedBytes'
-  | 'usedOnDay'
-  | 'usedByDay'
-  | 'countsByStatus'
-  | 'sandboxCountsByStatus';
 
 /** The verbs over the database. */
 export function accountVerbs(database: Database): AccountStore {
   return {
+    ...accountReads(sqlReader(database)),
+    ...storedBytes(database),
     ...accountsOf(database),
     ...keysOf(database),
     ...confirmationsOf(database),
-    ...usageOf(database),
     ...countsOf(database),
   };
 }
@@ -48,8 +36,7 @@ export async function lockAccount(session: Session, accountId: string): Promise<
 
 function accountsOf(
   database: Database,
-): Omit<AccountStore, KeyVerbs | ConfirmationVerbs | UsageVerbs> {
-  const SELECT = selectFrom(ACCOUNTS);
+): Pick<AccountStore, 'createAccount' | 'setAccountStatus' | 'changeAccount'> {
   return {
     async createAccount(account) {
       const added = await database.run(
@@ -72,21 +59,12 @@ function accountsOf(
           ? 'changed'
           : 'absent';
       }),
-    accounts: () => database.all<Account>(part(`${SELECT} ORDER BY id`)),
-    account: (idOrName) =>
-      database.first<Account>(
-        // An id comes before a name that reads like it.
-        part(
-          `${SELECT} WHERE id = $1 OR name = $2 ORDER BY (id = $1) DESC NULLS LAST LIMIT 1`,
-          idOrNull(idOrName),
-          idOrName,
-        ),
-      ),
   };
 }
 
-function keysOf(database: Database): Pick<AccountStore, KeyVerbs> {
-  const SELECT = selectFrom(API_KEYS);
+function keysOf(
+  database: Database,
+): Pick<AccountStore, 'createKey' | 'revokeKey' | 'renameKey' | 'touchKeys'> {
   const NEW_KEYS = table('api_keys', { ...API_KEYS.columns, hash: 'bytea' });
   return {
     createKey: (key, hash, max) =>
@@ -124,20 +102,12 @@ function keysOf(database: Database): Pick<AccountStore, KeyVerbs> {
         ),
       );
     },
-    keys: (accountId) =>
-      database.all<Key>(part(`${SELECT} WHERE account_id = $1 ORDER BY id`, idOrNull(accountId))),
-    async keyByHash(hash) {
-      const key = await database.first<Key>(part(`${SELECT} WHERE hash = $1`, hash));
-      if (key === null) return null;
-      const account = await database.first<Account>(
-        part(`${selectFrom(ACCOUNTS)} WHERE id = $1`, key.accountId),
-      );
-      return account === null ? null : { key, account };
-    },
   };
 }
 
-function confirmationsOf(database: Database): Pick<AccountStore, ConfirmationVerbs> {
+function confirmationsOf(
+  database: Database,
+): Pick<AccountStore, 'addConfirmedRecipient' | 'removeConfirmedRecipient'> {
   const CONFIRMED = table('confirmed_recipients', {
     accountId: 'uuid',
     email: 'text',
@@ -152,60 +122,21 @@ function confirmationsOf(database: Database): Pick<AccountStore, ConfirmationVer
       const drop = 'DELETE FROM confirmed_recipients WHERE account_id = $1 AND email = $2';
       return (await database.run(part(drop, idOrNull(accountId), email))) === 1;
     },
-    confirmedRecipients: (accountId) =>
-      database.all<{ email: string; createdAt: number }>(
-        part(
-          'SELECT email, created_at AS "createdAt" FROM confirmed_recipients WHERE account_id = $1 ORDER BY email',
-          idOrNull(accountId),
-        ),
-      ),
-    async confirmed(accountId, emails) {
-      const rows = await database.all<{ email: string }>(
-        part(
-          'SELECT email FROM confirmed_recipients WHERE account_id = $1 AND email = ANY($2::text[])',
-          idOrNull(accountId),
-          emails,
-        ),
-      );
-      return new Set(rows.map(({ email }) => email));
-    },
   };
 }
 
-function usageOf(
-  database: Database,
-): Pick<AccountStore, 'usedInMonth' | 'storedBytes' | 'usedOnDay' | 'usedByDay'> {
-  const sum = async (text: string, ...params: string[]): Promise<number> => {
-    const [accountId = '', ...rest] = params;
-    const row = await database.first<{ sum: number | null }>(
-      part(text, idOrNull(accountId), ...rest),
-    );
-    return row?.sum ?? 0;
-  };
+/** Summed here: it stands in several slots. */
+function storedBytes(database: Database): Pick<AccountStore, 'storedBytes'> {
   return {
-    usedInMonth: (accountId, month) =>
-      sum(
-        'SELECT sum(count) AS sum FROM usage_days WHERE account_id = $1 AND day BETWEEN $2 AND $3',
-        accountId,
-        `${month}-01`,
-        `${month}-31`,
-      ),
-    usedOnDay: (accountId, day) =>
-      sum(
-        'SELECT sum(count) AS sum FROM usage_days WHERE account_id = $1 AND day = $2',
-        accountId,
-        day,
-      ),
-    storedBytes: (accountId) =>
-      sum('SELECT sum(bytes) AS sum FROM stored_bytes WHERE account_id = $1', accountId),
-    usedByDay: (accountId, since) =>
-      database.all<{ day: string; count: number }>(
+    async storedBytes(accountId) {
+      const row = await database.first<{ sum: number | null }>(
         part(
-          'SELECT day, sum(count) AS count FROM usage_days WHERE account_id = $1 AND day >= $2 GROUP BY day ORDER BY day',
+          'SELECT sum(bytes) AS sum FROM stored_bytes WHERE account_id = $1',
           idOrNull(accountId),
-          since,
         ),
-      ),
+      );
+      return row?.sum ?? 0;
+    },
   };
 }
 

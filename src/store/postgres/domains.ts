@@ -4,21 +4,25 @@
  * Promises that a name stands once among an account's domains, that the limit holds under requests to several nodes, and
  * that the activation of a key is one transaction. Never touches a removed domain; its row stays, for what it still signs.
  */
-import type { DkimKeyStore, NextDkimKey, PreviousDkimKey } from '../dkim-keys.ts';
+import type { DkimKeyStore } from '../dkim-keys.ts';
 import type { DomainStore } from '../domains.ts';
-import { seenRecordsOf } from '../json-columns.ts';
+import { dkimKeyReads, domainReads } from '../sql/domains.ts';
 import { lockAccount } from './accounts.ts';
 import type { Database } from './database.ts';
 import { idOrNull } from './ids.ts';
-import { domainOf } from './shapes.ts';
-import type { DomainRow } from './shapes.ts';
-import { insertInto, part, selectFrom } from './statement.ts';
-import type { Part } from './statement.ts';
+import { sqlReader } from './reader.ts';
+import { insertInto, part } from './statement.ts';
 import { DOMAINS } from './tables.ts';
 
 /** The verbs over the database. */
 export function domainVerbs(database: Database): DomainStore & DkimKeyStore {
-  return { ...domainWrites(database), ...domainReads(database), ...dkimKeys(database) };
+  const reader = sqlReader(database);
+  return {
+    ...domainReads(reader),
+    ...dkimKeyReads(reader),
+    ...domainWrites(database),
+    ...dkimKeys(database),
+  };
 }
 
 type Writes = Pick<DomainStore, 'createDomain' | 'deleteDomain' | 'finishDomainCheck'>;
@@ -68,77 +72,8 @@ function domainWrites(database: Database): Writes {
   };
 }
 
-function domainReads(database: Database): Omit<DomainStore, keyof Writes> {
-  const SELECT = selectFrom(DOMAINS);
-  const many = async (statement: Part) => (await database.all<DomainRow>(statement)).map(domainOf);
-  const one = async (statement: Part) => {
-    const row = await database.first<DomainRow>(statement);
-    return row === null ? null : domainOf(row);
-  };
+function dkimKeys(database: Database): Pick<DkimKeyStore, 'addNextDkimKey' | 'activateDkimKey'> {
   return {
-    domains: (accountId) =>
-      many(
-        part(
-          `${SELECT} WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id`,
-          idOrNull(accountId),
-        ),
-      ),
-    domain: (accountId, id) =>
-      one(
-        part(
-          `${SELECT} WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`,
-          idOrNull(accountId),
-          idOrNull(id),
-        ),
-      ),
-    async seenRecords(accountId, id) {
-      const row = await database.first<{ seen: string }>(
-        part(
-          'SELECT seen_records AS seen FROM domains WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL',
-          idOrNull(accountId),
-          idOrNull(id),
-        ),
-      );
-      return seenRecordsOf(row?.seen ?? '{}');
-    },
-    domainByName: (accountId, name) =>
-      one(
-        part(
-          `${SELECT} WHERE account_id = $1 AND name = $2 AND deleted_at IS NULL`,
-          idOrNull(accountId),
-          name,
-        ),
-      ),
-    domainForSigning: (id) => one(part(`${SELECT} WHERE id = $1`, idOrNull(id))),
-    domainsDue: (now, limit) =>
-      many(
-        part(
-          `${SELECT} WHERE deleted_at IS NULL AND next_check_at IS NOT NULL AND next_check_at <= $1` +
-            ' ORDER BY next_check_at LIMIT $2',
-          now,
-          limit,
-        ),
-      ),
-  };
-}
-
-function dkimKeys(database: Database): DkimKeyStore {
-  return {
-    nextDkimKey: (domainId) =>
-      database.first<NextDkimKey>(
-        part(
-          'SELECT selector, dkim_public_key AS "dkimPublicKey", sealed_dkim_key AS "sealedDkimKey", since' +
-            " FROM dkim_keys WHERE domain_id = $1 AND state = 'next'",
-          idOrNull(domainId),
-        ),
-      ),
-    previousDkimKey: (domainId) =>
-      database.first<PreviousDkimKey>(
-        part(
-          "SELECT selector, since FROM dkim_keys WHERE domain_id = $1 AND state = 'previous'",
-          idOrNull(domainId),
-        ),
-      ),
     async addNextDkimKey(domainId, { selector, dkimPublicKey, sealedDkimKey, since }) {
       await database.run(
         part(

@@ -7,13 +7,16 @@
 import { changedEndpoint } from '../endpoint-health.ts';
 import { listText } from '../json-columns.ts';
 import type { Call, CallAttempt } from '../rows.ts';
+import { SELECT_ENDPOINT, endpointOf } from '../sql/columns.ts';
+import type { EndpointRow } from '../sql/columns.ts';
+import { endpointReads } from '../sql/webhooks.ts';
 import type { CallRef, ListedAttempt, MessageCall, WebhookStore } from '../webhooks.ts';
 import { lockAccount } from './accounts.ts';
 import type { Database } from './database.ts';
 import { idOrNull, idsOf } from './ids.ts';
 import { listBy } from './lists.ts';
-import { SELECT_CALL, endpointOf } from './shapes.ts';
-import type { EndpointRow } from './shapes.ts';
+import { sqlReader } from './reader.ts';
+import { SELECT_CALL } from './shapes.ts';
 import { fieldsOf, insertInto, part, selectFrom } from './statement.ts';
 import { CALL_ATTEMPTS, ENDPOINTS } from './tables.ts';
 
@@ -32,11 +35,14 @@ type CallReads = Pick<
 
 /** A message with many recipients has many events; people read the first of them. */
 const MOST_CALLS = 500;
-const SELECT_ENDPOINT = selectFrom(ENDPOINTS);
 
 /** The verbs over the database. */
 export function endpointVerbs(database: Database): EndpointWrites & EndpointReads & CallReads {
-  return { ...endpointWrites(database), ...endpointReads(database), ...callReads(database) };
+  return {
+    ...endpointWrites(database),
+    ...endpointReads(sqlReader(database)),
+    ...callReads(database),
+  };
 }
 
 function endpointWrites(database: Database): EndpointWrites {
@@ -110,42 +116,6 @@ function changing(database: Database): WebhookStore['updateEndpoint'] {
       );
       return endpoint;
     });
-}
-
-function endpointReads(database: Database): EndpointReads {
-  return {
-    async accountsWithEndpoints() {
-      const rows = await database.all<{ id: string }>(
-        part('SELECT DISTINCT account_id AS id FROM endpoints WHERE deleted_at IS NULL'),
-      );
-      return rows.map(({ id }) => id);
-    },
-    async endpoints(accountId) {
-      const rows = await database.all<EndpointRow>(
-        part(
-          `${SELECT_ENDPOINT} WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id`,
-          idOrNull(accountId),
-        ),
-      );
-      return rows.map(endpointOf);
-    },
-    async endpoint(accountId, id) {
-      const row = await database.first<EndpointRow>(
-        part(
-          `${SELECT_ENDPOINT} WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL`,
-          idOrNull(accountId),
-          idOrNull(id),
-        ),
-      );
-      return row === null ? null : endpointOf(row);
-    },
-    async endpointById(id) {
-      const row = await database.first<EndpointRow>(
-        part(`${SELECT_ENDPOINT} WHERE id = $1`, idOrNull(id)),
-      );
-      return row === null ? null : endpointOf(row);
-    },
-  };
 }
 
 function callReads(database: Database): CallReads {

@@ -5,16 +5,19 @@
  * with their clocks, so that a row which commits late may slip behind a cursor within the same moment. Never reads content
  * for a list.
  */
-import type { JourneyStore, NewIdempotencyRecord } from '../journey.ts';
+import type { JourneyStore } from '../journey.ts';
 import type { EmailFilter, MessageStore } from '../messages.ts';
-import type { Attachment, Attempt, Body, Event, Message } from '../rows.ts';
+import type { Attachment, Body, Recipient } from '../rows.ts';
+import { SELECT_MESSAGE, messageOf } from '../sql/columns.ts';
+import type { MessageRow } from '../sql/columns.ts';
+import { messageReads } from '../sql/messages.ts';
 import type { Database } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { listBy } from './lists.ts';
-import { SELECT_MESSAGE, SELECT_RECIPIENT, bodyOf, messageOf } from './shapes.ts';
-import type { BodyRow, MessageRow, RecipientRow } from './shapes.ts';
-import { part, selectFrom } from './statement.ts';
-import { ATTEMPTS } from './tables.ts';
+import { sqlReader } from './reader.ts';
+import { SELECT_RECIPIENT, bodyOf } from './shapes.ts';
+import type { BodyRow } from './shapes.ts';
+import { part } from './statement.ts';
 
 type MessageVerbs = MessageStore & Pick<JourneyStore, 'idempotencyRecord' | 'messageForDelivery'>;
 
@@ -24,12 +27,7 @@ export function messageVerbs(database: Database): MessageVerbs {
 }
 
 function singleMessages(database: Database): Omit<MessageVerbs, 'emails' | 'emailsByPage'> {
-  const messageById = async (id: string): Promise<Message | null> => {
-    const row = await database.first<MessageRow>(
-      part(`${SELECT_MESSAGE} WHERE id = $1`, idOrNull(id)),
-    );
-    return row === null ? null : messageOf(row);
-  };
+  const reads = messageReads(sqlReader(database));
   const contentOf = async (id: string): Promise<Body | null> => {
     const [row, attachments] = await Promise.all([
       database.first<BodyRow>(
@@ -45,50 +43,23 @@ function singleMessages(database: Database): Omit<MessageVerbs, 'emails' | 'emai
     ]);
     return row === null ? null : { ...bodyOf(row), attachments };
   };
-  const ofAccount = async (accountId: string, id: string): Promise<Message | null> => {
-    const message = await messageById(id);
-    return message?.accountId === accountId ? message : null;
-  };
   return {
-    messageById,
-    message: ofAccount,
+    ...reads,
     async messageForDelivery(id) {
-      const [message, body] = await Promise.all([messageById(id), contentOf(id)]);
+      const [message, body] = await Promise.all([reads.messageById(id), contentOf(id)]);
       return message === null || body === null ? null : { message, body };
     },
     async body(accountId, id) {
-      const message = await ofAccount(accountId, id);
+      const message = await reads.message(accountId, id);
       return message === null ? null : { body: await contentOf(id) };
     },
-    idempotencyRecord: (accountId, key, now) =>
-      database.first<NewIdempotencyRecord>(
-        part(
-          'SELECT key, route, body_hash AS "bodyHash", status, response, created_at AS "createdAt",' +
-            ' expires_at AS "expiresAt" FROM idempotency WHERE account_id = $1 AND key = $2 AND expires_at > $3',
-          idOrNull(accountId),
-          key,
-          now,
-        ),
-      ),
+    // What changes with each attempt stands in the queue.
     recipients: (messageId) =>
-      database.all<RecipientRow>(
+      database.all<Recipient>(
         part(`${SELECT_RECIPIENT} WHERE r.message_id = $1 ORDER BY r.id`, idOrNull(messageId)),
       ),
     recipientById: (id) =>
-      database.first<RecipientRow>(part(`${SELECT_RECIPIENT} WHERE r.id = $1`, idOrNull(id))),
-    attempts: (messageId) =>
-      database.all<Attempt>(
-        part(`${selectFrom(ATTEMPTS)} WHERE message_id = $1 ORDER BY id`, idOrNull(messageId)),
-      ),
-    events: (messageId) =>
-      database.all<Event>(
-        part(
-          'SELECT e.id, e.message_id AS "messageId", m.account_id AS "accountId", e.recipient_id AS "recipientId",' +
-            ' e.type, e.occurred_at AS "occurredAt", e.payload FROM events AS e JOIN messages AS m' +
-            ' ON m.id = e.message_id WHERE e.message_id = $1 ORDER BY e.id',
-          idOrNull(messageId),
-        ),
-      ),
+      database.first<Recipient>(part(`${SELECT_RECIPIENT} WHERE r.id = $1`, idOrNull(id))),
   };
 }
 

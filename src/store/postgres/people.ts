@@ -8,7 +8,9 @@ import { stringsOf } from '../json-columns.ts';
 import type { AuditRow, Operator, PeopleStore } from '../people.ts';
 import type { SealedSecret, SecretStore } from '../secrets.ts';
 import type { SettingStore } from '../settings.ts';
+import { settingReads } from '../sql/settings.ts';
 import type { Database } from './database.ts';
+import { sqlReader } from './reader.ts';
 import { part } from './statement.ts';
 import type { Part } from './statement.ts';
 
@@ -136,12 +138,7 @@ function auditLog(database: Database): AuditVerbs {
 
 function settings(database: Database): SettingStore {
   return {
-    async setting(name) {
-      const row = await database.first<{ value: string }>(
-        part('SELECT value FROM settings WHERE name = $1', name),
-      );
-      return row?.value ?? null;
-    },
+    setting: settingReads(sqlReader(database)).setting,
     async setSetting(name, value) {
       await database.run(settingPart(name, value));
     },

@@ -4,83 +4,15 @@
  * Converts what PostgreSQL holds differently: lists as JSON text (`json-columns.ts`), content as bytes, and a recipient,
  * which stands in two tables while it waits. Never filters, never decides.
  */
-import {
-  headersOf,
-  headersText,
-  listText,
-  recordStatesOf,
-  stringsOf,
-  tagsOf,
-} from '../json-columns.ts';
-import type { Body, Domain, Endpoint, Message, Recipient } from '../rows.ts';
-import { fieldsOf, selectFrom } from './statement.ts';
-import { MESSAGES, RECIPIENTS } from './tables.ts';
-
-/** `T` with some fields in their stored form. */
-export type Stored<T, K extends keyof T, V> = Omit<T, K> & Record<K, V>;
-
-export type DomainRow = Stored<Domain, 'recordStates', string>;
-export const domainOf = (row: DomainRow): Domain => ({
-  ...row,
-  recordStates: recordStatesOf(row.recordStates),
-});
-
-export type EndpointRow = Stored<Endpoint, 'events', string>;
-export const endpointOf = (row: EndpointRow): Endpoint => ({
-  ...row,
-  events: stringsOf(row.events),
-});
-
-export interface MessageRow extends Pick<
-  Message,
-  | 'id'
-  | 'accountId'
-  | 'keyId'
-  | 'logId'
-  | 'domainId'
-  | 'isSandbox'
-  | 'subject'
-  | 'messageId'
-  | 'status'
-  | 'failureReason'
-  | 'createdAt'
-  | 'updatedAt'
-> {
-  sender: string;
-  toList: string;
-  ccList: string;
-  bccList: string;
-  replyToList: string;
-  tags: string;
-  eventHeaders: string | null;
-}
-
-export const SELECT_MESSAGE = selectFrom(MESSAGES);
-
-export const messageOf = (row: MessageRow): Message => ({
-  id: row.id,
-  accountId: row.accountId,
-  keyId: row.keyId,
-  logId: row.logId,
-  domainId: row.domainId,
-  isSandbox: row.isSandbox,
-  from: row.sender,
-  to: stringsOf(row.toList),
-  cc: stringsOf(row.ccList),
-  bcc: stringsOf(row.bccList),
-  replyTo: stringsOf(row.replyToList),
-  subject: row.subject,
-  tags: tagsOf(row.tags),
-  eventHeaders: headersOf(row.eventHeaders),
-  messageId: row.messageId,
-  status: row.status,
-  failureReason: row.failureReason,
-  createdAt: row.createdAt,
-  updatedAt: row.updatedAt,
-});
+import { headersOf, headersText, listText } from '../json-columns.ts';
+import type { Body, Message } from '../rows.ts';
+import { fieldsOf } from './statement.ts';
+import type { RowOf } from './statement.ts';
+import { RECIPIENTS } from './tables.ts';
+import type { NEW_MESSAGES } from './tables.ts';
 
 /** A message as it is written, with what lists are searched by. */
-export function messageRow(message: Message): MessageRow & { searched: string } {
+export function messageRow(message: Message): RowOf<typeof NEW_MESSAGES> {
   const toList = listText(message.to);
   return {
     id: message.id,
@@ -145,7 +77,6 @@ export const SELECT_RECIPIENT = `SELECT ${RECIPIENT_FIELDS}, q.next_attempt_at A
 export const SELECT_WAITING_RECIPIENT =
   `SELECT ${RECIPIENT_FIELDS}, q.next_attempt_at AS "nextAttemptAt", q.owner, q.lease_until AS "leaseUntil"` +
   ' FROM queue AS q JOIN recipients AS r ON r.id = q.recipient_id';
-export type RecipientRow = Recipient;
 
 /** A call with the body of its event and the request of its message. */
 export const SELECT_CALL =

@@ -270,16 +270,17 @@ describe('webhooks', () => {
         if (call === undefined) throw new Error('no call');
         const { id: callId, endpointId, eventType, messageId } = call;
         const attempt = {
-          ...{
-            id: call.eventId,
-            callId,
-            endpointId,
-            eventType,
-            messageId,
-            attempt: 1,
-            statusCode: 500,
-          },
-          ...{ ok: false, error: null, durationMs: 1, createdAt: now },
+          id: call.eventId,
+          callId,
+          endpointId,
+          eventType,
+          messageId,
+          attempt: 1,
+          statusCode: 500,
+          ok: false,
+          error: null,
+          durationMs: 1,
+          createdAt: now,
         };
         const failed = {
           call,
