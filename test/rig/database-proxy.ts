@@ -61,7 +61,7 @@ export class DatabaseProxy {
     this.#planned.push(...planned.map((loss) => ({ word: 'COMMIT', loss })));
   }
 
-  /** Loses the connection that says `word` next, when it is that one's turn. */
+  /** Loses the connection that says `word`, after all that was planned before. */
   loseAt(word: string, loss: Loss): void {
     this.#planned.push({ word, loss });
   }

@@ -7,12 +7,12 @@
 import { MESSAGE_STATUSES } from '../../base/status.ts';
 import type { MessageStatus } from '../../base/status.ts';
 import type { AccountStore } from '../accounts.ts';
+import { MS_PER_DAY, dayOf } from '../counted.ts';
 import { accountReads } from '../sql/accounts.ts';
 import type { Database, Session } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { sqlReader } from './reader.ts';
 import { insertInto, part, table } from './statement.ts';
-import { MS_PER_DAY } from './sums.ts';
 import { ACCOUNTS, API_KEYS } from './tables.ts';
 
 /** The verbs over the database. */
@@ -159,7 +159,7 @@ function countsOf(
         part(
           'SELECT status, sum(count) AS count FROM status_days WHERE account_id = $1 AND day >= $2 GROUP BY status',
           idOrNull(accountId),
-          Math.floor(since / MS_PER_DAY),
+          dayOf(since),
         ),
       );
       return counted(rows);
@@ -170,7 +170,7 @@ function countsOf(
           'SELECT status, count(*) AS count FROM messages' +
             ' WHERE account_id = $1 AND is_sandbox AND id >= $2 GROUP BY status',
           idOrNull(accountId),
-          boundId(Math.floor(since / MS_PER_DAY) * MS_PER_DAY),
+          boundId(dayOf(since) * MS_PER_DAY),
         ),
       );
       return counted(rows);

@@ -2,7 +2,7 @@
  * One connection to the primary, from its opening to its loss.
  *
  * Promises that statements go to the server in the order given, without waiting for each other, and that after a loss
- * everything fails: nothing is ever sent to a second connection in its place, as a transaction would then end in pieces
+ * everything fails: nothing is ever sent to a second connection instead, as a transaction would then end in pieces
  * (docs/runtime-hazards.md). A statement without an answer for `ANSWER_MS` counts as a loss.
  */
 import { SQL } from 'bun';

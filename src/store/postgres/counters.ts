@@ -3,14 +3,13 @@
  *
  * Promises a walk over the hours asked for and nothing else, whatever is stored.
  */
+import { MS_PER_HOUR, hourOf } from '../counted.ts';
 import type { CounterStore, Harm, OutcomeBucket } from '../counters.ts';
 import type { Database } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { part } from './statement.ts';
-import { MS_PER_HOUR } from './sums.ts';
 
 const HOURS = { hour: 1, day: 24 };
-const hourOf = (atMs: number): number => Math.floor(atMs / MS_PER_HOUR);
 
 /** The verbs over the database. */
 export function counterVerbs(database: Database): CounterStore {

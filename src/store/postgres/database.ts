@@ -202,7 +202,7 @@ export class Database implements Session {
       this.#open -= 1;
       return;
     }
-    // Its place stays taken while another connection is opened for who waits.
+    // It still counts while another connection is opened for who waits.
     this.#connect().then(waiter, (error: unknown) => {
       this.#open -= 1;
       waiter(error instanceof Error ? error : new StoreAwayError(String(error)));

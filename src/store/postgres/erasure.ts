@@ -6,7 +6,8 @@
  * it again goes on.
  */
 import type { Erased, ErasureStore } from '../erasure.ts';
-import { stringsOf } from '../json-columns.ts';
+import { ERASED_SUBJECT, erasureOf, listWithout } from '../erased-address.ts';
+import { listText, stringsOf } from '../json-columns.ts';
 import type { Database, Session } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { dropContent, dropMessages, untilFewer } from './retention.ts';
@@ -72,8 +73,9 @@ async function eraseStep(
   );
   const step = { messages: 0, shared: 0, waiting: 0 };
   for (const hit of hits) {
-    if (hit.isOpen) step.waiting += 1;
-    else if (hit.others === 0) {
+    const erasure = erasureOf(hit.isOpen, hit.others, true);
+    if (erasure === 'waits') step.waiting += 1;
+    else if (erasure === 'goes') {
       // Gone already with another recipient of the same address: 0.
       const which = part('SELECT id FROM messages WHERE id = $1', hit.messageId);
       step.messages += await dropMessages(session, which, true);
@@ -98,28 +100,22 @@ async function takeOut(session: Session, hit: Hit, address: string): Promise<voi
     await session.run(part(text, hit.messageId, hit.id));
   }
   const { toList, ccList, bccList, replyToList } = hit;
-  const lists = [toList, ccList, bccList, replyToList].map((list) => without(list, address));
+  const lists = [toList, ccList, bccList, replyToList].map((list) =>
+    listText(listWithout(stringsOf(list), address)),
+  );
   const [to = '[]', cc = '[]', bcc = '[]', replyTo = '[]'] = lists;
   await session.run(
     part(
-      "UPDATE messages SET to_list = $2, cc_list = $3, bcc_list = $4, reply_to_list = $5, subject = '[erased]'," +
-        " failure_reason = NULL, event_headers = NULL, searched = lower('[erased]' || E'\\n' || sender) WHERE id = $1",
+      'UPDATE messages SET to_list = $2, cc_list = $3, bcc_list = $4, reply_to_list = $5, subject = $6,' +
+        " failure_reason = NULL, event_headers = NULL, searched = lower($6 || E'\\n' || sender) WHERE id = $1",
       hit.messageId,
       to,
       cc,
       bcc,
       replyTo,
+      ERASED_SUBJECT,
     ),
   );
-}
-
-/** A list of `a@b` and `Name <a@b>` as JSON, without one address. */
-function without(list: string, address: string): string {
-  const kept = stringsOf(list).filter((entry) => {
-    const lower = entry.toLowerCase();
-    return lower !== address && !lower.endsWith(`<${address}>`);
-  });
-  return JSON.stringify(kept);
 }
 
 function eraseLists(

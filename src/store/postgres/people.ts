@@ -29,7 +29,7 @@ const OPERATOR =
   'SELECT id, name, role, account_id AS "accountId", password_hash AS "passwordHash", sealed_totp AS "sealedTotp",' +
   ' json_array_length(recovery_hashes::json) AS "recoveryCodes", created_at AS "createdAt",' +
   ' signed_in_at AS "signedInAt" FROM operators';
-/** Held while operators are counted. */
+/** Locked while operators are counted. */
 const OPERATORS_LOCK = 7_867_479;
 
 type OperatorReads = Pick<PeopleStore, 'operators' | 'operator' | 'operatorNamed'>;

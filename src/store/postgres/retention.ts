@@ -5,12 +5,13 @@
  * none of them long, and that the content of a message that still waits for delivery stays. The bytes of content that goes
  * are given back in the same transaction.
  */
+import { MS_PER_DAY, hourOf } from '../counted.ts';
 import type { RetentionStore } from '../retention.ts';
 import type { Database, Session } from './database.ts';
 import { boundId } from './ids.ts';
 import { part, together } from './statement.ts';
 import type { Part } from './statement.ts';
-import { MS_PER_DAY, MS_PER_HOUR, Sums, SLOTS } from './sums.ts';
+import { Sums, SLOTS } from './sums.ts';
 
 /** Messages of one step: their content may be large. */
 const MESSAGES_PER_STEP = 100;
@@ -72,8 +73,6 @@ export function retentionVerbs(database: Database): Omit<RetentionStore, 'purgeL
     scrub: () => Promise.resolve(),
   };
 }
-
-const hourOf = (atMs: number): number => Math.floor(atMs / MS_PER_HOUR);
 
 async function purgeBodies(database: Database, before: number): Promise<number> {
   let total = 0;

@@ -4,18 +4,13 @@
  * Promises sums that agree with the rows they count after every commit. Each kind of transaction writes into a slot of its
  * own, so that it never waits for the sums of another; within one, keys are sorted, so that none waits in a circle.
  */
-import { destinationKind, SANDBOX_DOMAIN } from '../../base/destination-kind.ts';
-import { isId } from '../../base/ids.ts';
-import { providerOfHost } from '../../base/provider-hosts.ts';
-import type { EventType, MessageStatus } from '../../base/status.ts';
-import type { Outcomes } from '../counters.ts';
+import type { MessageStatus } from '../../base/status.ts';
+import { dayOf, harmOf, hourOf, outcomeSumOf } from '../counted.ts';
+import type { CountedEvent } from '../counted.ts';
 import type { Suppression } from '../rows.ts';
 import { columnOf, insertInto, table } from './statement.ts';
 import type { Part, Table } from './statement.ts';
 import type { Value } from './values.ts';
-
-export const MS_PER_DAY = 86_400_000;
-export const MS_PER_HOUR = 3_600_000;
 
 /** Who adds to the sums. */
 export type Slot = number;
@@ -58,26 +53,6 @@ const HARM_HOURS = table('harm_hours', {
   hardBounces: 'int8',
   complaints: 'int8',
 });
-
-/** The events that are counted, and where. */
-const OUTCOME_FIELDS: Partial<Record<EventType, keyof Outcomes>> = {
-  'email.delivered': 'delivered',
-  'email.delivery_delayed': 'delayed',
-  'email.bounced': 'bounced',
-  'email.complained': 'complained',
-  'email.failed': 'failed',
-};
-
-/** One event of one recipient. */
-export interface CountedEvent {
-  accountId: string;
-  type: EventType;
-  occurredAt: number;
-  /** Of the recipient. */
-  domain: string;
-  /** Of the last attempt; null: it reached none, or there was none. */
-  host: string | null;
-}
 
 /** Rows of one table by their keys. */
 class Sum<F extends string> {
@@ -133,7 +108,7 @@ export class Sums {
 
   /** One message of `createdAt` came into `status` (+1) or left it (-1). */
   status(accountId: string, createdAt: number, status: MessageStatus, by: 1 | -1): void {
-    const day = Math.floor(createdAt / MS_PER_DAY);
+    const day = dayOf(createdAt);
     const row = { accountId, day, status, slot: this.#slot, count: by };
     this.#status.add(`${accountId} ${day} ${status}`, row);
   }
@@ -148,36 +123,27 @@ export class Sums {
     this.#stored.add(accountId, { accountId, slot: this.#slot, bytes });
   }
 
-  /** Whether events of this type are counted. */
-  static counts(type: EventType): boolean {
-    return OUTCOME_FIELDS[type] !== undefined;
-  }
-
-  /** An event was recorded. Sandbox mail is not counted. */
-  outcome({ accountId, type, occurredAt, domain, host }: CountedEvent): void {
-    const field = OUTCOME_FIELDS[type];
-    if (field === undefined || domain === SANDBOX_DOMAIN) return;
-    const hour = Math.floor(occurredAt / MS_PER_HOUR);
-    const destination = destinationKind(domain);
-    const provider = providerOfHost(host);
-    for (const owner of [accountId, null]) {
+  /** An event of real mail was recorded. */
+  outcome(event: CountedEvent): void {
+    const sum = outcomeSumOf(event);
+    if (sum === null) return;
+    const { hour, destination, provider, outcome } = sum;
+    for (const owner of [event.accountId, null]) {
       const none = { delivered: 0, delayed: 0, bounced: 0, complained: 0, failed: 0 };
       const key = { accountId: owner, hour, destination, provider, slot: this.#slot };
       this.#outcomes.add(`${owner ?? ''} ${hour} ${destination} ${provider}`, {
         ...key,
         ...none,
-        [field]: 1,
+        [outcome]: 1,
       });
     }
   }
 
-  /** A suppression was added or became stronger; `isOwn`: its source is a message of its account. */
-  harm({ accountId, reason, source, createdAt }: Suppression, isOwn: boolean): void {
-    if (!isOwn || !mayBeHarm({ reason, source })) return;
-    const hour = Math.floor(createdAt / MS_PER_HOUR);
-    const isBounce = reason === 'hard_bounce';
-    const counts = { hardBounces: isBounce ? 1 : 0, complaints: isBounce ? 0 : 1 };
-    this.#harm.add(`${hour} ${accountId}`, { hour, accountId, slot: this.#slot, ...counts });
+  /** A suppression that is harm was added or became stronger. */
+  harm(row: Pick<Suppression, 'accountId' | 'reason' | 'createdAt'>): void {
+    const { accountId } = row;
+    const hour = hourOf(row.createdAt);
+    this.#harm.add(`${hour} ${accountId}`, { hour, accountId, slot: this.#slot, ...harmOf(row) });
   }
 
   /** What writes them. */
@@ -186,9 +152,4 @@ export class Sums {
       sum.parts(),
     );
   }
-}
-
-/** Whether the row counts as harm if its source is a message of its account. */
-export function mayBeHarm({ reason, source }: Pick<Suppression, 'reason' | 'source'>): boolean {
-  return (reason === 'hard_bounce' || reason === 'complaint') && source !== null && isId(source);
 }

@@ -4,13 +4,13 @@
  * Promises one row an address and account; what comes back after a removal gets a new position, at the head of the list.
  * A row that another node adds in the same moment is kept as that node has written it.
  */
+import { harmfulMessage } from '../counted.ts';
 import type { Suppression } from '../rows.ts';
 import { effectOf } from '../suppression-strength.ts';
 import type { StoredSuppression } from '../suppression-strength.ts';
 import type { Session } from './database.ts';
 import { insertInto, part, table, updateFrom } from './statement.ts';
 import type { Part } from './statement.ts';
-import { mayBeHarm } from './sums.ts';
 import type { Sums } from './sums.ts';
 import { SUPPRESSIONS } from './tables.ts';
 
@@ -51,7 +51,6 @@ export class SuppressionRows {
     sums: Sums,
   ): Promise<SuppressionRows> {
     if (about.length === 0) return new SuppressionRows(new Map(), new Set(), sums);
-    const harmful = about.filter((row) => mayBeHarm(row));
     const [rows, own] = await Promise.all([
       session.all<StoredRow>(
         part(
@@ -65,7 +64,7 @@ export class SuppressionRows {
       session.all<{ id: string; accountId: string }>(
         part(
           'SELECT id, account_id AS "accountId" FROM messages WHERE id = ANY($1::uuid[])',
-          harmful.map(({ source }) => source),
+          about.flatMap((row) => harmfulMessage(row) ?? []),
         ),
       ),
     ]);
@@ -82,20 +81,21 @@ export class SuppressionRows {
     const stored = this.#stored.get(key) ?? null;
     const effect = effectOf(row, stored);
     if (effect === 'kept') return false;
-    const isOwn = this.#own.has(`${row.accountId} ${row.source ?? ''}`);
+    const message = harmfulMessage(row);
+    const isHarm = message !== null && this.#own.has(`${row.accountId} ${message}`);
     if (effect === 'strengthened' && stored !== null) {
       const { id, reason, source, note } = row;
       const next = { ...stored, id, reason, source, note };
       this.#stored.set(key, next);
       // What this transaction itself adds is not there yet: it is added as it is now.
       (this.#added.has(key) ? this.#added : this.#strengthened).set(key, next);
-      this.#sums.harm(next, isOwn);
+      if (isHarm) this.#sums.harm(next);
       return true;
     }
     const next = { ...row, seq: null, removedAt: null };
     this.#stored.set(key, next);
     this.#added.set(key, next);
-    this.#sums.harm(row, isOwn);
+    if (isHarm) this.#sums.harm(row);
     return true;
   }
 
@@ -111,15 +111,15 @@ export class SuppressionRows {
   parts(): Part[] {
     const parts: Part[] = [];
     const added = rowsOf(this.#added);
-    if (added.length > 0) parts.push(insertInto(SUPPRESSIONS, added, TAKE_PLACE));
+    if (added.length > 0) parts.push(insertInto(SUPPRESSIONS, added, REPLACE_WEAKER));
     if (this.#strengthened.size > 0)
       parts.push(updateFrom(STRENGTHENED, ['seq'], rowsOf(this.#strengthened)));
     return parts;
   }
 }
 
-/** In place of the mark of a removed row, or of a weaker one that another node has just added. */
-const TAKE_PLACE =
+/** Instead of the mark of a removed row, or of a weaker one that another node has just added. */
+const REPLACE_WEAKER =
   'ON CONFLICT (account_id, email) DO UPDATE SET seq = DEFAULT, id = excluded.id, reason = excluded.reason,' +
   ' source = excluded.source, note = excluded.note, created_at = excluded.created_at, removed_at = NULL' +
   " WHERE suppressions.removed_at IS NOT NULL OR (suppressions.reason = 'manual' AND excluded.reason <> 'manual')";

@@ -221,7 +221,7 @@ class Acceptance {
   }
 }
 
-/** What has expired makes room. */
+/** Instead of one that has expired. */
 const REPLACE =
   'ON CONFLICT (account_id, key) DO UPDATE SET route = excluded.route, body_hash = excluded.body_hash,' +
   ' status = excluded.status, response = excluded.response, created_at = excluded.created_at,' +

@@ -8,6 +8,7 @@
  */
 import { begunOf, chooseEnd, maySaySent, showsReason, shownReason } from '../attempt-choice.ts';
 import type { OwnedRecipient, RecipientState } from '../attempt-choice.ts';
+import { isCounted, isReal } from '../counted.ts';
 import type { BeginAttempt, Finished, FinishAttempt, SentAttempt } from '../journey.ts';
 import type { Message, Recipient } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
@@ -172,7 +173,7 @@ async function hostsOf(
   results: readonly FinishAttempt[],
 ): Promise<Map<string, string | null>> {
   const ended = results.filter(
-    ({ attempt, events }) => attempt === null && events.some(({ type }) => Sums.counts(type)),
+    ({ attempt, events }) => attempt === null && events.some(({ type }) => isCounted(type)),
   );
   if (ended.length === 0) return new Map();
   const rows = await session.all<{ recipientId: string; host: string | null }>(
@@ -215,7 +216,7 @@ class Ends {
   readonly #parts: EndParts | null;
   readonly #attempts: FinishAttempt['attempt'][] = [];
   readonly #changed = new Map<string, RecipientRow>();
-  /** Recipients whose place in the queue changes. */
+  /** Recipients whose row in the queue changes. */
   readonly #moved = new Map<string, { row: RecipientRow; accountId: string }>();
 
   constructor(
@@ -343,7 +344,7 @@ class Ends {
   }
 
   #count(result: FinishAttempt, { isSandbox }: MessageRow, { domain }: RecipientRow): void {
-    if (isSandbox) return;
+    if (!isReal(isSandbox, domain)) return;
     const { attempt, events, accountId, recipientId } = result;
     const host = attempt === null ? (this.#parts?.hosts.get(recipientId) ?? null) : attempt.host;
     for (const { type, occurredAt } of events) {

@@ -34,7 +34,7 @@ async function withNodes(body: (nodes: [Store, Store], account: Account) => Prom
   }
 }
 
-/** Asks the nodes in turn, all at the same time. */
+/** Asks one node, then the other, all at the same time. */
 function onBoth<T>(
   nodes: readonly [Store, Store],
   count: number,
@@ -164,7 +164,7 @@ describe('the queue', () => {
         if (end === undefined) throw new Error('no end');
         return node.finish(end);
       });
-      // A stranger is overtaken, or comes after the end.
+      // Whoever has no right to it is overtaken, or comes after the end.
       expect(
         finished.filter(({ calls, isOvertaken }) => !isOvertaken && calls.length === 0),
       ).toHaveLength(finished.filter(({ isOvertaken }) => !isOvertaken).length);
