@@ -7,10 +7,12 @@
 import type { RetentionStore } from '../retention.ts';
 import type { LogFilter, LogSummary, RequestLogStore } from '../request-logs.ts';
 import type { LogRecord } from '../rows.ts';
+import { logReads } from '../sql/request-logs.ts';
 import type { Database } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { listBy } from './lists.ts';
 import { escapeLike } from './messages.ts';
+import { sqlReader } from './reader.ts';
 import { untilFewer } from './retention.ts';
 import { insertInto, part, selectFrom } from './statement.ts';
 import type { Part } from './statement.ts';
@@ -44,17 +46,9 @@ export function logVerbs(
   database: Database,
 ): Omit<RequestLogStore, 'appendLogs'> & Pick<RetentionStore, 'purgeLogs'> {
   return {
+    ...logReads(sqlReader(database)),
     logs: (accountId, filter) =>
       listBy<LogSummary>(database, selectFrom(LOGS), conditions(accountId, filter), filter),
-    async log(accountId, id) {
-      return database.first<LogRecord>(
-        part(
-          `${selectFrom(WHOLE_LOGS)} WHERE id = $1 AND account_id = $2`,
-          idOrNull(id),
-          idOrNull(accountId),
-        ),
-      );
-    },
     // The oldest rows are looked at first and alone: a search for old ones would read a whole account.
     purgeLogs: (accountId, before) =>
       untilFewer(ROWS_PER_STEP, () =>

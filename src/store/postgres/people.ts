@@ -5,9 +5,10 @@
  * transaction. Moves sealed bytes only; never opens one.
  */
 import { stringsOf } from '../json-columns.ts';
-import type { AuditRow, Operator, PeopleStore } from '../people.ts';
+import type { AuditRow, PeopleStore } from '../people.ts';
 import type { SealedSecret, SecretStore } from '../secrets.ts';
 import type { SettingStore } from '../settings.ts';
+import { operatorReads } from '../sql/people.ts';
 import { settingReads } from '../sql/settings.ts';
 import type { Database } from './database.ts';
 import { sqlReader } from './reader.ts';
@@ -17,7 +18,7 @@ import type { Part } from './statement.ts';
 /** The verbs over the database. */
 export function peopleVerbs(database: Database): PeopleStore & SettingStore & SecretStore {
   return {
-    ...operatorReads(database),
+    ...operatorReads(sqlReader(database)),
     ...operatorWrites(database),
     ...auditLog(database),
     ...settings(database),
@@ -25,23 +26,11 @@ export function peopleVerbs(database: Database): PeopleStore & SettingStore & Se
   };
 }
 
-const OPERATOR =
-  'SELECT id, name, role, account_id AS "accountId", password_hash AS "passwordHash", sealed_totp AS "sealedTotp",' +
-  ' json_array_length(recovery_hashes::json) AS "recoveryCodes", created_at AS "createdAt",' +
-  ' signed_in_at AS "signedInAt" FROM operators';
 /** Locked while operators are counted. */
 const OPERATORS_LOCK = 7_867_479;
 
 type OperatorReads = Pick<PeopleStore, 'operators' | 'operator' | 'operatorNamed'>;
 type AuditVerbs = Pick<PeopleStore, 'addAudit' | 'audit' | 'purgeAudit'>;
-
-function operatorReads(database: Database): OperatorReads {
-  return {
-    operators: () => database.all<Operator>(part(`${OPERATOR} ORDER BY name`)),
-    operator: (id) => database.first<Operator>(part(`${OPERATOR} WHERE id = $1`, id)),
-    operatorNamed: (name) => database.first<Operator>(part(`${OPERATOR} WHERE name = $1`, name)),
-  };
-}
 
 function operatorWrites(
   database: Database,

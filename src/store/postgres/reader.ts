@@ -40,7 +40,9 @@ export function sqlReader(database: Database): SqlReader {
 /** No shared text has a question mark but for a value. */
 export function translate(text: string): Translated {
   const pieces = text.split('?');
-  const ids = pieces.slice(0, -1).map((piece) => IDS.test(piece));
+  // The ids of operators are texts: the first one of an old installation is "admin".
+  const hasIds = !text.includes(' FROM operators');
+  const ids = pieces.slice(0, -1).map((piece) => hasIds && IDS.test(piece));
   const [first = '', ...rest] = pieces;
   return { text: rest.reduce((sum, piece, at) => `${sum}$${at + 1}${piece}`, first), ids };
 }

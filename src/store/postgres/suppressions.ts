@@ -7,11 +7,13 @@
 import { isId } from '../../base/ids.ts';
 import type { PageOf } from '../pages.ts';
 import type { Suppression } from '../rows.ts';
+import { suppressionReads as singleReads } from '../sql/suppressions.ts';
 import type { SuppressionStore } from '../suppressions.ts';
 import type { Database } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { pageOf } from './lists.ts';
 import { escapeLike } from './messages.ts';
+import { sqlReader } from './reader.ts';
 import { part, selectFrom, together } from './statement.ts';
 import { SuppressionRows } from './suppression-rows.ts';
 import { Sums, SLOTS } from './sums.ts';
@@ -61,22 +63,8 @@ function suppressionWrites(database: Database): Writes {
 
 function suppressionReads(database: Database): Omit<SuppressionStore, keyof Writes> {
   return {
-    suppression: (accountId, email) =>
-      database.first<Suppression>(
-        part(
-          `${SELECT} WHERE account_id = $1 AND email = $2 AND removed_at IS NULL`,
-          idOrNull(accountId),
-          email,
-        ),
-      ),
-    suppressionById: (accountId, id) =>
-      database.first<Suppression>(
-        part(
-          `${SELECT} WHERE account_id = $1 AND id = $2 AND removed_at IS NULL`,
-          idOrNull(accountId),
-          idOrNull(id),
-        ),
-      ),
+    ...singleReads(sqlReader(database)),
+    // All of a message's recipients with one question.
     async suppressed(accountId, emails) {
       const rows = await database.all<Suppression>(
         part(
