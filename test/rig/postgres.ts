@@ -4,7 +4,16 @@
  * Each test gets a database of its own, copied from a template that has the schema already. Data is not synced, unless a
  * test asks for a server of its own.
  */
-import { existsSync, mkdtempSync, readdirSync, rmSync, chmodSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -42,6 +51,8 @@ export interface ServerOptions {
   port?: number | null;
   /** Further settings, such as `fsync=on`. */
   settings?: string[];
+  /** Files that the server must own to read them. */
+  ownFiles?: string[];
 }
 
 export class PostgresServer {
@@ -59,13 +70,19 @@ export class PostgresServer {
     this.#keeper = this.#run();
   }
 
-  static async start({ settings = [], port = null }: ServerOptions = {}): Promise<PostgresServer> {
+  static async start({
+    settings = [],
+    port = null,
+    ownFiles = [],
+  }: ServerOptions = {}): Promise<PostgresServer> {
     const directory = mkdtempSync(join(tmpdir(), 'postrider-pg-'));
     chmodSync(directory, 0o777);
     const init = ['-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
     const program = [...AS_USER, join(programs(), 'initdb'), '-D', join(directory, 'data')];
     const made = Bun.spawn([...program, ...init], { stdout: 'ignore' });
     if ((await made.exited) !== 0) throw new Error('initdb failed');
+    const { uid, gid } = statSync(join(directory, 'data'));
+    for (const file of ownFiles) chownSync(file, uid, gid);
     const server = new PostgresServer(directory, port ?? DEFAULT_PORT, [
       'fsync=off',
       `listen_addresses=${port === null ? '' : '127.0.0.1'}`,
@@ -92,6 +109,20 @@ export class PostgresServer {
   async pause(): Promise<void> {
     await this.#keeper.stdin.write('keep');
     await this.#end();
+  }
+
+  /** Starts it anew as a standby, which follows nobody and takes no writes. */
+  async makeStandby(): Promise<void> {
+    await this.pause();
+    writeFileSync(join(this.directory, 'data', 'standby.signal'), '');
+    await this.resume();
+  }
+
+  /** Makes a primary of a standby. */
+  async promote(): Promise<void> {
+    const admin = this.admin();
+    await admin.unsafe('SELECT pg_promote(true)');
+    await admin.close();
   }
 
   async resume(): Promise<void> {
@@ -158,7 +189,7 @@ async function isReady(output: ReadableStream<Uint8Array>): Promise<void> {
     const { value, done } = await reader.read();
     if (done) throw new Error(`PostgreSQL did not start: ${text}`);
     text += decoder.decode(value, { stream: true });
-    if (text.includes('ready to accept connections')) break;
+    if (/ready to accept (?:read-only )?connections/.test(text)) break;
   }
   // Goes on reading, so that the server never waits for a full pipe.
   void (async () => {
