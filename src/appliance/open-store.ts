@@ -29,7 +29,9 @@ export function openStore(
 ): Promise<Store> {
   const { url, passwordFile } = store;
   if (url === '') return openSqlite({ dataDir, now, log, onCommit });
-  return inDirectory(dataDir, () => openPostgres({ url, passwordFile, now, onCommit }));
+  return inDirectory(dataDir, () =>
+    openPostgres({ url, passwordFile, now, onCommit, soleUse: { log } }),
+  );
 }
 
 /** The store with the lock of the directory, which goes when it closes. */

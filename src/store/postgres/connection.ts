@@ -25,6 +25,9 @@ const SETTINGS = {
   // What a node has left open when it vanished ends by itself.
   idle_in_transaction_session_timeout: '30s',
   client_connection_check_interval: '5s',
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
   // Statements are short: to compile one would take longer than to run it.
   jit: 'off',
   TimeZone: 'UTC',

@@ -15,8 +15,8 @@ import { failureOf } from './failures.ts';
 import { together } from './statement.ts';
 import type { Part } from './statement.ts';
 
-/** A node's: three nodes and a backup stay far below what a server takes (100). */
-const MOST_CONNECTIONS = 8;
+/** With the one of `sole-use.ts` eight a node: many nodes stay far below what a server takes (100). */
+const MOST_CONNECTIONS = 7;
 /** A client that sends waits about as long. */
 const PATIENCE_MS = 5_000;
 /** After the first failure, and at most: it doubles from one to the next. */
@@ -165,7 +165,7 @@ export class Database implements Session {
     }
     if (this.#open < MOST_CONNECTIONS) {
       this.#open += 1;
-      return this.#connect().catch((error: unknown) => {
+      return this.connect().catch((error: unknown) => {
         this.#open -= 1;
         throw error;
       });
@@ -203,14 +203,14 @@ export class Database implements Session {
       return;
     }
     // It still counts while another connection is opened for who waits.
-    this.#connect().then(waiter, (error: unknown) => {
+    this.connect().then(waiter, (error: unknown) => {
       this.#open -= 1;
       waiter(error instanceof Error ? error : new StoreAwayError(String(error)));
     });
   }
 
-  /** To the first host that is a primary, from the one on that was it last. */
-  async #connect(): Promise<Connection> {
+  /** A connection of the caller's own, to the first host that is a primary, from the one on that was it last. */
+  async connect(): Promise<Connection> {
     const { hosts } = this.#address;
     let failure: unknown = new StoreAwayError('no host of the database is a primary');
     for (let step = 0; step < hosts.length; step += 1) {

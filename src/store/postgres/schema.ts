@@ -9,7 +9,6 @@ import { createHash } from 'node:crypto';
 import { OperatorError } from '../../base/errors.ts';
 import postgres0001 from '../../../migrations/postgres/0001_initial.sql' with { type: 'text' };
 import type { Database, Session } from './database.ts';
-import { failureOf, sqlState } from './failures.ts';
 import { part } from './statement.ts';
 
 const STEPS: readonly { name: string; sql: string }[] = [{ name: 'initial', sql: postgres0001 }];
@@ -22,32 +21,17 @@ const HINT = 'Run the release that wrote this database, or a newer one.';
 
 /** Brings the database to the newest schema. `now` in epoch milliseconds. */
 export async function migrate(database: Database, now: number): Promise<void> {
-  try {
-    await database.transaction(async (session) => {
-      await checkVersion(session);
-      await session.run(part('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK));
-      await session.run(
-        part(
-          'CREATE TABLE IF NOT EXISTS migrations (version int4 PRIMARY KEY, name text NOT NULL,' +
-            ' checksum text NOT NULL, applied_at int8 NOT NULL)',
-        ),
-      );
-      await applyMissing(session, now);
-    });
-  } catch (error) {
-    if (
-      error instanceof OperatorError ||
-      failureOf(error) !== 'refused' ||
-      sqlState(error) === null
-    ) {
-      throw error;
-    }
-    const cause = error instanceof Error ? error.message : String(error);
-    throw new OperatorError(
-      `The database cannot be prepared: ${cause}`,
-      'The role needs the rights to create tables and the extensions pg_trgm and btree_gin (package postgresql-contrib).',
+  await database.transaction(async (session) => {
+    await checkVersion(session);
+    await session.run(part('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK));
+    await session.run(
+      part(
+        'CREATE TABLE IF NOT EXISTS migrations (version int4 PRIMARY KEY, name text NOT NULL,' +
+          ' checksum text NOT NULL, applied_at int8 NOT NULL)',
+      ),
     );
-  }
+    await applyMissing(session, now);
+  });
 }
 
 async function checkVersion(session: Session): Promise<void> {

@@ -11,6 +11,7 @@
  * `OperatorError`.
  */
 import { OperatorError } from '../../base/errors.ts';
+import type { Log } from '../../base/log.ts';
 import type { OperatorStore } from '../operator.ts';
 import type { JourneyStore } from '../journey.ts';
 import type { RequestLogStore } from '../request-logs.ts';
@@ -24,6 +25,7 @@ import { Database } from './database.ts';
 import { domainVerbs } from './domains.ts';
 import { endpointVerbs } from './endpoints.ts';
 import { erasureVerbs } from './erasure.ts';
+import { failureOf, sqlState } from './failures.ts';
 import { Group } from './group.ts';
 import { appendAllLogs, logVerbs } from './logs.ts';
 import { messageVerbs } from './messages.ts';
@@ -31,6 +33,7 @@ import { peopleVerbs } from './people.ts';
 import { queueVerbs } from './queue.ts';
 import { retentionVerbs } from './retention.ts';
 import { migrate } from './schema.ts';
+import { SoleUse } from './sole-use.ts';
 import { suppressionVerbs } from './suppressions.ts';
 import { acceptAll } from './write-accept.ts';
 import { beginAll, finishAll, noteAllSent } from './write-attempts.ts';
@@ -47,6 +50,8 @@ export interface PostgresOptions {
   /** Epoch milliseconds: when a step of the schema's history is recorded as applied. */
   now: number;
   onCommit?: OnCommit;
+  /** Refuses while another process has it so; absent: others may have the database open, too. */
+  soleUse?: { log: Log };
   /** How long a verb waits for a primary; default: some seconds. */
   patienceMs?: number;
 }
@@ -57,14 +62,18 @@ export async function openPostgres({
   passwordFile,
   now,
   onCommit,
+  soleUse,
   patienceMs,
 }: PostgresOptions): Promise<Store> {
   const database = new Database(databaseAddress(url, passwordFile), patienceMs);
+  let sole: SoleUse | null = null;
   try {
+    if (soleUse !== undefined) sole = await SoleUse.take(database, soleUse.log);
     await migrate(database, now);
   } catch (error) {
+    await sole?.release();
     await database.close();
-    throw error;
+    throw forOperator(error);
   }
   return {
     ...accountVerbs(database),
@@ -82,8 +91,28 @@ export async function openPostgres({
     ...logVerbs(database),
     ...noBackup(),
     ...groupedWrites(database, onCommit),
-    close: () => database.close(),
+    async close() {
+      await database.close();
+      await sole?.release();
+    },
   };
+}
+
+/** What keeps the store from opening, as the operator can repair it. */
+function forOperator(error: unknown): unknown {
+  if (error instanceof OperatorError) return error;
+  const cause = error instanceof Error ? error.message : String(error);
+  if (failureOf(error) === 'away') {
+    return new OperatorError(
+      `The database cannot be reached: ${cause}`,
+      'Check url in [store], the server and its log. Of several hosts one must be a primary.',
+    );
+  }
+  if (sqlState(error) === null) return error;
+  return new OperatorError(
+    `The database cannot be used: ${cause}`,
+    'Check role, password and database in [store]. The role needs the right to create tables and the extensions pg_trgm and btree_gin (package postgresql-contrib).',
+  );
 }
 
 type Grouped = Pick<JourneyStore, 'accept' | 'begin' | 'noteSent' | 'finish'> &

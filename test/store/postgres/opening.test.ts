@@ -1,0 +1,84 @@
+/** Opening a database: alone, by several at once, with another schema, and what the operator is told when it cannot be. */
+import { expect, test } from 'bun:test';
+
+import type { Log } from '../../../src/base/log.ts';
+import { OperatorError } from '../../../src/base/errors.ts';
+import { openPostgres } from '../../../src/store/postgres/store.ts';
+import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
+import { testServer } from '../../rig/postgres.ts';
+import { newAccount } from '../samples.ts';
+
+const log: Log = { info() {}, warn() {}, error() {} };
+const open = (url: string, change: Partial<PostgresOptions> = {}) =>
+  openPostgres({ url, passwordFile: '', now: Date.now(), patienceMs: 500, ...change });
+const refusal = async (url: string, change: Partial<PostgresOptions> = {}): Promise<string> => {
+  const error = await open(url, change).then(
+    () => null,
+    (cause: unknown) => cause,
+  );
+  expect(error).toBeInstanceOf(OperatorError);
+  return error instanceof OperatorError ? `${error.message} ${error.hint}` : '';
+};
+const nameIn = (url: string): string => url.slice(url.lastIndexOf('/') + 1, url.indexOf('?'));
+
+test('several nodes that open an empty database at once make one schema', async () => {
+  const server = await testServer();
+  const admin = server.admin();
+  await admin.unsafe('CREATE DATABASE empty');
+  await admin.close();
+  const stores = await Promise.all(Array.from({ length: 4 }, () => open(server.url('empty'))));
+  const account = newAccount('default');
+  await stores[0]?.createAccount(account);
+  expect(await stores[3]?.accounts()).toEqual([account]);
+  await Promise.all(stores.map((store) => store.close()));
+});
+
+test('a second server is refused while the first one has the database, also after a lost session', async () => {
+  const server = await testServer();
+  const url = await server.freshDatabase();
+  const soleUse = { log };
+  const first = await open(url, { soleUse });
+  expect(await refusal(url, { soleUse })).toContain('Another process has this database open');
+  const admin = server.admin(nameIn(url));
+  const holders = async (): Promise<number[]> => {
+    const rows = (await admin.unsafe(
+      "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+    )) as { pid: number }[];
+    return rows.map(({ pid }) => pid);
+  };
+  const [before = 0] = await holders();
+  await admin.unsafe('SELECT pg_terminate_backend($1)', [before]);
+  for (let after = before; after === before;) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    [after = before] = await holders();
+  }
+  expect(await refusal(url, { soleUse })).toContain('Another process');
+  await first.close();
+  await (await open(url, { soleUse })).close();
+  await admin.close();
+}, 30_000);
+
+test('a database of a newer release, or of another history, is left alone', async () => {
+  const server = await testServer();
+  const url = await server.freshDatabase();
+  const admin = server.admin(nameIn(url));
+  await admin.unsafe("INSERT INTO migrations VALUES (99, 'later', 'x', 0)");
+  expect(await refusal(url)).toContain('A newer release has changed this database');
+  await admin.unsafe(
+    "DELETE FROM migrations WHERE version = 99; UPDATE migrations SET checksum = 'x'",
+  );
+  expect(await refusal(url)).toContain("Step 1 of this database's schema is another one");
+  await admin.close();
+});
+
+test('a server that is not there, a database that is not there and missing rights are told plainly', async () => {
+  const server = await testServer();
+  expect(await refusal('postgres://x@%2Fnowhere/x?sslmode=disable')).toContain('cannot be reached');
+  expect(await refusal(server.url('missing'))).toContain('database "missing" does not exist');
+  const admin = server.admin();
+  await admin.unsafe('CREATE DATABASE bare; ');
+  await admin.unsafe('CREATE ROLE poor LOGIN');
+  await admin.close();
+  const url = server.url('bare').replace('postrider@', 'poor@');
+  expect(await refusal(url)).toContain('The role needs the right to create tables');
+});
