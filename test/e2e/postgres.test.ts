@@ -8,7 +8,16 @@ import { readdirSync } from 'node:fs';
 import { happened, listen, readEmail, sendTo } from '../rig/journey.ts';
 import { PostgresServer } from '../rig/postgres.ts';
 import { startWorld } from '../rig/world.ts';
+import type { ReceivedMessage } from '../rig/receiver.ts';
 import type { World } from '../rig/world.ts';
+
+/** Asks every 50 ms, for 40 s at most. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let left = 800; !(await isSo()); left -= 1) {
+    if (left === 0) throw new Error('it did not become so');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
 
 describe('the appliance on PostgreSQL', () => {
   let server: PostgresServer;
@@ -35,6 +44,37 @@ describe('the appliance on PostgreSQL', () => {
     expect(email.status).toBe('delivered');
     expect(readdirSync(world.appliance.made.data_dir)).not.toContain('mail.db');
   });
+
+  test('while the database is away a send is refused with 503; then all goes on by itself', async () => {
+    await server.pause();
+    const refused = await world.appliance.api('POST', '/emails', {
+      from: 'hello@example.org',
+      to: 'dan@example.net',
+      subject: 'Now',
+      text: 'x',
+    });
+    expect([refused.status, await refused.json()]).toMatchObject([
+      503,
+      { code: 'platform_halted' },
+    ]);
+    await server.resume();
+    const id = await sendTo(world, 'eve@example.net');
+    await happened(world, id, 'email.delivered');
+  }, 30_000);
+
+  test('a kill in the middle loses nothing that was accepted', async () => {
+    const ids = await Promise.all(
+      Array.from({ length: 30 }, (_, at) => sendTo(world, `k${at}@example.net`)),
+    );
+    await world.appliance.signal('SIGKILL');
+    await world.appliance.start();
+    for (const [at, id] of ids.entries()) {
+      const isIts = ({ to }: ReceivedMessage): boolean => to.includes(`k${at}@example.net`);
+      await world.receiver.messages.first(isIts, 40_000);
+      // The result is written a moment after the receiver has it.
+      await until(async () => (await readEmail(world, id)).status === 'delivered');
+    }
+  }, 60_000);
 
   test('a restart finds what stands there', async () => {
     const id = await sendTo(world, 'bob@example.net');
