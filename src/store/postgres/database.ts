@@ -12,7 +12,6 @@ import type { DatabaseAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import type { CommitNumber, Result } from './connection.ts';
 import { failureOf } from './failures.ts';
-import { together } from './statement.ts';
 import type { Part } from './statement.ts';
 
 /** With the one of `sole-use.ts` eight a node: many nodes stay far below what a server takes (100). */
@@ -48,6 +47,12 @@ class InDoubt {
 /** What became of one run: `T`, or what stands in its way. */
 type Waiter = (connection: Connection | Error) => void;
 
+/** A transaction that has begun. */
+export interface Transaction extends Session {
+  /** Sends a statement whose result nobody needs: it travels with COMMIT, and fails the transaction when it fails. */
+  send(statement: Part): void;
+}
+
 export class Database implements Session {
   readonly #address: DatabaseAddress;
   readonly #patienceMs: number;
@@ -78,7 +83,7 @@ export class Database implements Session {
   }
 
   /** Runs `work` in a transaction, again where another one was in its way, and commits. `work` keeps nothing outside of it. */
-  async transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     const until = performance.now() + this.#patienceMs;
     for (let run = 1; ; run += 1) {
       try {
@@ -87,11 +92,6 @@ export class Database implements Session {
         await this.#beforeNextRun(error, run, until);
       }
     }
-  }
-
-  /** Several changes as one statement, which is a transaction of its own. */
-  async write(parts: readonly Part[]): Promise<void> {
-    await this.transaction((session) => session.run(together(parts)));
   }
 
   /** Ends when what is under way has ended. */
@@ -127,7 +127,7 @@ export class Database implements Session {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 
-  async #once<T>(work: (session: Session) => Promise<T>, until: number): Promise<T> {
+  async #once<T>(work: (session: Transaction) => Promise<T>, until: number): Promise<T> {
     const ended = await this.#withConnection(until, (connection) => runIn(connection, work));
     if (!(ended instanceof InDoubt)) return ended;
     if (await this.#wasCommitted(ended.number)) return ended.value as T;
@@ -232,26 +232,33 @@ export class Database implements Session {
   }
 }
 
-function sessionOf(connection: Connection): Session {
+/** `sent`: what it sends without waiting. */
+function transactionOn(connection: Connection, sent: Promise<unknown>[]): Transaction {
   return {
     all: async <Row>({ text, params }: Part) => (await connection.ask<Row>(text, params)).rows,
     first: async <Row>({ text, params }: Part) =>
       (await connection.ask<Row>(text, params)).rows[0] ?? null,
     run: async ({ text, params }) => (await connection.ask(text, params)).changes,
+    send({ text, params }) {
+      const answer = connection.ask(text, params);
+      answer.catch(() => undefined);
+      sent.push(answer);
+    },
   };
 }
 
 /** One run of a transaction. BEGIN travels with the first statement, the number with COMMIT. */
 async function runIn<T>(
   connection: Connection,
-  work: (session: Session) => Promise<T>,
+  work: (session: Transaction) => Promise<T>,
 ): Promise<T | InDoubt> {
+  const sent: Promise<unknown>[] = [];
   const begun = connection.ask('BEGIN');
   begun.catch(() => undefined);
   const number = connection.nextNumber();
   let value: T;
   try {
-    value = await work(sessionOf(connection));
+    value = await work(transactionOn(connection, sent));
     await begun;
   } catch (error) {
     if (!connection.isLost) await connection.ask('ROLLBACK').catch(() => connection.abandon());
@@ -261,10 +268,11 @@ async function runIn<T>(
     number.session,
     number.number,
   ]);
+  sent.push(noted);
   noted.catch(() => undefined);
   try {
     const { command } = await connection.ask('COMMIT');
-    await noted;
+    await Promise.all(sent);
     if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`);
     return value;
   } catch (error) {

@@ -40,7 +40,7 @@ function suppressionWrites(database: Database): Writes {
       const writer = await SuppressionRows.read(session, rows, sums);
       const changed = rows.filter((row) => writer.add(row)).length;
       const parts = [...writer.parts(), ...sums.parts()];
-      if (parts.length > 0) await session.run(together(parts));
+      if (parts.length > 0) session.send(together(parts));
       const [first] = rows;
       return { changed, first: first === undefined ? null : writer.get(first) };
     });

@@ -34,7 +34,7 @@ export function acceptAll(
     const acceptance = new Acceptance(records, used, new EventRows(subscribers));
     const answers = batches.map((batch) => acceptance.answer(batch));
     const parts = acceptance.parts();
-    if (parts.length > 0) await session.run(together(parts));
+    if (parts.length > 0) session.send(together(parts));
     return answers;
   });
 }

@@ -12,7 +12,7 @@ import { isCounted, isReal } from '../counted.ts';
 import type { BeginAttempt, Finished, FinishAttempt, SentAttempt } from '../journey.ts';
 import type { Message, Recipient } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
-import type { Database, Session } from './database.ts';
+import type { Database, Session, Transaction } from './database.ts';
 import { EventRows, ONCE, subscribersOf } from './events.ts';
 import { SELECT_WAITING_RECIPIENT } from './shapes.ts';
 import { insertInto, part, table, together, updateFrom } from './statement.ts';
@@ -61,7 +61,7 @@ export function beginAll(database: Database, calls: readonly BeginGroup[]): Prom
       const state = states.get(recipientId);
       return state === undefined ? [] : [{ ...state, recipientId }];
     });
-    if (changed.length > 0) await session.run(updateFrom(BEGUN, ['recipientId'], changed));
+    if (changed.length > 0) session.send(updateFrom(BEGUN, ['recipientId'], changed));
     return answers;
   });
 }
@@ -101,7 +101,7 @@ export function noteAllSent(
     ]);
     const ends = new Ends(states, new EventRows(subscribers), new Sums(SLOTS.sent));
     const answers = groups.map((attempts) => attempts.flatMap((attempt) => ends.noteSent(attempt)));
-    await ends.write(session);
+    ends.write(session);
     return answers;
   });
 }
@@ -125,7 +125,7 @@ export function finishAll(
     const suppressions = await SuppressionRows.read(session, suppress, sums);
     const ends = new Ends(states, new EventRows(subscribers), sums, { suppressions, hosts });
     const answers = results.map((result) => ends.finish(result));
-    await ends.write(session);
+    ends.write(session);
     return answers;
   });
 }
@@ -265,7 +265,7 @@ class Ends {
     return { calls, messageStatus, isOvertaken };
   }
 
-  async write(session: Session): Promise<void> {
+  write(session: Transaction): void {
     const messages = [...this.#states.values()].flatMap(({ message, change }) =>
       change === undefined ? [] : [{ id: message.id, status: message.status, ...change }],
     );
@@ -287,7 +287,7 @@ class Ends {
     parts.push(...this.#queueParts(), ...this.#events.parts());
     if (this.#parts !== null) parts.push(...this.#parts.suppressions.parts());
     parts.push(...this.#sums.parts());
-    if (parts.length > 0) await session.run(together(parts));
+    if (parts.length > 0) session.send(together(parts));
   }
 
   #queueParts(): Part[] {

@@ -120,7 +120,7 @@ export function finishAllCalls(
     if (responses.length > 0) parts.push(insertInto(RESPONSES, responses, ONCE));
     if (ended.size > 0) parts.push(endedPart([...ended.values()]));
     if (changed.size > 0) parts.push(updateFrom(HEALTH, ['id'], [...changed.values()]));
-    if (parts.length > 0) await session.run(together(parts));
+    if (parts.length > 0) session.send(together(parts));
     return answers;
   });
 }
