@@ -6,8 +6,9 @@
  */
 import { failureOf } from './failures.ts';
 
-/** Items of one transaction at most. */
+/** Items of one transaction at most, and bytes of what they carry, unless one alone has more. */
 const LARGEST_GROUP = 200;
+const LARGEST_BYTES = 4 * 1024 * 1024;
 
 interface Queued<Item, Result> {
   item: Item;
@@ -21,15 +22,18 @@ type Write<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]
 export class Group<Item, Result> {
   readonly #write: Write<Item, Result>;
   readonly #onCommit: (commitMs: number, writes: number) => void;
+  readonly #bytesOf: (item: Item) => number;
   #queued: Queued<Item, Result>[] = [];
   #isRunning = false;
 
   constructor(
     write: Write<Item, Result>,
     onCommit: (commitMs: number, writes: number) => void = () => undefined,
+    bytesOf: (item: Item) => number = () => 0,
   ) {
     this.#write = write;
     this.#onCommit = onCommit;
+    this.#bytesOf = bytesOf;
   }
 
   add(item: Item): Promise<Result> {
@@ -43,8 +47,17 @@ export class Group<Item, Result> {
   }
 
   async #run(): Promise<void> {
-    while (this.#queued.length > 0) await this.#runGroup(this.#queued.splice(0, LARGEST_GROUP));
+    while (this.#queued.length > 0) await this.#runGroup(this.#queued.splice(0, this.#nextSize()));
     this.#isRunning = false;
+  }
+
+  #nextSize(): number {
+    let bytes = 0;
+    const last = this.#queued.findIndex(({ item }, at) => {
+      bytes += this.#bytesOf(item);
+      return at > 0 && (at >= LARGEST_GROUP || bytes > LARGEST_BYTES);
+    });
+    return last === -1 ? this.#queued.length : last;
   }
 
   async #runGroup(group: readonly Queued<Item, Result>[]): Promise<void> {

@@ -75,6 +75,16 @@ export function insertInto<F extends string>(
   };
 }
 
+/** Adds one row, each value as it is: large bytes travel so many times faster than in an array. */
+export function insertOne<F extends string>(of: Table<F>, row: Readonly<Record<F, Value>>): Part {
+  const fields = Object.keys(of.columns) as F[];
+  const values = fields.map((field, at) => `$${at + 1}::${of.columns[field]}`);
+  return {
+    text: `INSERT INTO ${of.name} (${fields.map(columnOf).join(', ')}) VALUES (${values.join(', ')})`,
+    params: fields.map((field) => parameter(row[field])),
+  };
+}
+
 /** Sets the fields of `of` that are not its key in the rows that have these keys. */
 export function updateFrom<F extends string>(
   of: Table<F>,

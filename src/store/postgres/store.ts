@@ -35,7 +35,7 @@ import { retentionVerbs } from './retention.ts';
 import { migrate } from './schema.ts';
 import { SoleUse } from './sole-use.ts';
 import { suppressionVerbs } from './suppressions.ts';
-import { acceptAll } from './write-accept.ts';
+import { acceptAll, contentBytesOf } from './write-accept.ts';
 import { beginAll, finishAll, noteAllSent } from './write-attempts.ts';
 import { beginAllCalls, callWrites, finishAllCalls } from './write-calls.ts';
 
@@ -123,14 +123,15 @@ function groupedWrites(database: Database, onCommit?: OnCommit): Grouped {
   /** Writes what is asked as groups. */
   const grouped = <Item, Result>(
     write: (of: Database, items: readonly Item[]) => Promise<readonly Result[]>,
+    bytesOf?: (item: Item) => number,
   ): ((item: Item) => Promise<Result>) => {
-    const group = new Group<Item, Result>((items) => write(database, items), onCommit);
+    const group = new Group<Item, Result>((items) => write(database, items), onCommit, bytesOf);
     return (item) => group.add(item);
   };
   const begin = grouped(beginAll);
   const beginCalls = grouped(beginAllCalls);
   return {
-    accept: grouped(acceptAll),
+    accept: grouped(acceptAll, contentBytesOf),
     begin: (attempts, now) => begin({ attempts, now }),
     noteSent: grouped(noteAllSent),
     finish: grouped(finishAll),

@@ -15,8 +15,9 @@ import type { CallRef } from '../webhooks.ts';
 import type { Database, Session } from './database.ts';
 import { EventRows, subscribersOf } from './events.ts';
 import { bytesOf, messageRow } from './shapes.ts';
-import { insertInto, part, together } from './statement.ts';
+import { insertInto, insertOne, part, together } from './statement.ts';
 import type { Part, RowOf, Table } from './statement.ts';
+import type { Value } from './values.ts';
 import { Sums, SLOTS } from './sums.ts';
 import { ATTACHMENTS, BODIES, IDEMPOTENCY, NEW_MESSAGES, QUEUE, RECIPIENTS } from './tables.ts';
 
@@ -35,8 +36,14 @@ export function acceptAll(
     const answers = batches.map((batch) => acceptance.answer(batch));
     const parts = acceptance.parts();
     if (parts.length > 0) session.send(together(parts));
+    for (const large of acceptance.largeParts()) session.send(large);
     return answers;
   });
+}
+
+/** Bytes of content in the batch. */
+export function contentBytesOf({ messages }: AcceptBatch): number {
+  return messages.reduce((sum, { body }) => sum + contentBytes(body, headersText(body.headers)), 0);
 }
 
 const eventsOf = ({ messages }: AcceptBatch) => messages.flatMap(({ events }) => events);
@@ -204,12 +211,26 @@ class Acceptance {
     }
   }
 
-  /** What writes all of it. */
+  /** What writes large content. */
+  largeParts(): Part[] {
+    return [
+      ...this.#bodies.filter(isLarge).map((row) => insertOne(BODIES, row)),
+      ...this.#attachments.filter(isLarge).map((row) => insertOne(ATTACHMENTS, row)),
+    ];
+  }
+
+  /** What writes everything else. */
   parts(): Part[] {
     const parts = [
       ...rows(NEW_MESSAGES, this.#messages),
-      ...rows(BODIES, this.#bodies),
-      ...rows(ATTACHMENTS, this.#attachments),
+      ...rows(
+        BODIES,
+        this.#bodies.filter((row) => !isLarge(row)),
+      ),
+      ...rows(
+        ATTACHMENTS,
+        this.#attachments.filter((row) => !isLarge(row)),
+      ),
       ...rows(RECIPIENTS, this.#recipients),
       ...rows(QUEUE, this.#queue),
       ...this.#events.parts(),
@@ -219,6 +240,15 @@ class Acceptance {
       parts.push(insertInto(IDEMPOTENCY, this.#idempotency, REPLACE));
     return parts;
   }
+}
+
+/** Bytes above which content is a statement of its own. */
+const LARGE_BYTES = 32 * 1024;
+
+function isLarge(row: Readonly<Record<string, Value>>): boolean {
+  return Object.values(row).some(
+    (value) => value instanceof Uint8Array && value.byteLength > LARGE_BYTES,
+  );
 }
 
 /** Instead of one that has expired. */
