@@ -16,11 +16,11 @@ function remembered(bytesOf?: (item: string) => number) {
   const group = new Group<string, string>(write, undefined, bytesOf);
   /** Lets writes end, one after the other, until all of `answers` are there. */
   const all = async (answers: Promise<unknown>[]): Promise<PromiseSettledResult<unknown>[]> => {
-    let isOver = false;
+    const life = { isOver: false };
     const settled = Promise.allSettled(answers).finally(() => {
-      isOver = true;
+      life.isOver = true;
     });
-    while (!isOver) {
+    while (!life.isOver) {
       waiting.shift()?.();
       await new Promise((resolve) => setImmediate(resolve));
     }

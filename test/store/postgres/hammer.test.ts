@@ -8,6 +8,7 @@ import { openPostgres } from '../../../src/store/postgres/store.ts';
 import { testServer } from '../../rig/postgres.ts';
 import { batchOf, newAccount, newMessage, randomFrom } from '../samples.ts';
 
+const SEED = Number(process.env['POSTRIDER_SEED'] ?? Date.now() % 100_000);
 const WORKERS = 24;
 const ROUNDS = 12;
 /** With what PostgreSQL, arrays of it or JSON would have to escape. */
@@ -27,10 +28,8 @@ const PIECES = [
   'plain words ',
 ];
 
-test('every answer is the one that was asked for', async () => {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 100_000);
-  console.log(`SEED=${seed}`);
-  const draw = randomFrom(seed);
+test(`every answer is the one that was asked for (POSTRIDER_SEED=${SEED})`, async () => {
+  const draw = randomFrom(SEED);
   const server = await testServer();
   const url = await server.freshDatabase();
   const store = await openPostgres({ url, passwordFile: '', now: Date.now() });
