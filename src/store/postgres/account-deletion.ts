@@ -5,7 +5,7 @@
  * on another node holds the row, and then finds it gone or is found itself. What went is gone; running it again goes on.
  */
 import type { AccountDeletionStore, DeletedRows } from '../account-deletion.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { dropMessages, untilFewer } from './retention.ts';
 import { part } from './statement.ts';
@@ -23,7 +23,7 @@ const LONG_TABLES = [
 ];
 
 /** The verbs over the database. */
-export function accountDeletionVerbs(database: Database): AccountDeletionStore {
+export function accountDeletionVerbs(database: Access): AccountDeletionStore {
   return {
     closeAccount: (accountId, reason) =>
       database.transaction(async (session) => {
@@ -71,7 +71,7 @@ export function accountDeletionVerbs(database: Database): AccountDeletionStore {
 }
 
 /** First of all: what waits for delivery waits no more. */
-async function stopWaiting(database: Database, accountId: string): Promise<void> {
+async function stopWaiting(database: Access, accountId: string): Promise<void> {
   await database.transaction(async (session) => {
     const id = idOrNull(accountId);
     await session.run(
@@ -84,7 +84,7 @@ async function stopWaiting(database: Database, accountId: string): Promise<void>
   });
 }
 
-function dropSomeMessages(database: Database, accountId: string): Promise<number> {
+function dropSomeMessages(database: Access, accountId: string): Promise<number> {
   return database.transaction((session) =>
     dropMessages(
       session,
@@ -98,7 +98,7 @@ function dropSomeMessages(database: Database, accountId: string): Promise<number
   );
 }
 
-function dropSome(database: Database, name: string, accountId: string): Promise<number> {
+function dropSome(database: Access, name: string, accountId: string): Promise<number> {
   return untilFewer(ROWS_PER_STEP, () =>
     database.run(
       part(
@@ -110,7 +110,7 @@ function dropSome(database: Database, name: string, accountId: string): Promise<
   );
 }
 
-async function dropLists(database: Database, accountId: string, sum: DeletedRows): Promise<void> {
+async function dropLists(database: Access, accountId: string, sum: DeletedRows): Promise<void> {
   for (const name of LONG_TABLES) {
     const gone = await dropSome(database, name, accountId);
     if (name === 'suppressions') sum.suppressions += gone;
@@ -130,7 +130,7 @@ async function dropLists(database: Database, accountId: string, sum: DeletedRows
 
 /** Removes what remains with the account itself; null, with nothing removed, when it has messages again. */
 function dropEnd(
-  database: Database,
+  database: Access,
   accountId: string,
   settings: readonly string[],
 ): Promise<Pick<DeletedRows, 'domains' | 'webhooks'> | null> {

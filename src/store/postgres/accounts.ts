@@ -9,14 +9,14 @@ import type { MessageStatus } from '../../base/status.ts';
 import type { AccountStore } from '../accounts.ts';
 import { MS_PER_DAY, dayOf } from '../counted.ts';
 import { accountReads } from '../sql/accounts.ts';
-import type { Database, Session } from './database.ts';
+import type { Access, Session } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { sqlReader } from './reader.ts';
 import { insertInto, part, table } from './statement.ts';
 import { ACCOUNTS, API_KEYS } from './tables.ts';
 
 /** The verbs over the database. */
-export function accountVerbs(database: Database): AccountStore {
+export function accountVerbs(database: Access): AccountStore {
   return {
     ...accountReads(sqlReader(database)),
     ...storedBytes(database),
@@ -35,7 +35,7 @@ export async function lockAccount(session: Session, accountId: string): Promise<
 }
 
 function accountsOf(
-  database: Database,
+  database: Access,
 ): Pick<AccountStore, 'createAccount' | 'setAccountStatus' | 'changeAccount'> {
   return {
     async createAccount(account) {
@@ -63,7 +63,7 @@ function accountsOf(
 }
 
 function keysOf(
-  database: Database,
+  database: Access,
 ): Pick<AccountStore, 'createKey' | 'revokeKey' | 'renameKey' | 'touchKeys'> {
   const NEW_KEYS = table('api_keys', { ...API_KEYS.columns, hash: 'bytea' });
   return {
@@ -106,7 +106,7 @@ function keysOf(
 }
 
 function confirmationsOf(
-  database: Database,
+  database: Access,
 ): Pick<AccountStore, 'addConfirmedRecipient' | 'removeConfirmedRecipient'> {
   const CONFIRMED = table('confirmed_recipients', {
     accountId: 'uuid',
@@ -126,7 +126,7 @@ function confirmationsOf(
 }
 
 /** Summed here: it stands in several slots. */
-function storedBytes(database: Database): Pick<AccountStore, 'storedBytes'> {
+function storedBytes(database: Access): Pick<AccountStore, 'storedBytes'> {
   return {
     async storedBytes(accountId) {
       const row = await database.first<{ sum: number | null }>(
@@ -146,7 +146,7 @@ interface StatusCount {
 }
 
 function countsOf(
-  database: Database,
+  database: Access,
 ): Pick<AccountStore, 'countsByStatus' | 'sandboxCountsByStatus'> {
   const counted = (rows: readonly StatusCount[]): Record<MessageStatus, number> => {
     const counts = Object.fromEntries(MESSAGE_STATUSES.map((status) => [status, 0]));

@@ -5,14 +5,14 @@
  */
 import { MS_PER_HOUR, hourOf } from '../counted.ts';
 import type { CounterStore, Harm, OutcomeBucket } from '../counters.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { part } from './statement.ts';
 
 const HOURS = { hour: 1, day: 24 };
 
 /** The verbs over the database. */
-export function counterVerbs(database: Database): CounterStore {
+export function counterVerbs(database: Access): CounterStore {
   return {
     async harmedAccounts(since, least) {
       const rows = await database.all<{ id: string }>(

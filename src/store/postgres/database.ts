@@ -53,7 +53,32 @@ export interface Transaction extends Session {
   send(statement: Part): void;
 }
 
-export class Database implements Session {
+/** What the verbs use. */
+export interface Access extends Session {
+  /** Runs `work` in a transaction, again where another one was in its way, and commits. `work` keeps nothing outside of it. */
+  transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T>;
+}
+
+/**
+ * The same database with one change after the other, in the order in which they are asked for: of two that change one row
+ * the later one counts, whether or not the first one was waited for. Reads do not wait.
+ */
+export function inOrder(database: Access): Access {
+  let last: Promise<unknown> = Promise.resolve();
+  const next = <T>(change: () => Promise<T>): Promise<T> => {
+    const answer = last.then(change);
+    last = answer.catch(() => undefined);
+    return answer;
+  };
+  return {
+    all: (statement) => database.all(statement),
+    first: (statement) => database.first(statement),
+    run: (statement) => next(() => database.run(statement)),
+    transaction: (work) => next(() => database.transaction(work)),
+  };
+}
+
+export class Database implements Access {
   readonly #address: DatabaseAddress;
   readonly #patienceMs: number;
   readonly #free: Connection[] = [];
@@ -82,7 +107,6 @@ export class Database implements Session {
     return this.transaction((session) => session.run(statement));
   }
 
-  /** Runs `work` in a transaction, again where another one was in its way, and commits. `work` keeps nothing outside of it. */
   async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     const until = performance.now() + this.#patienceMs;
     for (let run = 1; ; run += 1) {

@@ -8,14 +8,14 @@ import type { DkimKeyStore } from '../dkim-keys.ts';
 import type { DomainStore } from '../domains.ts';
 import { dkimKeyReads, domainReads } from '../sql/domains.ts';
 import { lockAccount } from './accounts.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { sqlReader } from './reader.ts';
 import { insertInto, part } from './statement.ts';
 import { DOMAINS } from './tables.ts';
 
 /** The verbs over the database. */
-export function domainVerbs(database: Database): DomainStore & DkimKeyStore {
+export function domainVerbs(database: Access): DomainStore & DkimKeyStore {
   const reader = sqlReader(database);
   return {
     ...domainReads(reader),
@@ -27,7 +27,7 @@ export function domainVerbs(database: Database): DomainStore & DkimKeyStore {
 
 type Writes = Pick<DomainStore, 'createDomain' | 'deleteDomain' | 'finishDomainCheck'>;
 
-function domainWrites(database: Database): Writes {
+function domainWrites(database: Access): Writes {
   return {
     createDomain: (domain, maxDomains) =>
       database.transaction(async (session) => {
@@ -72,7 +72,7 @@ function domainWrites(database: Database): Writes {
   };
 }
 
-function dkimKeys(database: Database): Pick<DkimKeyStore, 'addNextDkimKey' | 'activateDkimKey'> {
+function dkimKeys(database: Access): Pick<DkimKeyStore, 'addNextDkimKey' | 'activateDkimKey'> {
   return {
     async addNextDkimKey(domainId, { selector, dkimPublicKey, sealedDkimKey, since }) {
       await database.run(

@@ -12,7 +12,7 @@ import type { EndpointRow } from '../sql/columns.ts';
 import { endpointReads } from '../sql/webhooks.ts';
 import type { CallRef, ListedAttempt, MessageCall, WebhookStore } from '../webhooks.ts';
 import { lockAccount } from './accounts.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull, idsOf } from './ids.ts';
 import { listBy } from './lists.ts';
 import { sqlReader } from './reader.ts';
@@ -37,7 +37,7 @@ type CallReads = Pick<
 const MOST_CALLS = 500;
 
 /** The verbs over the database. */
-export function endpointVerbs(database: Database): EndpointWrites & EndpointReads & CallReads {
+export function endpointVerbs(database: Access): EndpointWrites & EndpointReads & CallReads {
   return {
     ...endpointWrites(database),
     ...endpointReads(sqlReader(database)),
@@ -45,7 +45,7 @@ export function endpointVerbs(database: Database): EndpointWrites & EndpointRead
   };
 }
 
-function endpointWrites(database: Database): EndpointWrites {
+function endpointWrites(database: Access): EndpointWrites {
   return {
     createEndpoint: (endpoint, maxEndpoints) =>
       database.transaction(async (session) => {
@@ -79,7 +79,7 @@ function endpointWrites(database: Database): EndpointWrites {
   };
 }
 
-function changing(database: Database): WebhookStore['updateEndpoint'] {
+function changing(database: Access): WebhookStore['updateEndpoint'] {
   return (accountId, id, change) =>
     database.transaction(async (session) => {
       const stored = await session.first<EndpointRow>(
@@ -118,12 +118,12 @@ function changing(database: Database): WebhookStore['updateEndpoint'] {
     });
 }
 
-function callReads(database: Database): CallReads {
+function callReads(database: Access): CallReads {
   return { ...dueCalls(database), ...attemptReads(database) };
 }
 
 function dueCalls(
-  database: Database,
+  database: Access,
 ): Pick<CallReads, 'callsDue' | 'nextCallDue' | 'openCalls' | 'callsOfMessage'> {
   return {
     // Endpoint by endpoint, each by the index: a long line of one is not walked for the others.
@@ -171,7 +171,7 @@ function dueCalls(
   };
 }
 
-function attemptReads(database: Database): Pick<CallReads, 'callAttempts' | 'attemptDetail'> {
+function attemptReads(database: Access): Pick<CallReads, 'callAttempts' | 'attemptDetail'> {
   const SELECT_ATTEMPT = selectFrom(CALL_ATTEMPTS);
   const SELECT_LISTED =
     `SELECT ${fieldsOf(CALL_ATTEMPTS, 'call_attempts')},` +

@@ -8,7 +8,7 @@
 import type { Erased, ErasureStore } from '../erasure.ts';
 import { ERASED_SUBJECT, erasureOf, listWithout } from '../erased-address.ts';
 import { listText, stringsOf } from '../json-columns.ts';
-import type { Database, Session } from './database.ts';
+import type { Access, Session } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { dropContent, dropMessages, untilFewer } from './retention.ts';
 import { escapeLike } from './messages.ts';
@@ -30,7 +30,7 @@ interface Hit {
 }
 
 /** The verb over the database. */
-export function erasureVerbs(database: Database): ErasureStore {
+export function erasureVerbs(database: Access): ErasureStore {
   return {
     async eraseAddress(address, accountId) {
       const of = accountId === null ? null : idOrNull(accountId);
@@ -119,7 +119,7 @@ async function takeOut(session: Session, hit: Hit, address: string): Promise<voi
 }
 
 function eraseLists(
-  database: Database,
+  database: Access,
   address: string,
   accountId: string | null,
 ): Promise<Pick<Erased, 'confirmed' | 'suppressions_kept'>> {
@@ -139,7 +139,7 @@ function eraseLists(
 }
 
 /** Rows of the request log that name the address, as it is or percent-encoded. */
-function eraseLogs(database: Database, address: string, accountId: string | null): Promise<number> {
+function eraseLogs(database: Access, address: string, accountId: string | null): Promise<number> {
   const patterns = [address, encodeURIComponent(address).toLowerCase()].map(
     (spelling) => `%${escapeLike(spelling)}%`,
   );

@@ -5,7 +5,7 @@
  * where it stood. One row more than a page holds is read; it says whether there are more.
  */
 import type { Page, PageOf } from '../pages.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { part } from './statement.ts';
 import type { Part } from './statement.ts';
@@ -23,7 +23,7 @@ export function allOf(conditions: readonly Part[]): Part {
 
 /** A page of the rows of `select` that fulfil all of `where`, by their `id`. */
 export function listBy<Row>(
-  database: Database,
+  database: Access,
   select: string,
   where: readonly Part[],
   page: Page,
@@ -36,7 +36,7 @@ export function listBy<Row>(
 
 /** A page of the rows of `select` that fulfil all of `where`, in the order of `by`. */
 export async function pageOf<Row>(
-  database: Database,
+  database: Access,
   select: string,
   where: readonly Part[],
   { before, limit }: Page,

@@ -8,7 +8,7 @@ import type { RetentionStore } from '../retention.ts';
 import type { LogFilter, LogSummary, RequestLogStore } from '../request-logs.ts';
 import type { LogRecord } from '../rows.ts';
 import { logReads } from '../sql/request-logs.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { listBy } from './lists.ts';
 import { escapeLike } from './messages.ts';
@@ -22,7 +22,7 @@ const ROWS_PER_STEP = 1_000;
 
 /** Writes the rows of several calls as one; a repeated id is ignored. */
 export async function appendAllLogs(
-  database: Database,
+  database: Access,
   calls: readonly (readonly LogRecord[])[],
 ): Promise<undefined[]> {
   const records = calls.flat();
@@ -43,7 +43,7 @@ export async function appendAllLogs(
 
 /** The other verbs over the database. */
 export function logVerbs(
-  database: Database,
+  database: Access,
 ): Omit<RequestLogStore, 'appendLogs'> & Pick<RetentionStore, 'purgeLogs'> {
   return {
     ...logReads(sqlReader(database)),

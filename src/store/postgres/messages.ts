@@ -11,7 +11,7 @@ import type { Attachment, Body, Recipient } from '../rows.ts';
 import { SELECT_MESSAGE, messageOf } from '../sql/columns.ts';
 import type { MessageRow } from '../sql/columns.ts';
 import { messageReads } from '../sql/messages.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { listBy } from './lists.ts';
 import { sqlReader } from './reader.ts';
@@ -22,11 +22,11 @@ import { part } from './statement.ts';
 type MessageVerbs = MessageStore & Pick<JourneyStore, 'idempotencyRecord' | 'messageForDelivery'>;
 
 /** The verbs over the database. */
-export function messageVerbs(database: Database): MessageVerbs {
+export function messageVerbs(database: Access): MessageVerbs {
   return { ...singleMessages(database), ...messageLists(database) };
 }
 
-function singleMessages(database: Database): Omit<MessageVerbs, 'emails' | 'emailsByPage'> {
+function singleMessages(database: Access): Omit<MessageVerbs, 'emails' | 'emailsByPage'> {
   const reads = messageReads(sqlReader(database));
   const contentOf = async (id: string): Promise<Body | null> => {
     const [row, attachments] = await Promise.all([
@@ -63,7 +63,7 @@ function singleMessages(database: Database): Omit<MessageVerbs, 'emails' | 'emai
   };
 }
 
-function messageLists(database: Database): Pick<MessageStore, 'emails' | 'emailsByPage'> {
+function messageLists(database: Access): Pick<MessageStore, 'emails' | 'emailsByPage'> {
   const conditions = (accountId: string, { q, status, isSandboxOnly }: EmailFilter) => [
     part('account_id = $1', idOrNull(accountId)),
     ...(isSandboxOnly === true ? [part('is_sandbox')] : []),

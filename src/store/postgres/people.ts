@@ -10,13 +10,13 @@ import type { SealedSecret, SecretStore } from '../secrets.ts';
 import type { SettingStore } from '../settings.ts';
 import { operatorReads } from '../sql/people.ts';
 import { settingReads } from '../sql/settings.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { sqlReader } from './reader.ts';
 import { part } from './statement.ts';
 import type { Part } from './statement.ts';
 
 /** The verbs over the database. */
-export function peopleVerbs(database: Database): PeopleStore & SettingStore & SecretStore {
+export function peopleVerbs(database: Access): PeopleStore & SettingStore & SecretStore {
   return {
     ...operatorReads(sqlReader(database)),
     ...operatorWrites(database),
@@ -33,7 +33,7 @@ type OperatorReads = Pick<PeopleStore, 'operators' | 'operator' | 'operatorNamed
 type AuditVerbs = Pick<PeopleStore, 'addAudit' | 'audit' | 'purgeAudit'>;
 
 function operatorWrites(
-  database: Database,
+  database: Access,
 ): Omit<PeopleStore, keyof OperatorReads | keyof AuditVerbs> {
   const change = async (...statement: Parameters<typeof part>): Promise<boolean> =>
     (await database.run(part(...statement))) > 0;
@@ -88,7 +88,7 @@ function operatorWrites(
   };
 }
 
-function auditLog(database: Database): AuditVerbs {
+function auditLog(database: Access): AuditVerbs {
   return {
     async addAudit({ at, via, who, action, target, accountId, address }) {
       await database.run(
@@ -125,7 +125,7 @@ function auditLog(database: Database): AuditVerbs {
   };
 }
 
-function settings(database: Database): SettingStore {
+function settings(database: Access): SettingStore {
   return {
     setting: settingReads(sqlReader(database)).setting,
     async setSetting(name, value) {
@@ -152,7 +152,7 @@ const PUT: Record<SealedSecret['kind'], string> = {
   totp: 'UPDATE operators SET sealed_totp = $1 WHERE id = $2',
 };
 
-function secrets(database: Database): SecretStore {
+function secrets(database: Access): SecretStore {
   return {
     sealedSecrets: () =>
       database.all<SealedSecret>(

@@ -11,7 +11,7 @@ import type { JourneyStore } from '../journey.ts';
 import type { OperatorStore, RetryTarget } from '../operator.ts';
 import type { Recipient } from '../rows.ts';
 import { takingDue } from '../take-due.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull, idsOf } from './ids.ts';
 import { SELECT_RECIPIENT } from './shapes.ts';
 import { part } from './statement.ts';
@@ -28,7 +28,7 @@ const IS_WITHIN_REACH =
   ' AND (owner IS NULL OR owner = $1 OR lease_until <= $2)';
 
 /** The verbs over the database. */
-export function queueVerbs(database: Database): QueueVerbs {
+export function queueVerbs(database: Access): QueueVerbs {
   return {
     ...takingDue({
       dueRows({ owner, now, limit, after, of }) {
@@ -75,7 +75,7 @@ export function queueVerbs(database: Database): QueueVerbs {
   };
 }
 
-function releases(database: Database): Pick<JourneyStore, 'releaseLeases'> {
+function releases(database: Access): Pick<JourneyStore, 'releaseLeases'> {
   const FREE = 'SET owner = NULL, lease_until = NULL';
   return {
     async releaseLeases(owner, now) {
@@ -102,7 +102,7 @@ function releases(database: Database): Pick<JourneyStore, 'releaseLeases'> {
   };
 }
 
-function operatorsView(database: Database): Pick<OperatorStore, 'queue' | 'queueCounts'> {
+function operatorsView(database: Access): Pick<OperatorStore, 'queue' | 'queueCounts'> {
   const PAGE = ` ORDER BY q.domain, q.recipient_id LIMIT $1`;
   return {
     queue({ domain, limit, after }) {
@@ -140,7 +140,7 @@ function operatorsView(database: Database): Pick<OperatorStore, 'queue' | 'queue
 }
 
 /** Counts and makes due as one statement each, both over what is in no attempt. */
-function retryNow(database: Database, target: RetryTarget, now: number): Promise<number> {
+function retryNow(database: Access, target: RetryTarget, now: number): Promise<number> {
   const which = whichOf(target);
   const idle = `(lease_until IS NULL OR lease_until <= $1) AND ${which.text}`;
   return database.transaction(async (session) => {

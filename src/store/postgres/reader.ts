@@ -5,7 +5,7 @@
  * PostgreSQL would refuse the statement, and write so into its log.
  */
 import type { SqlReader } from '../sql/reader.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { parameter } from './values.ts';
 import type { Value } from './values.ts';
@@ -21,7 +21,7 @@ const IDS =
   /\b(?:id|account_id|domain_id|message_id|recipient_id|endpoint_id|event_id|call_id) [=<>]+ $/;
 
 /** `SqlReader` over the database. */
-export function sqlReader(database: Database): SqlReader {
+export function sqlReader(database: Access): SqlReader {
   const known = new Map<string, Translated>();
   const statement = (text: string, values: readonly Value[]) => {
     const translated = known.get(text) ?? translate(text);

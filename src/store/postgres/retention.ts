@@ -7,7 +7,7 @@
  */
 import { MS_PER_DAY, hourOf } from '../counted.ts';
 import type { RetentionStore } from '../retention.ts';
-import type { Database, Session } from './database.ts';
+import type { Access, Session } from './database.ts';
 import { boundId } from './ids.ts';
 import { part, together } from './statement.ts';
 import type { Part } from './statement.ts';
@@ -24,7 +24,7 @@ const OUTCOMES_KEPT_MS = 92 * MS_PER_DAY;
 const HARM_KEPT_MS = 9 * MS_PER_DAY;
 
 /** The verbs over the database. */
-export function retentionVerbs(database: Database): Omit<RetentionStore, 'purgeLogs'> {
+export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLogs'> {
   /** Removes rows of `from` where `is`, in steps; `$1` is the limit. */
   const drop = (from: string, is: string, ...params: (string | number)[]): Promise<number> =>
     untilFewer(ROWS_PER_STEP, () =>
@@ -74,7 +74,7 @@ export function retentionVerbs(database: Database): Omit<RetentionStore, 'purgeL
   };
 }
 
-async function purgeBodies(database: Database, before: number): Promise<number> {
+async function purgeBodies(database: Access, before: number): Promise<number> {
   let total = 0;
   for (let after = boundId(0); ;) {
     const step = await database.transaction(async (session) => {

@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import { OperatorError } from '../../base/errors.ts';
 import postgres0001 from '../../../migrations/postgres/0001_initial.sql' with { type: 'text' };
-import type { Database, Session } from './database.ts';
+import type { Access, Session } from './database.ts';
 import { part } from './statement.ts';
 
 const STEPS: readonly { name: string; sql: string }[] = [{ name: 'initial', sql: postgres0001 }];
@@ -20,7 +20,7 @@ const SCHEMA_LOCK = 7_867_478;
 const HINT = 'Run the release that wrote this database, or a newer one.';
 
 /** Brings the database to the newest schema. `now` in epoch milliseconds. */
-export async function migrate(database: Database, now: number): Promise<void> {
+export async function migrate(database: Access, now: number): Promise<void> {
   await database.transaction(async (session) => {
     await checkVersion(session);
     await session.run(part('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK));

@@ -21,7 +21,7 @@ import { accountDeletionVerbs } from './account-deletion.ts';
 import { accountVerbs } from './accounts.ts';
 import { databaseAddress } from './address.ts';
 import { counterVerbs } from './counters.ts';
-import { Database } from './database.ts';
+import { Database, inOrder } from './database.ts';
 import { domainVerbs } from './domains.ts';
 import { endpointVerbs } from './endpoints.ts';
 import { erasureVerbs } from './erasure.ts';
@@ -75,19 +75,21 @@ export async function openPostgres({
     await database.close();
     throw forOperator(error);
   }
+  const ordered = inOrder(database);
   return {
-    ...accountVerbs(database),
+    ...accountVerbs(ordered),
+    ...domainVerbs(ordered),
+    ...endpointVerbs(ordered),
+    ...callWrites(ordered),
+    ...suppressionVerbs(ordered),
+    ...peopleVerbs(ordered),
+    // These wait for their own steps, and nobody for them.
     ...accountDeletionVerbs(database),
-    ...counterVerbs(database),
-    ...domainVerbs(database),
     ...erasureVerbs(database),
-    ...messageVerbs(database),
-    ...queueVerbs(database),
-    ...endpointVerbs(database),
-    ...callWrites(database),
-    ...suppressionVerbs(database),
-    ...peopleVerbs(database),
     ...retentionVerbs(database),
+    ...queueVerbs(database),
+    ...counterVerbs(database),
+    ...messageVerbs(database),
     ...logVerbs(database),
     ...noBackup(),
     ...groupedWrites(database, onCommit),

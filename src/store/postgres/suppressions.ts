@@ -9,7 +9,7 @@ import type { PageOf } from '../pages.ts';
 import type { Suppression } from '../rows.ts';
 import { suppressionReads as singleReads } from '../sql/suppressions.ts';
 import type { SuppressionStore } from '../suppressions.ts';
-import type { Database } from './database.ts';
+import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { pageOf } from './lists.ts';
 import { escapeLike } from './messages.ts';
@@ -24,13 +24,13 @@ const ROWS_PER_STEP = 1_000;
 const SELECT = selectFrom(SUPPRESSIONS);
 
 /** The verbs over the database. */
-export function suppressionVerbs(database: Database): SuppressionStore {
+export function suppressionVerbs(database: Access): SuppressionStore {
   return { ...suppressionWrites(database), ...suppressionReads(database) };
 }
 
 type Writes = Pick<SuppressionStore, 'addSuppression' | 'addSuppressions' | 'removeSuppression'>;
 
-function suppressionWrites(database: Database): Writes {
+function suppressionWrites(database: Access): Writes {
   /** How many changed, and what stands afterwards of the first. */
   const add = (
     rows: readonly Suppression[],
@@ -61,7 +61,7 @@ function suppressionWrites(database: Database): Writes {
   };
 }
 
-function suppressionReads(database: Database): Omit<SuppressionStore, keyof Writes> {
+function suppressionReads(database: Access): Omit<SuppressionStore, keyof Writes> {
   return {
     ...singleReads(sqlReader(database)),
     // All of a message's recipients with one question.
@@ -91,7 +91,7 @@ function suppressionReads(database: Database): Omit<SuppressionStore, keyof Writ
 }
 
 /** A cursor that never was in the list says nothing about where to go on: the list ends there. */
-async function positionOf(database: Database, accountId: string, cursor: string): Promise<number> {
+async function positionOf(database: Access, accountId: string, cursor: string): Promise<number> {
   const by = isId(cursor) ? 'id' : 'email';
   const row = await database.first<{ seq: number }>(
     part(

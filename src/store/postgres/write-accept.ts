@@ -12,7 +12,7 @@ import { ownerAtAccept } from '../attempt-choice.ts';
 import { headersText } from '../json-columns.ts';
 import type { AcceptBatch, AcceptResult, NewMessage } from '../journey.ts';
 import type { CallRef } from '../webhooks.ts';
-import type { Database, Session } from './database.ts';
+import type { Access, Session } from './database.ts';
 import { EventRows, subscribersOf } from './events.ts';
 import { bytesOf, messageRow } from './shapes.ts';
 import { insertInto, insertOne, part, together } from './statement.ts';
@@ -23,7 +23,7 @@ import { ATTACHMENTS, BODIES, IDEMPOTENCY, NEW_MESSAGES, QUEUE, RECIPIENTS } fro
 
 /** Writes a group of batches; one answer for each. */
 export function acceptAll(
-  database: Database,
+  database: Access,
   batches: readonly AcceptBatch[],
 ): Promise<AcceptResult[]> {
   return database.transaction(async (session) => {

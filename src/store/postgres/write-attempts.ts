@@ -12,7 +12,7 @@ import { isCounted, isReal } from '../counted.ts';
 import type { BeginAttempt, Finished, FinishAttempt, SentAttempt } from '../journey.ts';
 import type { Message, Recipient } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
-import type { Database, Session, Transaction } from './database.ts';
+import type { Access, Session, Transaction } from './database.ts';
 import { EventRows, ONCE, subscribersOf } from './events.ts';
 import { SELECT_WAITING_RECIPIENT } from './shapes.ts';
 import { insertInto, part, table, together, updateFrom } from './statement.ts';
@@ -37,7 +37,7 @@ const BEGUN = table('queue', {
 });
 
 /** Begins what each call may begin; its recipients in the state after the mark. */
-export function beginAll(database: Database, calls: readonly BeginGroup[]): Promise<Recipient[][]> {
+export function beginAll(database: Access, calls: readonly BeginGroup[]): Promise<Recipient[][]> {
   return database.transaction(async (session) => {
     const rows = await session.all<OwnedRecipient>(
       part(
@@ -87,7 +87,7 @@ interface State {
 
 /** Notes what is sent; the calls of each. */
 export function noteAllSent(
-  database: Database,
+  database: Access,
   groups: readonly SentAttempt[][],
 ): Promise<CallRef[][]> {
   return database.transaction(async (session) => {
@@ -108,7 +108,7 @@ export function noteAllSent(
 
 /** Ends attempts and recipients; what became of each. */
 export function finishAll(
-  database: Database,
+  database: Access,
   results: readonly FinishAttempt[],
 ): Promise<Finished[]> {
   return database.transaction(async (session) => {

@@ -11,7 +11,7 @@ import type { EndpointHealth } from '../endpoint-health.ts';
 import type { Call, CallAttempt } from '../rows.ts';
 import type { BeginCall, CallRef, FinishCall, WebhookStore } from '../webhooks.ts';
 import { idOrNull } from './ids.ts';
-import type { Database, Session } from './database.ts';
+import type { Access, Session } from './database.ts';
 import { ONCE } from './events.ts';
 import { SELECT_CALL } from './shapes.ts';
 import { insertInto, part, table, together, updateFrom, valuesOf } from './statement.ts';
@@ -34,7 +34,7 @@ const BEGUN = table('calls', {
 
 /** Begins what each may begin; the calls that are its owner's now. */
 export async function beginAllCalls(
-  database: Database,
+  database: Access,
   groups: readonly BeginCallGroup[],
 ): Promise<Call[][]> {
   // Two of one group cannot have the same call: the second finds it under a lease.
@@ -85,7 +85,7 @@ const ENDED = table('calls', { id: 'uuid', status: 'text', nextAttemptAt: 'int8'
 
 /** Records attempts of calls. */
 export function finishAllCalls(
-  database: Database,
+  database: Access,
   results: readonly FinishCall[],
 ): Promise<FinishedCall[]> {
   return database.transaction(async (session) => {
@@ -169,9 +169,7 @@ const attemptsPart = (attempts: readonly CallAttempt[]): Part =>
   );
 
 /** The rare writes. */
-export function callWrites(
-  database: Database,
-): Pick<WebhookStore, 'recordTestCall' | 'replayCalls'> {
+export function callWrites(database: Access): Pick<WebhookStore, 'recordTestCall' | 'replayCalls'> {
   return {
     async recordTestCall(attempt) {
       await database.run(attemptsPart([attempt]));

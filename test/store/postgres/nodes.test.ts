@@ -351,3 +351,11 @@ describe('limits on what an account may have', () => {
       expect((await nodes[0].queueCounts(Date.now())).length).toBe(0);
     }));
 });
+
+test('of rare changes that nobody waits for the last one counts', () =>
+  withNodes(async ([node]) => {
+    for (let round = 0; round < 10; round += 1) {
+      await Promise.all(Array.from({ length: 20 }, (_, at) => node.setSetting('s', String(at))));
+      expect(await node.setting('s')).toBe('19');
+    }
+  }));
