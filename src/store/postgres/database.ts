@@ -83,6 +83,7 @@ export class Database implements Access {
   readonly #patienceMs: number;
   readonly #free: Connection[] = [];
   readonly #waiting: Waiter[] = [];
+  readonly #underWay = new Set<Promise<unknown>>();
   #open = 0;
   #isClosed = false;
   /** Where the primary was found last. */
@@ -95,11 +96,11 @@ export class Database implements Access {
   }
 
   async all<Row>(statement: Part): Promise<Row[]> {
-    return (await this.#read<Row>(statement)).rows;
+    return (await this.#noted(this.#read<Row>(statement))).rows;
   }
 
   async first<Row>(statement: Part): Promise<Row | null> {
-    return (await this.#read<Row>(statement)).rows[0] ?? null;
+    return (await this.#noted(this.#read<Row>(statement))).rows[0] ?? null;
   }
 
   /** One change, as a transaction of its own. */
@@ -107,7 +108,11 @@ export class Database implements Access {
     return this.transaction((session) => session.run(statement));
   }
 
-  async transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+  transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+    return this.#noted(this.#transact(work));
+  }
+
+  async #transact<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
     const until = performance.now() + this.#patienceMs;
     for (let run = 1; ; run += 1) {
       try {
@@ -120,9 +125,18 @@ export class Database implements Access {
 
   /** Ends when what is under way has ended. */
   async close(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
     this.#isClosed = true;
     for (const waiter of this.#waiting.splice(0)) waiter(new StoreAwayError('the store is closed'));
     await Promise.all(this.#free.splice(0).map((connection) => connection.close()));
+  }
+
+  /** Closing waits for it. */
+  #noted<T>(answer: Promise<T>): Promise<T> {
+    this.#underWay.add(answer);
+    const forget = (): boolean => this.#underWay.delete(answer);
+    answer.then(forget, forget);
+    return answer;
   }
 
   async #read<Row>({ text, params }: Part): Promise<Result<Row>> {

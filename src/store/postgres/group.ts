@@ -25,6 +25,7 @@ export class Group<Item, Result> {
   readonly #bytesOf: (item: Item) => number;
   #queued: Queued<Item, Result>[] = [];
   #isRunning = false;
+  readonly #idle: ((nothing: undefined) => void)[] = [];
 
   constructor(
     write: Write<Item, Result>,
@@ -46,9 +47,15 @@ export class Group<Item, Result> {
     });
   }
 
+  /** Resolves when all that was asked for is answered. */
+  async drained(): Promise<void> {
+    while (this.#isRunning) await new Promise((resolve) => this.#idle.push(resolve));
+  }
+
   async #run(): Promise<void> {
     while (this.#queued.length > 0) await this.#runGroup(this.#queued.splice(0, this.#nextSize()));
     this.#isRunning = false;
+    for (const tell of this.#idle.splice(0)) tell(undefined);
   }
 
   #nextSize(): number {

@@ -34,6 +34,7 @@ import { queueVerbs } from './queue.ts';
 import { retentionVerbs } from './retention.ts';
 import { migrate } from './schema.ts';
 import { SoleUse } from './sole-use.ts';
+import { part } from './statement.ts';
 import { suppressionVerbs } from './suppressions.ts';
 import { acceptAll, contentBytesOf } from './write-accept.ts';
 import { beginAll, finishAll, noteAllSent } from './write-attempts.ts';
@@ -76,6 +77,7 @@ export async function openPostgres({
     throw forOperator(error);
   }
   const ordered = inOrder(database);
+  const { drained, ...writes } = groupedWrites(database, onCommit);
   return {
     ...accountVerbs(ordered),
     ...domainVerbs(ordered),
@@ -92,8 +94,12 @@ export async function openPostgres({
     ...messageVerbs(database),
     ...logVerbs(database),
     ...noBackup(),
-    ...groupedWrites(database, onCommit),
+    ...writes,
     async close() {
+      // Rare changes wait for each other in `ordered`: the last one stands behind all.
+      await Promise.all(
+        [drained(), ordered.run(part('SELECT 1'))].map((one) => one.catch(() => undefined)),
+      );
       await database.close();
       await sole?.release();
     },
@@ -121,13 +127,18 @@ type Grouped = Pick<JourneyStore, 'accept' | 'begin' | 'noteSent' | 'finish'> &
   Pick<WebhookStore, 'beginCalls' | 'finishCall'> &
   Pick<RequestLogStore, 'appendLogs'>;
 
-function groupedWrites(database: Database, onCommit?: OnCommit): Grouped {
+function groupedWrites(
+  database: Database,
+  onCommit?: OnCommit,
+): Grouped & { drained: () => Promise<unknown> } {
+  const groups: { drained(): Promise<void> }[] = [];
   /** Writes what is asked as groups. */
   const grouped = <Item, Result>(
     write: (of: Database, items: readonly Item[]) => Promise<readonly Result[]>,
     bytesOf?: (item: Item) => number,
   ): ((item: Item) => Promise<Result>) => {
     const group = new Group<Item, Result>((items) => write(database, items), onCommit, bytesOf);
+    groups.push(group);
     return (item) => group.add(item);
   };
   const begin = grouped(beginAll);
@@ -140,6 +151,7 @@ function groupedWrites(database: Database, onCommit?: OnCommit): Grouped {
     beginCalls: (calls, now) => beginCalls({ calls, now }),
     finishCall: grouped(finishAllCalls),
     appendLogs: grouped(appendAllLogs),
+    drained: () => Promise.all(groups.map((group) => group.drained())),
   };
 }
 

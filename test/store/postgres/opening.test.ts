@@ -6,7 +6,7 @@ import { OperatorError } from '../../../src/base/errors.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
 import { testServer } from '../../rig/postgres.ts';
-import { newAccount } from '../samples.ts';
+import { batchOf, newAccount, newLogRecord, newMessage } from '../samples.ts';
 
 const log: Log = { info() {}, warn() {}, error() {} };
 const open = (url: string, change: Partial<PostgresOptions> = {}) =>
@@ -81,4 +81,24 @@ test('a server that is not there, a database that is not there and missing right
   await admin.close();
   const url = server.url('bare').replace('postrider@', 'poor@');
   expect(await refusal(url)).toContain('The role needs the right to create tables');
+});
+
+test('closing waits for every write that was asked for', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const store = await open(url);
+  const account = newAccount('default');
+  await store.createAccount(account);
+  const writes = [
+    store.accept(batchOf(account.id, newMessage(account.id))),
+    store.appendLogs([newLogRecord(account.id)]),
+    store.setSetting('a', '1'),
+    store.setSetting('b', '2'),
+    store.touchKeys([]),
+  ];
+  await store.close();
+  await Promise.all(writes);
+  const again = await open(url);
+  expect((await again.countsByStatus(account.id, 0)).queued).toBe(1);
+  expect([await again.setting('a'), await again.setting('b')]).toEqual(['1', '2']);
+  await again.close();
 });
