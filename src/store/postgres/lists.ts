@@ -11,7 +11,7 @@ import { part } from './statement.ts';
 import type { Part } from './statement.ts';
 
 /** The conditions joined by AND, numbered on. */
-export function allOf(conditions: readonly Part[]): Part {
+function allOf(conditions: readonly Part[]): Part {
   const params: Part['params'][number][] = [];
   const texts = conditions.map((one) => {
     const shift = params.length;

@@ -38,7 +38,7 @@ export function sqlReader(database: Access): SqlReader {
 }
 
 /** No shared text has a question mark but for a value. */
-export function translate(text: string): Translated {
+function translate(text: string): Translated {
   const pieces = text.split('?');
   // The ids of operators are texts: the first one of an old installation is "admin".
   const hasIds = !text.includes(' FROM operators');

@@ -35,10 +35,9 @@ export function columnOf(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** `SELECT` of all columns, named as their fields; `alias`: the table's, where it needs one. */
-export function selectFrom<F extends string>(of: Table<F>, alias: string = of.name): string {
-  const from = alias === of.name ? of.name : `${of.name} AS ${alias}`;
-  return `SELECT ${fieldsOf(of, alias)} FROM ${from}`;
+/** `SELECT` of all columns, named as their fields. */
+export function selectFrom<F extends string>(of: Table<F>): string {
+  return `SELECT ${fieldsOf(of, of.name)} FROM ${of.name}`;
 }
 
 /** The list of all columns, named as their fields. */

@@ -30,7 +30,7 @@ function remembered(bytesOf?: (item: string) => number) {
 }
 
 describe('a group', () => {
-  test('is all that one turn asks for, and then all that came while it was written', async () => {
+  test('is all that is asked for at once, and then all that came while it was written', async () => {
     const { writes, group, all } = remembered();
     const first = ['a', 'b', 'c'].map((item) => group.add(item));
     await new Promise((resolve) => setImmediate(resolve));
