@@ -82,7 +82,7 @@ export class PostgresServer {
     const made = Bun.spawn([...program, ...init], { stdout: 'ignore' });
     if ((await made.exited) !== 0) throw new Error('initdb failed');
     const { uid, gid } = statSync(join(directory, 'data'));
-    for (const file of ownFiles) chownSync(file, uid, gid);
+    for (const file of [directory, ...ownFiles]) chownSync(file, uid, gid);
     const server = new PostgresServer(directory, port ?? DEFAULT_PORT, [
       'fsync=off',
       `listen_addresses=${port === null ? '' : '127.0.0.1'}`,
@@ -99,7 +99,7 @@ export class PostgresServer {
   #run(): Keeper {
     const settings = this.#settings.map((one) => `-c '${one}'`).join(' ');
     // Ends the server, and removes what it has written, as soon as the process that started it is gone.
-    const script = `"$1/postgres" -D "$2/data" ${settings} & pid=$!
+    const script = `setpriv --pdeathsig QUIT "$1/postgres" -D "$2/data" ${settings} & pid=$!
       word=$(cat); kill -QUIT $pid; wait $pid; [ "$word" = keep ] || rm -rf "$2"`;
     const program = [...AS_USER, 'sh', '-c', script, 'sh', programs(), this.directory];
     return Bun.spawn(program, { stdin: 'pipe', stdout: 'ignore', stderr: 'pipe' });
