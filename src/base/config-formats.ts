@@ -314,6 +314,9 @@ export const readableFile: Format<string> = {
   },
 };
 
+/** The same, for a file whose content is a secret. */
+export const secretFile: Format<string> = { ...readableFile, words: 'path of a file' };
+
 const SIZE = /^(\d+) ?(B|kB|KB|MB|GB|KiB|MiB|GiB)$/;
 const UNIT_BYTES: Record<string, number> = {
   B: 1,

@@ -142,8 +142,9 @@ export const CONFIG_FILE = table('', {
       means: 'SQLite files in data_dir',
       restart: true,
     }),
-    passwordFile: key(format.textOrEmpty(format.readableFile), {
-      about: 'File with the password of the database role, in one line.',
+    passwordFile: key(format.textOrEmpty(format.secretFile), {
+      about:
+        "File with the password of the database role, in one line; only the server's user needs to read it.",
       default: '',
       means: 'none',
       restart: true,

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 
 import { systemClock } from '../base/clock.ts';
+import { OperatorError } from '../base/errors.ts';
 import { offerKey } from '../store/key-offer.ts';
 import { keyOfBackup, restoreBackup } from '../store/sqlite/restore.ts';
 import type { Call, Command } from './command.ts';
@@ -43,10 +44,16 @@ export const restore: Command = {
     'Stop the server first. The files that were in the data directory are moved to a folder in it, not deleted.',
   parameters: [FROM, KEY_ONLY],
   async run(call) {
-    const { dataDir } = call.config().startup;
+    const { dataDir, store } = call.config().startup;
     if (call.get(KEY_ONLY)) {
       await restoreKey(call, resolve(call.get(FROM)));
       return;
+    }
+    if (store.url !== '') {
+      throw new OperatorError(
+        'The data are in the database of [store] url, and a backup file goes into files only.',
+        'Bring the database back with its own tools, such as pg_restore or pgBackRest, and secret.key beside it.',
+      );
     }
     becomeOwner(dataDir);
     const report = restoreBackup(resolve(call.get(FROM)), dataDir, systemClock.now());

@@ -163,6 +163,20 @@ test('a backup is one file for its owner alone, and restoring it brings back wha
   expect((await shop.json('account', 'list'))[1]).toHaveLength(2);
 });
 
+test('a backup file is not restored beside a database that holds the data', async () => {
+  await shop.init();
+  const file = join(shop.folder, 'backup');
+  await shop.run('backup', file);
+  const before = readdirSync(shop.dataDir).toSorted();
+  const text = readFileSync(shop.config, 'utf8');
+  const url = 'url = "postgres://postrider@127.0.0.1:9/mail"';
+  writeFileSync(shop.config, text.replace(/(?<=\n\[store\][^[]*\n)url = ""/, url));
+  const { code, out, err } = await shop.run('restore', file);
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toStartWith('The data are in the database of [store] url');
+  expect(readdirSync(shop.dataDir).toSorted()).toEqual(before);
+});
+
 test('a restore says in words what came back and where the old files are', async () => {
   await shop.init();
   const file = join(shop.folder, 'backup');

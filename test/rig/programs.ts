@@ -37,6 +37,7 @@ export const PROGRAMS = {
   },
   nginx: { file: '/usr/sbin/nginx', package: 'nginx-light' },
   pebble: { file: '/usr/bin/pebble', package: 'pebble' },
+  postgresql: { file: '/usr/share/doc/postgresql', package: 'postgresql' },
   postfix: { file: '/usr/sbin/postfix', package: 'postfix' },
   python3: { file: '/usr/bin/python3', package: 'python3' },
   prometheus: { file: '/usr/bin/prometheus', package: 'prometheus' },
