@@ -16,7 +16,7 @@ import {
 import { eachStore } from './stores.ts';
 
 /** An id of this moment, whatever ids were made before. */
-const idAt = (ms: number): string => `${idBound(ms).slice(0, -1)}1`;
+const idAt = (ms: number): string => `${idBound(ms).slice(0, -1)}1-7000-8000-000000000000`;
 const START = Math.floor(Date.now() / 1_000) * 1_000 - 1_000_000;
 const ALL = { limit: 100, after: null, before: null, q: null, status: null };
 
