@@ -15,6 +15,7 @@ import { createLog } from '../../src/base/log.ts';
 import type { Scope } from '../../src/control/operation.ts';
 import { OPERATIONS, perform, runOperation } from '../../src/control/operations.ts';
 import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
+import { operatorWith } from '../../src/flow/people/operators.ts';
 import { addEndpoint } from '../../src/flow/webhooks/endpoints.ts';
 import { accepted, finishOf, newAttempt, newMessage } from '../store/samples.ts';
 
@@ -214,6 +215,23 @@ describe('results', () => {
     };
     expect(await shownOf(bob)).toEqual([made.message.id, [bob], [bob]]);
     expect(await shownOf(made.message.id)).toEqual([made.message.id, [ann, bob], [ann, bob]]);
+  });
+
+  test('a password that the operator chose is not given back; one that was made is, once', async () => {
+    const who = { name: 'anna', role: 'read_only', account: null } as const;
+    const { password } = await run('operator.add', who);
+    expect(password).toMatch(/^\S{12,}$/);
+    const chosen = 'a long pass phrase of mine';
+    expect(await run('operator.password', { name: 'anna', password: chosen })).toEqual({
+      password: null,
+    });
+    const made = await run('operator.password', { name: 'anna', password: null });
+    expect(made.password).toMatch(/^\S{12,}$/);
+    expect(made.password).not.toBe(password);
+    const { ctx } = scope;
+    expect(await operatorWith(ctx, 'anna', chosen)).toBeNull();
+    expect(await operatorWith(ctx, 'anna', made.password ?? '')).toMatchObject({ name: 'anna' });
+    await run('operator.remove', { name: 'anna' });
   });
 
   test('with a second account, what concerns one must name it', async () => {

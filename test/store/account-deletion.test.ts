@@ -70,6 +70,18 @@ eachStore(
   },
 );
 
+eachStore(
+  'what is logged late of an account that never logged anything is not kept',
+  async (store) => {
+    const account = newAccount('doomed');
+    await store.createAccount(account);
+    await store.closeAccount(account.id, 'It is being deleted.');
+    await store.removeAccount(account.id, [], nothing);
+    await store.appendLogs([newLogRecord(account.id)]);
+    expect(await everythingOf(store, account)).toMatchObject({ logs: 0 });
+  },
+);
+
 eachStore('mail that waits is due no more from the first step on', async (store, other) => {
   const account = newAccount('doomed');
   await store.createAccount(account);

@@ -100,14 +100,10 @@ export class WebhookDispatcher implements EndpointWatcher {
     await this.#ctx.store.releaseLeases(this.#due.owner, this.#ctx.clock.now());
   }
 
-  /** Takes calls that a commit has just made; never blocks, never throws. */
+  /** Takes calls that a commit has just made, which are due at once; never blocks, never throws. */
   offer(calls: readonly CallRef[]): void {
     if (!this.#due.isRunning || calls.length === 0) return;
-    const now = this.#ctx.clock.steady();
-    for (const ref of calls) {
-      if (ref.dueAt <= now) this.#queues.add(ref);
-      else this.#due.lookBy(ref.dueAt);
-    }
+    for (const ref of calls) this.#queues.add(ref);
     this.#due.wake();
   }
 

@@ -89,6 +89,22 @@ test('an unreachable address is not dialled for a while, longer each time, until
   expect(sessions.backoffOf(dial)).toBeNull();
 });
 
+test.each([3_600_000, -3_600_000])(
+  'a wall clock set by %d ms neither ends nor lengthens the wait',
+  async (by) => {
+    const { clock, sessions, receiver } = await start();
+    const dial = dialFor('127.0.0.11', receiver.port);
+    clock.jump(by);
+    expect((await sessions.acquire(dial)).kind).toBe('failed');
+    clock.jump(-2 * by);
+    expect(sessions.backoffOf(dial)?.untilMs).toBe(clock.steady() + 10_000);
+    await clock.advance(9_999);
+    expect(sessions.backoffOf(dial)).not.toBeNull();
+    await clock.advance(1);
+    expect(sessions.backoffOf(dial)).toBeNull();
+  },
+);
+
 test('an address that answered begins with the shortest wait again', async () => {
   const { clock, sessions, receiver } = await start();
   const dial = dialFor('127.0.0.10', receiver.port);
