@@ -57,7 +57,7 @@ for (const isSandbox of [false, true]) {
     async (store, { id }) => {
       const ids = await messages(store, id, 6, { isSandbox });
       // Of no message, and between the third and the fourth by its time.
-      const gone = idBound(START + 2_500);
+      const gone = idAt(START + 2_500);
       const list = async (change: object) =>
         (await store.emails(id, { ...ALL, isSandboxOnly: isSandbox, ...change })).rows.map(
           (row) => row.id,

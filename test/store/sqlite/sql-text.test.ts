@@ -39,14 +39,63 @@ function builtSql(text: string): string[] {
   return templates.filter((template) => template.includes('${') && KEYWORD.test(template));
 }
 
-test('no template with a hole holds SQL', () => {
-  const files = Array.from(new Glob('**/*.ts').scanSync(STORE));
+/** Every file below `room` with its text. */
+function filesOf(room: string): { file: string; text: string }[] {
+  return Array.from(new Glob('**/*.ts').scanSync(join(STORE, room))).map((file) => ({
+    file: join(room, file),
+    text: readFileSync(join(STORE, room, file), 'utf8'),
+  }));
+}
+
+test('no template with a hole holds SQL, but for the texts that PostgreSQL gets', () => {
+  const files = filesOf('.').filter(({ file }) => !file.startsWith('postgres/'));
   expect(files.length).toBeGreaterThan(20);
-  const found = files.flatMap((file) =>
-    builtSql(readFileSync(join(STORE, file), 'utf8')).map((sql) => `${file}: ${sql}`),
-  );
+  const found = files.flatMap(({ file, text }) => builtSql(text).map((sql) => `${file}: ${sql}`));
   expect(found).toEqual([]);
   expect(builtSql('db.run(`DELETE FROM x WHERE id = ${id}`)')).toHaveLength(1);
+});
+
+/**
+ * What a hole in a text for PostgreSQL may hold: constants in capitals, and these. Each is made of names of tables and
+ * columns and of numbers of parameters; none comes from a request, a message or a row. A value is always bound.
+ */
+const PIECES = [
+  // Names of tables, and conditions without values, that stand as literals in the same file.
+  'from',
+  'is',
+  'name',
+  'by',
+  'select',
+  'only',
+  'of',
+  'idle',
+  'ofRecipient',
+  'ofEndpoints',
+  'conflict',
+  "where.replace('$2,', '$2::uuid,')",
+  // Columns of a table's descriptor, and the numbered parameters for them.
+  'columns',
+  'of.name',
+  'insert.text',
+  'values.text',
+  'fieldsOf(of, of.name)',
+  "fieldsOf(CALL_ATTEMPTS, 'call_attempts')",
+  "key.map(columnOf).join(', ')",
+  "fields.map(columnOf).join(', ')",
+  "sets.join(', ')",
+  "values.join(', ')",
+  "same.join(' AND ')",
+  "texts.join(', ')",
+];
+
+test('what fills a text for PostgreSQL is known piece by piece', () => {
+  const holes = (sql: string): string[] =>
+    Array.from(sql.matchAll(/\$\{([^}]*)\}/g), ([, hole]) => hole ?? '');
+  const found = new Set(
+    filesOf('postgres').flatMap(({ text }) => builtSql(text).flatMap((sql) => holes(sql))),
+  );
+  const others = Array.from(found).filter((hole) => !/^[A-Z_]+$/.test(hole));
+  expect(others.toSorted()).toEqual(PIECES.toSorted());
 });
 
 test('no statement is prepared after the start, but a read by its text when it is first asked for', () =>
