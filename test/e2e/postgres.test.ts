@@ -11,14 +11,6 @@ import { startWorld } from '../rig/world.ts';
 import type { ReceivedMessage } from '../rig/receiver.ts';
 import type { World } from '../rig/world.ts';
 
-/** Asks every 50 ms, for 40 s at most. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let left = 800; !(await isSo()); left -= 1) {
-    if (left === 0) throw new Error('it did not become so');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
 describe('the appliance on PostgreSQL', () => {
   let server: PostgresServer;
   let world: World;
@@ -71,8 +63,7 @@ describe('the appliance on PostgreSQL', () => {
     for (const [at, id] of ids.entries()) {
       const isIts = ({ to }: ReceivedMessage): boolean => to.includes(`k${at}@example.net`);
       await world.receiver.messages.first(isIts, 40_000);
-      // The result is written a moment after the receiver has it.
-      await until(async () => (await readEmail(world, id)).status === 'delivered');
+      await happened(world, id, 'email.delivered');
     }
   }, 60_000);
 

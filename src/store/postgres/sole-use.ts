@@ -3,7 +3,9 @@
  *
  * A start frees what every owner has taken (`JourneyStore.releaseLeases`): beside another process that sends, it would send
  * twice. Promises that a second process is refused while the first one lives, by a lock of its session. A session that was
- * lost is replaced; a process that does not get the lock back for `REGAIN_MS` ends, since another may have it.
+ * lost is replaced; a process that does not get the lock back for `REGAIN_MS` ends, since another may have it. What a
+ * process that was killed had sent last may still be on its way into the database: whoever takes the lock ends those
+ * sessions first, or mail would be taken in the name of the dead after it was freed, and wait for ever.
  */
 import { OperatorError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
@@ -16,6 +18,8 @@ const LOCK = 7_867_480;
 const TAKE_MS = 3_000;
 /** A server that was cut off has noticed by then that the session is dead (`tcp_keepalives` in `connection.ts`). */
 const REGAIN_MS = 60_000;
+/** A session that is told to end does so within moments. */
+const END_MS = 5_000;
 const LOOK_EVERY_MS = 2_000;
 const TRY_EVERY_MS = 250;
 
@@ -37,7 +41,10 @@ export class SoleUse {
   /** Throws `OperatorError` when another process has the database. */
   static async take(database: Database, log: Log): Promise<SoleUse> {
     const connection = await tryFor(TAKE_MS, () => lockedSession(database));
-    if (connection !== null) return new SoleUse(database, connection, log);
+    if (connection !== null) {
+      await endOtherSessions(connection);
+      return new SoleUse(database, connection, log);
+    }
     throw new OperatorError(
       'Another process has this database open.',
       'Stop the other server, or the command that runs, first. Several servers on one database are not supported yet.',
@@ -99,6 +106,15 @@ async function lockedSession(database: Database): Promise<Connection | null> {
   if (rows[0]?.isOurs === true) return connection;
   await connection.close();
   return null;
+}
+
+/** Ends what others have open in this database, and waits for it. None of them has the lock: their process has ended. */
+async function endOtherSessions(connection: Connection): Promise<void> {
+  await connection.ask(
+    'SELECT pg_terminate_backend(pid, $1) FROM pg_stat_activity WHERE datname = current_database()' +
+      ' AND application_name = current_setting($2) AND usename = current_user AND pid <> pg_backend_pid()',
+    [END_MS, 'application_name'],
+  );
 }
 
 /** Asks again until it is not null; null when `ms` are over. */

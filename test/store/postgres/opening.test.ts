@@ -1,5 +1,6 @@
 /** Opening a database: alone, by several at once, with another schema, and what the operator is told when it cannot be. */
 import { expect, test } from 'bun:test';
+import { SQL } from 'bun';
 
 import type { Log } from '../../../src/base/log.ts';
 import { OperatorError } from '../../../src/base/errors.ts';
@@ -57,6 +58,25 @@ test('a second server is refused while the first one has the database, also afte
   await (await open(url, { soleUse })).close();
   await admin.close();
 }, 30_000);
+
+test('what a killed server has left open is ended before its mail is freed', async () => {
+  const url = await (await testServer()).freshDatabase();
+  await (await open(url)).close();
+  const left = new SQL(url, { max: 1, connection: { application_name: 'postrider' } });
+  const transaction = await left.reserve();
+  await transaction.unsafe('BEGIN');
+  const other = new SQL(url, { max: 1 });
+  await other.unsafe('SELECT 1');
+  const store = await open(url, { soleUse: { log } });
+  const end = await transaction.unsafe('COMMIT').then(
+    () => 'committed',
+    () => 'ended',
+  );
+  expect(end).toBe('ended');
+  // No business of ours.
+  expect(Array.from(await other.unsafe('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
+  await Promise.all([store.close(), left.close({ timeout: 0 }), other.close()]);
+});
 
 test('a database of a newer release, or of another history, is left alone', async () => {
   const server = await testServer();

@@ -39,11 +39,11 @@ function builtSql(text: string): string[] {
   return templates.filter((template) => template.includes('${') && KEYWORD.test(template));
 }
 
-/** Every file below `room` with its text. */
-function filesOf(room: string): { file: string; text: string }[] {
-  return Array.from(new Glob('**/*.ts').scanSync(join(STORE, room))).map((file) => ({
-    file: join(room, file),
-    text: readFileSync(join(STORE, room, file), 'utf8'),
+/** Every file below `folder` with its text. */
+function filesOf(folder: string): { file: string; text: string }[] {
+  return Array.from(new Glob('**/*.ts').scanSync(join(STORE, folder))).map((file) => ({
+    file: join(folder, file),
+    text: readFileSync(join(STORE, folder, file), 'utf8'),
   }));
 }
 
