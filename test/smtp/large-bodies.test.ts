@@ -1,0 +1,87 @@
+/** Large messages are worked on one at a time, and each gives its share back; mail to a return path is told to nobody. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import { encodeReturnPath } from '../../src/mail/reports/return-path.ts';
+import { draft } from '../flow/fixture.ts';
+import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
+import { RawClient } from './raw-client.ts';
+
+/** From here on one body is worked on at a time: docs/reliability.md. */
+const LARGE = 512 * 1024;
+const LINE = `${'x'.repeat(70)}\r\n`;
+
+let fixture: SmtpFixture;
+beforeEach(async () => {
+  fixture = await openSmtpFixture();
+});
+afterEach(() => fixture.close());
+
+/** Another body that is being worked on; what it returns ends that, and is called once a message waits. */
+async function occupied(): Promise<{ someoneWaits: Promise<void>; end: () => void }> {
+  const { budget } = fixture.ctx;
+  const other = budget.open('another');
+  other.grow(LARGE);
+  await other.begin();
+  let noted = (): void => undefined;
+  const someoneWaits = new Promise<void>((resolve) => (noted = resolve));
+  const open = budget.open.bind(budget);
+  budget.open = (owner) => {
+    const share = open(owner);
+    return { ...share, begin: () => (noted(), share.begin()) };
+  };
+  return { someoneWaits, end: () => other.release() };
+}
+
+/** Hands over the message; resolves when its end has been written, before its reply. */
+async function hand(client: RawClient, to: string): Promise<void> {
+  await client.command('MAIL FROM:<a@acme.example>');
+  expect(await client.command(`RCPT TO:<${to}>`)).toStartWith('250');
+  await client.command('DATA');
+  client.write(`From: hello@acme.example\r\nSubject: large\r\n\r\n${LINE.repeat(LARGE / 64)}.\r\n`);
+}
+
+test('a submitted one waits for the one before it', async () => {
+  const { someoneWaits, end } = await occupied();
+  const client = await RawClient.open(fixture.submission);
+  await client.hello(true);
+  await client.login(fixture.token);
+  await hand(client, 'ann@receiver.example');
+  await someoneWaits;
+  expect([client.rest(), fixture.sink.messages]).toEqual(['', []]);
+  end();
+  expect(await client.reply()).toStartWith('250 2.0.0 OK queued as ');
+  expect(fixture.ctx.budget.bytes).toBe(0);
+  client.close();
+});
+
+test('a report waits for the one before it', async () => {
+  const { someoneWaits, end } = await occupied();
+  const client = await RawClient.open(fixture.inbound);
+  await client.hello();
+  await hand(client, 'postmaster');
+  await someoneWaits;
+  expect([client.rest(), fixture.logged.map(({ event }) => event)]).toEqual(['', []]);
+  end();
+  expect(await client.reply()).toBe('250 2.0.0 OK');
+  expect(fixture.logged.at(-1)).toMatchObject({
+    event: 'operator_mail_received',
+    to: 'postmaster',
+    peer: '127.0.0.1',
+  });
+  expect(fixture.ctx.budget.bytes).toBe(0);
+  client.close();
+});
+
+test('what comes to a return path and reports nothing is taken, and told to nobody', async () => {
+  const { recipients } = await fixture.stored(await fixture.accept(fixture.by, draft()));
+  const mac = (text: string): Buffer => fixture.ctx.secrets.mac('return-path', text);
+  const path = `${encodeReturnPath(recipients[0]?.id ?? '', mac)}@send.acme.example`;
+  const client = await RawClient.open(fixture.inbound);
+  await client.hello();
+  await client.command('MAIL FROM:<>');
+  await client.command(`RCPT TO:<${path}>`);
+  await client.command('DATA');
+  expect(await client.command('Subject: I am away\r\n\r\nUntil Monday.\r\n.')).toBe('250 2.0.0 OK');
+  expect(fixture.logged.map(({ event }) => event)).not.toContain('operator_mail_received');
+  client.close();
+});
