@@ -8,6 +8,7 @@ import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } fro
 import { dirname, join, resolve } from 'node:path';
 
 import { closeContext, openContext } from '../appliance/context.ts';
+import { openStore } from '../appliance/open-store.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import type { Written } from '../base/config-node.ts';
@@ -15,10 +16,13 @@ import { parseConfig } from '../base/config-file.ts';
 import { defaultConfigText } from '../base/config-text.ts';
 import { OperatorError } from '../base/errors.ts';
 import { createLog } from '../base/log.ts';
+import type { Log } from '../base/log.ts';
 import { createAccount } from '../flow/accounts/accounts.ts';
+import { unlock } from '../flow/data-key.ts';
 import { resetAdminPassword } from '../flow/people/operators.ts';
 import { createKey } from '../flow/accounts/keys.ts';
 import { isDiskFull } from '../store/full-disk.ts';
+import { installKey, keyFromFile, keyPath } from '../store/key-file.ts';
 import type { Call, Command } from './command.ts';
 import { rememberDirectory } from './half-done.ts';
 import { fields } from './layout.ts';
@@ -57,12 +61,18 @@ const PASSWORD_FILE = option(
     completion: 'file',
   },
 );
+const SECRET_KEY = option(
+  'secret-key',
+  'FILE',
+  "Join the nodes that use the database of --store already: a copy of one node's secret.key",
+  { completion: 'file' },
+);
 
 export const init: Command = {
   summary: 'Create the config file, the data directory and a first account',
   details:
-    'Never overwrites. With --acme you accept the terms of service of Let\'s Encrypt; the server then listens on the ports 80 and 443 of every address. Shows the dashboard password and a full-access API key of the account "default" once.',
-  parameters: [HOSTNAME, DATA_DIR, KEY_PREFIX, ACME, STORE, PASSWORD_FILE],
+    'Never overwrites. With --acme you accept the terms of service of Let\'s Encrypt; the server then listens on the ports 80 and 443 of every address. Shows the dashboard password and a full-access API key of the account "default" once. With --secret-key it makes no account and no key: the node serves the accounts that the database holds.',
+  parameters: [HOSTNAME, DATA_DIR, KEY_PREFIX, ACME, STORE, PASSWORD_FILE, SECRET_KEY],
   run: runInit,
 };
 
@@ -72,7 +82,12 @@ async function runInit(call: Call): Promise<void> {
   const dataDir = resolve(call.get(DATA_DIR) ?? DEFAULT_DATA_DIR);
   const text = defaultConfigText(hostname, dataDir, chosenValues(call, hostname));
   const config = parseOrRefuse(text, file);
-  refuseExisting(file, join(dataDir, 'mail.db'));
+  const key = keyToJoinWith(call);
+  refuseExisting(
+    file,
+    join(dataDir, 'mail.db'),
+    ...(key === null ? [] : [join(dataDir, 'secret.key')]),
+  );
   const undoConfig = rememberDirectory(dirname(file));
   const undoData = rememberDirectory(dataDir);
   let isWritten = false;
@@ -82,7 +97,8 @@ async function runInit(call: Call): Promise<void> {
     closeSync(openSync(file, 'wx', 0o600));
     isWritten = true;
     writeFileSync(file, text);
-    await fill(call, config, { config: file, data_dir: dataDir });
+    const paths = { config: file, data_dir: dataDir };
+    await (key === null ? fill(call, config, paths) : joinNodes(call, config, paths, key));
   } catch (error) {
     // So that init can run again once its cause is fixed.
     if (isWritten) rmSync(file);
@@ -117,17 +133,77 @@ function chosenValues(call: Call, hostname: string): Record<string, Written> {
   };
 }
 
+/** The key that `--secret-key` names; null: this is the first node. Throws `OperatorError` and `UsageError`. */
+function keyToJoinWith(call: Call): Uint8Array | null {
+  const file = call.get(SECRET_KEY);
+  if (file === null) return null;
+  if (call.get(STORE) === null) {
+    throw new UsageError(
+      '--secret-key is for a node that joins others: say their database with --store.',
+    );
+  }
+  return keyFromFile(resolve(file));
+}
+
+/** A further node of those that use the database: config and key, nothing in the database. */
+async function joinNodes(
+  call: Call,
+  config: Config,
+  paths: Pick<Made, 'config' | 'data_dir'>,
+  key: Uint8Array,
+): Promise<void> {
+  installKey(paths.data_dir, key);
+  let accounts: number;
+  try {
+    accounts = await accountsToServe(call, config);
+  } catch (error) {
+    rmSync(keyPath(paths.data_dir));
+    throw error;
+  }
+  const shown = fields([
+    ['config', paths.config],
+    ['data directory', paths.data_dir],
+    ['accounts in the database', String(accounts)],
+  ]);
+  call.print(
+    { ...paths, accounts },
+    `${shown}\n\nThe node has joined. Set [cluster] name in its config as on the other nodes.\nNext: postrider serve --config ${paths.config}`,
+  );
+}
+
+/** How many accounts the database has. Throws `OperatorError` when it is of no node yet, or of another key. */
+async function accountsToServe(call: Call, { startup }: Config): Promise<number> {
+  const now = systemClock.now();
+  const store = await openStore(startup, { now, log: logOf(call), onCommit: () => undefined });
+  try {
+    const accounts = await store.accounts();
+    if (accounts.length === 0) {
+      throw new OperatorError(
+        'The database is empty: there are no nodes to join.',
+        'Run init without --secret-key to make the first node.',
+      );
+    }
+    await unlock(startup.dataDir, store);
+    return accounts.length;
+  } finally {
+    await store.close();
+  }
+}
+
+function logOf(call: Call): Log {
+  return createLog(
+    (line) => call.output.say(line),
+    () => systemClock.now(),
+  );
+}
+
 /** Account, password and first key, in a data directory of their own. */
 async function fill(
   call: Call,
   config: Config,
   paths: Pick<Made, 'config' | 'data_dir'>,
 ): Promise<void> {
-  const log = createLog(
-    (line) => call.output.say(line),
-    () => systemClock.now(),
-  );
-  const ctx = await openContext(config, { clock: systemClock, log });
+  const ctx = await openContext(config, { clock: systemClock, log: logOf(call) });
   let made: Made;
   try {
     const account = await createAccount(ctx, { name: 'default' });

@@ -31,7 +31,7 @@ const NEXT_KEY_FILE = 'secret.key.next';
 
 /** What an operator does whose key is missing, foreign or damaged. */
 export const HOW_TO_BRING_BACK =
-  'Bring the key back: copy secret.key from a copy of the data directory, or run `postrider restore --key-only FILE` with a backup, which holds it. A new key cannot open the secrets in the database.';
+  'Bring the key back: copy secret.key from a copy of the data directory or from another node, or run `postrider restore --key-only FILE` with a backup, which holds it. A new key cannot open the secrets in the database.';
 
 /** The setting that holds the fingerprint of the key (`SecretBox.fingerprint`). */
 export const FINGERPRINT_SETTING = 'key_fingerprint';
@@ -88,6 +88,20 @@ export function keyPath(dataDir: string): string {
 /** The master key of `dataDir`; null when there is none. Throws `OperatorError` as `masterKey` does. */
 export function keyIn(dataDir: string): Uint8Array | null {
   return read(keyPath(dataDir));
+}
+
+/** The master key in a file of any name. Throws `OperatorError` as `masterKey` does, and when there is no such file. */
+export function keyFromFile(path: string): Uint8Array {
+  const key = read(path);
+  if (key !== null) return key;
+  throw new OperatorError(`${path} does not exist`, 'Name a copy of secret.key.', EXIT_CONFIG);
+}
+
+/** Makes `key` the key of a data directory that has none; creates the directory. Throws `EEXIST` where one is there. */
+export function installKey(dataDir: string, key: Uint8Array): void {
+  makeDataDir(dataDir);
+  writeKey(keyPath(dataDir), key);
+  syncDirectory(dataDir);
 }
 
 /** The staged key; null when there is none, or one that a crash has left incomplete. */
