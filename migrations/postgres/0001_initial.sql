@@ -16,6 +16,26 @@ CREATE TABLE commits (
 );
 CREATE INDEX commits_by_time ON commits (at);
 
+-- One row. Each change of what nodes keep in memory raises the number, in its own transaction.
+CREATE TABLE revision (
+  number int8 NOT NULL
+);
+INSERT INTO revision (number) VALUES (1);
+
+-- Fails where the revision is another one. The lock, until the end of the transaction, tells a change what was under way
+-- when it committed; each statement here sees what was committed before it began.
+CREATE FUNCTION require_revision(expected int8) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  present int8;
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7867481);
+  SELECT number INTO present FROM revision;
+  IF present IS DISTINCT FROM expected THEN
+    RAISE EXCEPTION 'the revision is %, not %', present, expected USING ERRCODE = 'PR001';
+  END IF;
+END
+$$;
+
 CREATE TABLE accounts (
   id            uuid PRIMARY KEY,
   name          text NOT NULL UNIQUE,

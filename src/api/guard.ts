@@ -7,7 +7,7 @@
  */
 import { ApiError } from '../base/errors.ts';
 import type { Context } from '../flow/context.ts';
-import { authenticate } from '../flow/accounts/keys.ts';
+import { authenticate, invalidKey } from '../flow/accounts/keys.ts';
 import type { Identity } from '../flow/draft.ts';
 import type { Route } from './routes/route.ts';
 
@@ -26,12 +26,7 @@ export async function identify(ctx: Context, headers: Headers): Promise<Identity
   }
   const token = /^bearer +(\S+) *$/i.exec(value)?.[1];
   const identity = token === undefined ? null : await authenticate(ctx, token);
-  return (
-    identity ??
-    new ApiError('unauthorized', 'The API key is invalid or has been revoked.', {
-      headers: CHALLENGE,
-    })
-  );
+  return identity ?? invalidKey(CHALLENGE);
 }
 
 /** Throws `forbidden` for a key that may not use the route. */

@@ -175,6 +175,8 @@ async function run(
   progress: Progress,
 ): Promise<RouteResult> {
   const { request, params } = incoming;
+  // A send compares the revision in its commit; whatever else is asked is asked by keys and accounts as they are now.
+  if (!route.isSend && request.headers.has('authorization')) await parts.ctx.revision.check();
   const caller = await identify(parts.ctx, request.headers);
   if (!(caller instanceof ApiError)) progress.identity = caller;
   checkLength(request);

@@ -118,6 +118,8 @@ async function startParts(
   const jobs = [new DomainChecker(ctx), new Brake(ctx), new Retention(ctx)].map(
     (job) => new Periodic(ctx, job),
   );
+  // On a store of its own a node has nobody to look at.
+  if (ctx.revision.number !== null) jobs.push(new Periodic(ctx, ctx.revision));
   const vitals = new Vitals(ctx);
   await watchDisk(ctx, vitals, started);
   const http = await openHttp(ctx, { queue, webhooks, capture, vitals });
@@ -127,6 +129,7 @@ async function startParts(
   // Undone first: no request may find a queue that has stopped.
   started.push(() => http.stop());
   queue.setResting(ctx.halt.state !== null);
+  ctx.revision.onChange(() => queue.setResting(ctx.halt.state !== null));
   await queue.start();
   const mailListeners = await openMailListeners(ctx, { queue, rates: http.rates });
   // Mail is refused before anything that takes it stops.

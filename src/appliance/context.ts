@@ -20,6 +20,7 @@ import { EventFollowers } from '../flow/event-followers.ts';
 import { HaltSwitch } from '../flow/halt-switch.ts';
 import { readClock } from '../flow/kept-clock.ts';
 import { KeyUses } from '../flow/key-uses.ts';
+import { Revision } from '../flow/revision.ts';
 import { RowCache } from '../flow/row-cache.ts';
 import { Subscribers } from '../flow/subscribers.ts';
 import { SigningPool } from '../mail/dkim/signing.ts';
@@ -68,23 +69,29 @@ export async function openContext(
 
 /** Adds to the parts what the appliance remembers while it runs, read from the store where it outlives a restart. */
 export async function makeContext(parts: Parts): Promise<Context> {
+  const halt = new HaltSwitch(parts);
+  const revision = await Revision.read({ store: parts.store, halt });
   const ctx: Context = {
     ...parts,
     ids: new IdSource(),
-    halt: new HaltSwitch(parts),
+    halt,
+    revision,
     disk: new DiskSpace(),
     budget: new ByteBudget(),
     identities: new RowCache<Identity>(parts.clock),
     keyUses: new KeyUses(parts),
     senderDomains: new RowCache<Domain>(parts.clock),
-    subscribers: await Subscribers.read(parts.store),
+    subscribers: await Subscribers.read(parts.store, revision.number !== null),
     followers: new EventFollowers(),
     doing: new Activities(),
     signing: new SigningPool(parts),
     large: new LargeMessages(parts),
     emulation: null,
   };
-  await ctx.halt.load();
+  revision.onChange(() => {
+    ctx.identities.forget();
+    ctx.senderDomains.forget();
+  });
   return ctx;
 }
 

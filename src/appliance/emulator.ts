@@ -81,7 +81,7 @@ export class Emulator implements Emulation {
     const key =
       known ??
       (await createKey(ctx, account.id, { name: KEY_NAME, permission: 'full_access' })).key;
-    return { key, account, plan: planOf(ctx.config.live.plans, account) };
+    return { key, account, plan: planOf(ctx.config.live.plans, account), revision: null };
   }
 }
 

@@ -30,6 +30,7 @@ import type { Emulation } from './emulation.ts';
 import type { EventFollowers } from './event-followers.ts';
 import type { HaltSwitch } from './halt-switch.ts';
 import type { KeyUses } from './key-uses.ts';
+import type { Revision } from './revision.ts';
 import type { RowCache } from './row-cache.ts';
 import type { Subscribers } from './subscribers.ts';
 
@@ -49,6 +50,8 @@ export interface Memory {
   /** Of every id the appliance makes: rows, events, requests. */
   readonly ids: IdSource;
   readonly halt: HaltSwitch;
+  /** What the rows kept here stand on, where several nodes share the store. */
+  readonly revision: Revision;
   readonly disk: DiskSpace;
   /** Of everything that is on its way in, over all listeners. */
   readonly budget: ByteBudget;

@@ -45,6 +45,8 @@ export interface Identity {
   key: Key;
   account: Account;
   plan: Plan;
+  /** Of the store, when these were read, or an earlier one; null: no other process changes it. */
+  revision: number | null;
 }
 
 /** Who sends: found by the guard from the key, or the operator, who needs none. */
@@ -55,4 +57,6 @@ export interface Sender {
   plan: Plan;
   /** Id of the request (or SMTP transaction), the `log_id` of what it sends; null for the operator, whom no log lists. */
   requestId: string | null;
+  /** As that of `Identity`; absent: account and key are read anew where other nodes may have changed them. */
+  revision?: number | null;
 }

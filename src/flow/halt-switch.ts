@@ -2,7 +2,7 @@
  * The kill switch: while it is on, sends are refused with `platform_halted` and the queue delivers nothing.
  *
  * Promises that the state survives a restart (it is a setting in the store) and that `state` answers at once, from
- * memory. Until `load` has run, the appliance counts as running. `halt` and `resume` reject when the store
+ * memory; what other nodes do to it comes in by `revision.ts`. Until `load` has run, the appliance counts as running. `halt` and `resume` reject when the store
  * cannot be written; a halt is in force all the same.
  */
 import type { Clock } from '../base/clock.ts';
@@ -30,6 +30,10 @@ export const HALT_RETRY_SECONDS = 60;
 export class HaltSwitch {
   readonly #parts: Parts;
   #state: Halt | null = null;
+  /** What is in force here is not, or not yet, what the store has. */
+  #isAhead = false;
+  /** How often it was changed here. */
+  #changes = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -40,10 +44,13 @@ export class HaltSwitch {
     return this.#state;
   }
 
-  /** Reads the switch from the store. Call once, before anything accepts or delivers. */
+  /** Reads the switch from the store: before anything accepts or delivers, and when another node may have changed it. */
   async load(): Promise<void> {
+    const changes = this.#changes;
     const text = await this.#parts.store.setting(SETTING);
-    this.#state = text === null ? null : parseHalt(text);
+    // It was changed here while the store was asked: that is newer.
+    if (!this.#isAhead && this.#changes === changes)
+      this.#state = text === null ? null : parseHalt(text);
   }
 
   /** Turns the switch on, in force at once; a second halt keeps the time of the first and takes the new reason. */
@@ -52,7 +59,10 @@ export class HaltSwitch {
     const state: Halt = { reason: reason.trim() || 'Halted by the operator.', since };
     // Memory first: a full disk must not keep an operator from stopping the appliance.
     this.#state = state;
-    await this.#parts.store.setSetting(SETTING, JSON.stringify(state));
+    this.#isAhead = true;
+    this.#changes += 1;
+    await this.#parts.store.setSetting(SETTING, JSON.stringify(state), { isRemembered: true });
+    this.#isAhead = false;
     this.#parts.log.warn('halted', { reason: state.reason });
     return state;
   }
@@ -60,8 +70,10 @@ export class HaltSwitch {
   /** Turns the switch off. False when it was off. The caller wakes the queue. */
   async resume(): Promise<boolean> {
     const wasOn = this.#state !== null;
-    await this.#parts.store.setSetting(SETTING, null);
+    await this.#parts.store.setSetting(SETTING, null, { isRemembered: true });
     this.#state = null;
+    this.#isAhead = false;
+    this.#changes += 1;
     if (wasOn) this.#parts.log.info('resumed');
     return wasOn;
   }

@@ -56,6 +56,8 @@ export interface AcceptBatch {
   storageBytes?: number | null;
   idempotency: NewIdempotencyRecord | null;
   messages: NewMessage[];
+  /** On which revision the decision stands (`RevisionStore`); absent or null: it is not compared. */
+  revision?: number | null;
 }
 
 export type AcceptResult =
@@ -152,7 +154,10 @@ export interface SentAttempt {
 }
 
 export interface JourneyStore {
-  /** Checks idempotency and quota, then writes the whole batch; a refusal writes nothing. */
+  /**
+   * Checks idempotency and quota, then writes the whole batch; a refusal writes nothing. Fails with `OutdatedError` where
+   * the batch stands on another revision than the store's.
+   */
   accept(batch: AcceptBatch): Promise<AcceptResult>;
   /** The record of an earlier request with this key, unless it has expired by `now`. */
   idempotencyRecord(
@@ -169,9 +174,10 @@ export interface JourneyStore {
   nextRecipientDue(after: number): Promise<number | null>;
   /**
    * Marks what the owner has taken, and what is due and free, unless it is under a lease. Returns the recipients that are
-   * still open and now leased to their owner, in the state after the mark.
+   * still open and now leased to their owner, in the state after the mark. Fails with `OutdatedError` where `revision` is
+   * given and not the store's.
    */
-  begin(attempts: BeginAttempt[], now: number): Promise<Recipient[]>;
+  begin(attempts: BeginAttempt[], now: number, revision?: number | null): Promise<Recipient[]>;
   /**
    * Sets recipients and their messages to `sent` and records the events, all in one commit; what has ended, is gone or
    * says `sent` already is left alone. Returns the webhook calls.

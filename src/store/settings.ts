@@ -6,6 +6,6 @@
 
 export interface SettingStore {
   setting(name: string): Promise<string | null>;
-  /** Null removes it. */
-  setSetting(name: string, value: string | null): Promise<void>;
+  /** Null removes it. `isRemembered`: nodes keep it in memory, so that the change raises the revision. */
+  setSetting(name: string, value: string | null, how?: { isRemembered: boolean }): Promise<void>;
 }

@@ -21,6 +21,7 @@ import type { OperatorStore } from './operator.ts';
 import type { PeopleStore } from './people.ts';
 import type { RequestLogStore } from './request-logs.ts';
 import type { RetentionStore } from './retention.ts';
+import type { RevisionStore } from './revision.ts';
 import type { SecretStore } from './secrets.ts';
 import type { SettingStore } from './settings.ts';
 import type { SuppressionStore } from './suppressions.ts';
@@ -58,6 +59,7 @@ export interface Store
     PeopleStore,
     RequestLogStore,
     RetentionStore,
+    RevisionStore,
     SecretStore,
     SettingStore,
     SuppressionStore,

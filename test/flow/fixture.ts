@@ -27,6 +27,7 @@ import { makeAddress, type Mailbox } from '../../src/mail/header/address.ts';
 import type { Domain, Event, Message, Recipient } from '../../src/store/rows.ts';
 import { openTestStore } from '../store/test-store.ts';
 import type { NewMessage } from '../../src/store/journey.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { CallRef } from '../../src/store/webhooks.ts';
 import type { Resolver } from '../../src/wire/dns/resolver.ts';
 import { TestClock } from '../rig/clock.ts';
@@ -86,10 +87,17 @@ export async function refusal(work: Promise<unknown>): Promise<ApiError> {
 }
 
 export async function openFixture(
-  options: { toml?: string; resolver?: Resolver } = {},
+  options: {
+    toml?: string;
+    resolver?: Resolver;
+    /** Default: one of its own, in a new directory. */
+    store?: Store;
+    /** Default: one of its own. */
+    clock?: TestClock;
+  } = {},
 ): Promise<Fixture> {
   const dir = mkdtempSync(join(tmpdir(), 'flow-'));
-  const clock = new TestClock();
+  const clock = options.clock ?? new TestClock();
   const logged: Record<string, unknown>[] = [];
   const log = createLog(
     (line) => logged.push(JSON.parse(line) as Record<string, unknown>),
@@ -97,7 +105,7 @@ export async function openFixture(
   );
   const toml = `hostname = "mail.appliance.example"\ndata_dir = ${JSON.stringify(dir)}\n${options.toml ?? ''}`;
   const config = parseConfig(toml, 'test.toml');
-  const store = await openTestStore(dir, log);
+  const store = options.store ?? (await openTestStore(dir, log));
   const ctx = await makeContext({
     config,
     clock,

@@ -27,7 +27,10 @@ test('an account may have endpoints from before one is written, and after a rest
   expect(ctx.subscribers.mayHave(account.id)).toBe(false);
   await addEndpoint(ctx, account.id, { url: 'https://hook.example/', events: [] });
   expect(atWrite).toEqual([true]);
-  const restarted = await Subscribers.read(store);
+  const restarted = await Subscribers.read(store, false);
   expect([account, other].map(({ id }) => restarted.mayHave(id))).toEqual([true, false]);
+  // Where other nodes make endpoints, nobody can know.
+  const shared = await Subscribers.read(store, true);
+  expect([account, other].map(({ id }) => shared.mayHave(id))).toEqual([true, true]);
   await fixture.close();
 });

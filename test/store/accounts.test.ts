@@ -1,6 +1,7 @@
 /** Accounts, keys, domains, settings, confirmed recipients, logs: what is unique, what belongs to whom. */
 import { describe, expect } from 'bun:test';
 
+import { OutdatedError } from '../../src/store/revision.ts';
 import { batchOf, newAccount, newDomain, newKey, newLogRecord, newMessage } from './samples.ts';
 import { eachStore } from './stores.ts';
 
@@ -199,5 +200,20 @@ eachStore(
     const [record] = records;
     expect(await store.log(account.id, record?.id ?? '')).toEqual(record ?? null);
     expect(await store.log('another account', record?.id ?? '')).toBeNull();
+  },
+);
+
+eachStore(
+  'what stands on an older revision is outdated, where a store has one',
+  async (store, account) => {
+    const before = await store.revision();
+    const accept = (revision: number | null) =>
+      store.accept({ ...batchOf(account.id, newMessage(account.id)), revision });
+    expect((await accept(before)).kind).toBe('accepted');
+    await store.setAccountStatus(account.id, 'paused', 'Why.');
+    const after = await store.revision();
+    if (before === null) expect(after).toBeNull();
+    else expect(accept(before)).rejects.toBeInstanceOf(OutdatedError);
+    expect((await accept(after)).kind).toBe('accepted');
   },
 );

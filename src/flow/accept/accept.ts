@@ -11,12 +11,15 @@
  * ApiError for every refusal, `platform_halted` when the disk is full.
  */
 import { ApiError, validationFailed } from '../../base/errors.ts';
+import type { ErrorCode } from '../../base/errors.ts';
 import type { AcceptResult, NewIdempotencyRecord, NewMessage } from '../../store/journey.ts';
+import { OutdatedError } from '../../store/revision.ts';
 import { StoreFullError, StoreUnwritableError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import { decide } from './decide.ts';
 import { buildMessage, type Built } from './message.ts';
 import { refuseInactive } from '../accounts/accounts.ts';
+import { currentSender } from '../accounts/keys.ts';
 import { bodyBytes } from '../body-bytes.ts';
 import type { Context } from '../context.ts';
 import type { Draft, Sender } from '../draft.ts';
@@ -74,9 +77,58 @@ export async function acceptEmails(
   asked: AcceptOptions,
 ): Promise<Acceptance> {
   const options = { ...asked, idempotency: ofKind(sender, asked.idempotency) };
-  // A repeated request gets its response before anything can refuse it: its mail has been taken already.
-  const replay = await findReplay(ctx, sender, options);
-  if (replay !== null) return replay;
+  for (;;) {
+    // A repeated request gets its response before anything can refuse it: its mail has been taken already.
+    const replay = await findReplay(ctx, sender, options);
+    if (replay !== null) return replay;
+    const now = await currentSender(ctx, sender);
+    try {
+      return await acceptNow(ctx, queue, now, drafts, options);
+    } catch (error) {
+      const isOutdated = error instanceof OutdatedError;
+      if (!isOutdated && !isRemembered(ctx, error)) throw error;
+      // Another node may have changed what this rests on: then all of it is decided again.
+      await ctx.revision.check();
+      if (!isOutdated && ctx.revision.number === now.revision) throw error;
+    }
+  }
+}
+
+/** Refusals that rest on what is kept in memory. */
+const REMEMBERED: ReadonlySet<ErrorCode> = new Set([
+  'account_paused',
+  'payment_required',
+  'domain_not_verified',
+  'from_domain_not_allowed',
+]);
+
+function isRemembered(
+  { halt, revision }: Pick<Context, 'halt' | 'revision'>,
+  error: unknown,
+): boolean {
+  if (revision.number === null || !(error instanceof ApiError)) return false;
+  // Also said of a full disk, or while the database is away.
+  if (error.code === 'platform_halted') return halt.state !== null;
+  return REMEMBERED.has(error.code);
+}
+
+/** Throws `OutdatedError` where another node has changed what is remembered of `sender`. */
+async function refuseOutdated(
+  { revision }: Pick<Context, 'revision'>,
+  sender: Sender,
+): Promise<void> {
+  await revision.check();
+  if (revision.number !== sender.revision) throw new OutdatedError('the revision was raised');
+}
+
+/** Takes them by what is remembered now. Fails with `OutdatedError` where that is not the present any more. */
+async function acceptNow(
+  ctx: Context,
+  queue: AcceptedSink,
+  sender: Sender,
+  drafts: (Draft | ApiError)[],
+  options: AcceptOptions,
+): Promise<Acceptance> {
   ctx.halt.refuse();
   ctx.disk.refuseWhileLow();
   refuseInactive(sender.account);
@@ -96,6 +148,7 @@ export async function acceptEmails(
     return { kind: 'accepted', id: one.accepted.message.id, status: one.result };
   });
   if (!options.isPermissive) throwRefusals(results);
+  else if (decisions.some((one) => isRemembered(ctx, one))) await refuseOutdated(ctx, sender);
 
   const response = options.respond(results);
   const body = JSON.stringify(response.body);
@@ -203,6 +256,7 @@ async function commit(
         accountId: account.id,
         now,
         steadyNow: ctx.clock.steady(),
+        revision: sender.revision ?? null,
         usage: usageClaim(plan, account, count, now),
         storageBytes: plan.storageBytes,
         idempotency,

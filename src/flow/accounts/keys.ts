@@ -11,7 +11,7 @@ import { isKeyText, keyText, shownPrefix } from '../../base/key-text.ts';
 import type { Permission } from '../../base/status.ts';
 import type { Key } from '../../store/rows.ts';
 import type { Context } from '../context.ts';
-import type { Identity } from '../draft.ts';
+import type { Identity, Sender } from '../draft.ts';
 import { planOf } from './plans.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -31,16 +31,17 @@ type KeyChange = Pick<Context, 'store' | 'clock' | 'ids' | 'identities'>;
  * The account's status is not checked: `acceptEmails` refuses for accounts that may not send.
  */
 export async function authenticate(
-  ctx: Pick<Context, 'config' | 'store' | 'identities' | 'keyUses' | 'emulation'>,
+  ctx: Pick<Context, 'config' | 'store' | 'identities' | 'keyUses' | 'emulation' | 'revision'>,
   token: string,
 ): Promise<Identity | null> {
   if (!isKeyText(token) && ctx.emulation === null) return null;
   const hash = hashOf(token);
   const identity = await ctx.identities.find(hash, async () => {
+    const revision = ctx.revision.number;
     const found = await ctx.store.keyByHash(Buffer.from(hash, 'base64'));
     if (found === null) return (await ctx.emulation?.identify(token)) ?? null;
     if (found.key.revokedAt !== null) return null;
-    return { ...found, plan: planOf(ctx.config.live.plans, found.account) };
+    return { ...found, plan: planOf(ctx.config.live.plans, found.account), revision };
   });
   if (identity !== null) ctx.keyUses.note(identity.key.id);
   return identity;
@@ -80,6 +81,32 @@ export async function createKey(
     );
   }
   return { key, token };
+}
+
+/** The refusal of a key that is unknown or revoked; `headers`: of the response. */
+export function invalidKey(headers: Record<string, string> = {}): ApiError {
+  return new ApiError('unauthorized', 'The API key is invalid or has been revoked.', { headers });
+}
+
+/**
+ * The sender as account and key are now, where another node may have changed them since they were read. Throws
+ * `unauthorized` for a key that was revoked meanwhile, or whose account is gone.
+ */
+export async function currentSender(
+  ctx: Pick<Context, 'config' | 'store' | 'revision'>,
+  sender: Sender,
+): Promise<Sender> {
+  const revision = ctx.revision.number;
+  if (revision === null || sender.revision === revision) return sender;
+  const account = await ctx.store.account(sender.account.id);
+  if (account === null) throw invalidKey();
+  const plan = planOf(ctx.config.live.plans, account);
+  const { key } = sender;
+  // The operator needs none.
+  if (key.id === null) return { ...sender, account, plan, revision };
+  const found = (await ctx.store.keys(account.id)).find(({ id }) => id === key.id);
+  if (found === undefined || found.revokedAt !== null) throw invalidKey();
+  return { ...sender, account, plan, revision };
 }
 
 /** Revokes a key at once; twice is fine. Throws ApiError `not_found`. */

@@ -17,6 +17,7 @@
 import type { NewMessage } from '../../store/journey.ts';
 import type { RetryTarget } from '../../store/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
+import { OutdatedError } from '../../store/revision.ts';
 import { StoreAwayError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import type { Context } from '../context.ts';
@@ -147,8 +148,12 @@ export class Queue {
 
   /** The kill switch: while resting nothing is begun; what is under way goes on. */
   setResting(isResting: boolean): void {
+    const wasResting = this.#isResting;
     this.#isResting = isResting;
-    if (!isResting) this.#due.wake();
+    if (isResting) return;
+    this.#due.wake();
+    // What was picked when a halt came is in no line any more.
+    if (wasResting) this.#due.lookSoon();
   }
 
   /** Makes waiting recipients due now. Returns how many are, those that were due already among them. */
@@ -255,10 +260,22 @@ export class Queue {
     return claims;
   }
 
-  #begin(claims: readonly Claim[], lease: Lease, now: number): Promise<Recipient[]> {
+  async #begin(claims: readonly Claim[], lease: Lease, now: number): Promise<Recipient[]> {
+    const { store, revision } = this.#ctx;
     const nextAttemptAt = dueAfterCrash(now);
     const marks = claims.map(({ ref }) => ({ recipientId: ref.id, ...lease, nextAttemptAt }));
-    return this.#ctx.store.begin(marks, now);
+    for (;;) {
+      try {
+        return await store.begin(marks, now, revision.number);
+      } catch (error) {
+        if (!(error instanceof OutdatedError)) throw error;
+      }
+      await revision.check();
+      if (!this.#isResting) continue;
+      // Halted by another node. They are ours in the store, and found by the look after the halt.
+      this.#feed.lookAnew();
+      return [];
+    }
   }
 
   #free({ ref, slot }: Claim): void {

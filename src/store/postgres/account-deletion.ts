@@ -7,6 +7,7 @@
 import type { AccountDeletionStore, DeletedRows } from '../account-deletion.ts';
 import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
+import { raising } from './revision.ts';
 import { dropMessages, untilFewer } from './retention.ts';
 import { part } from './statement.ts';
 
@@ -26,7 +27,7 @@ const LONG_TABLES = [
 export function accountDeletionVerbs(database: Access): AccountDeletionStore {
   return {
     closeAccount: (accountId, reason) =>
-      database.transaction(async (session) => {
+      raising(database, async (session) => {
         const id = idOrNull(accountId);
         await session.run(
           part(

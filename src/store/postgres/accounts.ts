@@ -12,6 +12,7 @@ import { accountReads } from '../sql/accounts.ts';
 import type { Access, Session } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { sqlReader } from './reader.ts';
+import { isOne, raising } from './revision.ts';
 import { insertInto, part, table } from './statement.ts';
 import { ACCOUNTS, API_KEYS } from './tables.ts';
 
@@ -46,10 +47,11 @@ function accountsOf(
     },
     async setAccountStatus(id, status, reason) {
       const set = 'UPDATE accounts SET status = $1, status_reason = $2 WHERE id = $3';
-      return (await database.run(part(set, status, reason, idOrNull(id)))) === 1;
+      const statement = part(set, status, reason, idOrNull(id));
+      return (await raising(database, (session) => session.run(statement), isOne)) === 1;
     },
     changeAccount: (id, { name, plan }) =>
-      database.transaction(async (session) => {
+      raising(database, async (session) => {
         const other = await session.first<{ id: string }>(
           part('SELECT id FROM accounts WHERE name = $1', name),
         );
@@ -84,7 +86,8 @@ function keysOf(
     async revokeKey(accountId, id, now) {
       const set =
         'UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $1) WHERE account_id = $2 AND id = $3';
-      return (await database.run(part(set, now, idOrNull(accountId), idOrNull(id)))) === 1;
+      const statement = part(set, now, idOrNull(accountId), idOrNull(id));
+      return (await raising(database, (session) => session.run(statement), isOne)) === 1;
     },
     async renameKey(accountId, id, name) {
       const set = 'UPDATE api_keys SET name = $1 WHERE account_id = $2 AND id = $3';

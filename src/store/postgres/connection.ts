@@ -30,6 +30,8 @@ const SETTINGS = {
   tcp_keepalives_count: '3',
   // Statements are short: to compile one would take longer than to run it.
   jit: 'off',
+  // Each statement sees what was committed before it: what a transaction has locked is read as it is then.
+  default_transaction_isolation: 'read committed',
   TimeZone: 'UTC',
 };
 

@@ -11,7 +11,7 @@ import { StoreAwayError, StoreFullError } from '../store.ts';
 import type { DatabaseAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import type { CommitNumber, Result } from './connection.ts';
-import { failureOf } from './failures.ts';
+import { failureOf, sqlState } from './failures.ts';
 import type { Part } from './statement.ts';
 
 /** With the one of `sole-use.ts` eight a node: many nodes stay far below what a server takes (100). */
@@ -300,7 +300,7 @@ async function runIn<T>(
     await begun;
   } catch (error) {
     if (!connection.isLost) await connection.ask('ROLLBACK').catch(() => connection.abandon());
-    throw error;
+    throw await causeOf(error, sent);
   }
   const noted = connection.ask('INSERT INTO commits (session, number) VALUES ($1, $2)', [
     number.session,
@@ -317,4 +317,12 @@ async function runIn<T>(
     if (connection.isLost) return new InDoubt(number, value);
     throw error;
   }
+}
+
+/** What failed first, where `failure` only says that something before it had: in_failed_sql_transaction. */
+async function causeOf(failure: unknown, sent: readonly Promise<unknown>[]): Promise<unknown> {
+  if (sqlState(failure) !== '25P02') return failure;
+  const ends = await Promise.allSettled(sent);
+  const first = ends.find(({ status }) => status === 'rejected');
+  return first?.status === 'rejected' ? first.reason : failure;
 }

@@ -4,13 +4,15 @@
  * Promises that a name stands once among an account's domains, that the limit holds under requests to several nodes, and
  * that the activation of a key is one transaction. Never touches a removed domain; its row stays, for what it still signs.
  */
+import type { DomainStatus } from '../../base/status.ts';
 import type { DkimKeyStore } from '../dkim-keys.ts';
 import type { DomainStore } from '../domains.ts';
 import { dkimKeyReads, domainReads } from '../sql/domains.ts';
 import { lockAccount } from './accounts.ts';
-import type { Access } from './database.ts';
+import type { Access, Session } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { sqlReader } from './reader.ts';
+import { isOne, raising } from './revision.ts';
 import { insertInto, part } from './statement.ts';
 import { DOMAINS } from './tables.ts';
 
@@ -49,25 +51,30 @@ function domainWrites(database: Access): Writes {
     async deleteDomain(accountId, id, now) {
       const drop =
         'UPDATE domains SET deleted_at = $1 WHERE account_id = $2 AND id = $3 AND deleted_at IS NULL';
-      return (await database.run(part(drop, now, idOrNull(accountId), idOrNull(id)))) === 1;
+      const statement = part(drop, now, idOrNull(accountId), idOrNull(id));
+      return (await raising(database, (session) => session.run(statement), isOne)) === 1;
     },
     async finishDomainCheck(check) {
-      await database.run(
-        part(
-          'UPDATE domains SET status = $1, record_states = $2, verified_at = $3, last_checked_at = $4,' +
-            ' next_check_at = $5, failing_since = $6, pending_since = $7, seen_records = COALESCE($8, seen_records)' +
-            ' WHERE id = $9 AND deleted_at IS NULL',
-          check.status,
-          JSON.stringify(check.recordStates),
-          check.verifiedAt,
-          check.now,
-          check.nextCheckAt,
-          check.failingSince,
-          check.pendingSince,
-          check.seen === undefined ? null : JSON.stringify(check.seen),
-          idOrNull(check.id),
-        ),
-      );
+      const finish = (session: Session): Promise<{ before: DomainStatus } | null> =>
+        session.first(
+          part(
+            'WITH known AS (SELECT id, status FROM domains WHERE id = $9 AND deleted_at IS NULL FOR NO KEY UPDATE)' +
+              ' UPDATE domains SET status = $1, record_states = $2, verified_at = $3, last_checked_at = $4,' +
+              ' next_check_at = $5, failing_since = $6, pending_since = $7, seen_records = COALESCE($8, seen_records)' +
+              ' FROM known WHERE domains.id = known.id RETURNING known.status AS before',
+            check.status,
+            JSON.stringify(check.recordStates),
+            check.verifiedAt,
+            check.now,
+            check.nextCheckAt,
+            check.failingSince,
+            check.pendingSince,
+            check.seen === undefined ? null : JSON.stringify(check.seen),
+            idOrNull(check.id),
+          ),
+        );
+      // Most checks find what the one before has found: no node has to forget anything.
+      await raising(database, finish, (row) => row !== null && row.before !== check.status);
     },
   };
 }

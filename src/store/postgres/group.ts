@@ -12,12 +12,14 @@ const LARGEST_BYTES = 4 * 1024 * 1024;
 
 interface Queued<Item, Result> {
   item: Item;
-  resolve: (result: Result) => void;
+  resolve: (result: Answer<Result>) => void;
   reject: (error: unknown) => void;
 }
 
-/** Writes the items as one transaction; one result for each, in their order. */
+/** Writes the items as one transaction; one result for each, in their order. An error is that item's alone. */
 type Write<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
+/** What an item is answered. */
+type Answer<Result> = Exclude<Result, Error>;
 
 export class Group<Item, Result> {
   readonly #write: Write<Item, Result>;
@@ -37,7 +39,7 @@ export class Group<Item, Result> {
     this.#bytesOf = bytesOf;
   }
 
-  add(item: Item): Promise<Result> {
+  add(item: Item): Promise<Answer<Result>> {
     return new Promise((resolve, reject) => {
       this.#queued.push({ item, resolve, reject });
       if (this.#isRunning) return;
@@ -72,9 +74,11 @@ export class Group<Item, Result> {
     try {
       const results = await this.#write(group.map(({ item }) => item));
       this.#onCommit(performance.now() - beganAt, group.length);
-      for (const [at, { resolve }] of group.entries()) {
+      for (const [at, { resolve, reject }] of group.entries()) {
+        const result = results[at];
+        if (result instanceof Error) reject(result);
         // `Write` gives one for each.
-        resolve(results[at] as Result);
+        else resolve(result as Answer<Result>);
       }
     } catch (error) {
       if (group.length > 1 && failureOf(error) === 'refused') {

@@ -10,8 +10,9 @@ import type { SealedSecret, SecretStore } from '../secrets.ts';
 import type { SettingStore } from '../settings.ts';
 import { operatorReads } from '../sql/people.ts';
 import { settingReads } from '../sql/settings.ts';
-import type { Access } from './database.ts';
+import type { Access, Session } from './database.ts';
 import { sqlReader } from './reader.ts';
+import { raising } from './revision.ts';
 import { part } from './statement.ts';
 import type { Part } from './statement.ts';
 
@@ -128,8 +129,9 @@ function auditLog(database: Access): AuditVerbs {
 function settings(database: Access): SettingStore {
   return {
     setting: settingReads(sqlReader(database)).setting,
-    async setSetting(name, value) {
-      await database.run(settingPart(name, value));
+    async setSetting(name, value, { isRemembered } = { isRemembered: false }) {
+      const change = (session: Session): Promise<number> => session.run(settingPart(name, value));
+      await (isRemembered ? raising(database, change) : change(database));
     },
   };
 }

@@ -32,6 +32,7 @@ import { messageVerbs } from './messages.ts';
 import { peopleVerbs } from './people.ts';
 import { queueVerbs } from './queue.ts';
 import { retentionVerbs } from './retention.ts';
+import { revisionVerbs } from './revision.ts';
 import { migrate } from './schema.ts';
 import { SoleUse } from './sole-use.ts';
 import { part } from './statement.ts';
@@ -93,6 +94,7 @@ export async function openPostgres({
     ...counterVerbs(database),
     ...messageVerbs(database),
     ...logVerbs(database),
+    ...revisionVerbs(database),
     ...noBackup(),
     ...writes,
     async close() {
@@ -136,7 +138,7 @@ function groupedWrites(
   const grouped = <Item, Result>(
     write: (of: Database, items: readonly Item[]) => Promise<readonly Result[]>,
     bytesOf?: (item: Item) => number,
-  ): ((item: Item) => Promise<Result>) => {
+  ): ((item: Item) => Promise<Exclude<Result, Error>>) => {
     const group = new Group<Item, Result>((items) => write(database, items), onCommit, bytesOf);
     groups.push(group);
     return (item) => group.add(item);
@@ -145,7 +147,7 @@ function groupedWrites(
   const beginCalls = grouped(beginAllCalls);
   return {
     accept: grouped(acceptAll, contentBytesOf),
-    begin: (attempts, now) => begin({ attempts, now }),
+    begin: (attempts, now, revision = null) => begin({ attempts, now, revision }),
     noteSent: grouped(noteAllSent),
     finish: grouped(finishAll),
     beginCalls: (calls, now) => beginCalls({ calls, now }),

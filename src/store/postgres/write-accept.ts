@@ -11,9 +11,11 @@ import type { EarlierRequest, Used } from '../accept-answer.ts';
 import { ownerAtAccept } from '../attempt-choice.ts';
 import { headersText } from '../json-columns.ts';
 import type { AcceptBatch, AcceptResult, NewMessage } from '../journey.ts';
+import type { OutdatedError } from '../revision.ts';
 import type { CallRef } from '../webhooks.ts';
 import type { Access, Session } from './database.ts';
 import { EventRows, subscribersOf } from './events.ts';
+import { writeStanding } from './revision.ts';
 import { bytesOf, messageRow } from './shapes.ts';
 import { insertInto, insertOne, part, together } from './statement.ts';
 import type { Part, RowOf, Table } from './statement.ts';
@@ -24,9 +26,9 @@ import { ATTACHMENTS, BODIES, IDEMPOTENCY, NEW_MESSAGES, QUEUE, RECIPIENTS } fro
 /** Writes a group of batches; one answer for each. */
 export function acceptAll(
   database: Access,
-  batches: readonly AcceptBatch[],
-): Promise<AcceptResult[]> {
-  return database.transaction(async (session) => {
+  all: readonly AcceptBatch[],
+): Promise<(AcceptResult | OutdatedError)[]> {
+  return writeStanding(database, all, async (session, batches) => {
     const [records, used, subscribers] = await Promise.all([
       recordsOf(session, batches),
       usedBy(session, batches),

@@ -10,10 +10,12 @@ import { begunOf, chooseEnd, maySaySent, showsReason, shownReason } from '../att
 import type { OwnedRecipient, RecipientState } from '../attempt-choice.ts';
 import { isCounted, isReal } from '../counted.ts';
 import type { BeginAttempt, Finished, FinishAttempt, SentAttempt } from '../journey.ts';
+import type { OutdatedError } from '../revision.ts';
 import type { Message, Recipient } from '../rows.ts';
 import type { CallRef } from '../webhooks.ts';
 import type { Access, Session, Transaction } from './database.ts';
 import { EventRows, ONCE, subscribersOf } from './events.ts';
+import { writeStanding } from './revision.ts';
 import { SELECT_WAITING_RECIPIENT } from './shapes.ts';
 import { insertInto, part, table, together, updateFrom } from './statement.ts';
 import type { Part } from './statement.ts';
@@ -25,6 +27,7 @@ import { ATTEMPTS, QUEUE } from './tables.ts';
 export interface BeginGroup {
   attempts: readonly BeginAttempt[];
   now: number;
+  revision: number | null;
 }
 
 const BEGUN = table('queue', {
@@ -37,8 +40,11 @@ const BEGUN = table('queue', {
 });
 
 /** Begins what each call may begin; its recipients in the state after the mark. */
-export function beginAll(database: Access, calls: readonly BeginGroup[]): Promise<Recipient[][]> {
-  return database.transaction(async (session) => {
+export function beginAll(
+  database: Access,
+  all: readonly BeginGroup[],
+): Promise<(Recipient[] | OutdatedError)[]> {
+  return writeStanding(database, all, async (session, calls) => {
     const rows = await session.all<OwnedRecipient>(
       part(
         `${SELECT_WAITING_RECIPIENT} WHERE q.recipient_id = ANY($1::uuid[]) ORDER BY q.recipient_id FOR UPDATE OF q`,

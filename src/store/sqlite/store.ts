@@ -94,6 +94,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       takeStep: (...of) => threads.writer.write('takeStep', ...of),
     }),
     backUpTo: (file) => threads.background.backUp(dataDir, file),
+    // Its directory is locked: nobody else changes what this process remembers.
+    revision: () => Promise.resolve(null),
     async close() {
       await recounting.stop();
       // Readers first: an open reader keeps the last checkpoint from emptying the WAL.
