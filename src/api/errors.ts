@@ -6,20 +6,16 @@
  */
 import { ApiError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { StoreFullError, StoreUnwritableError } from '../store/store.ts';
+import { StoreUnwritableError } from '../store/store.ts';
 
-const FULL_RETRY_SECONDS = '30';
+const RETRY_SECONDS = '30';
 
 /** The refusal for anything thrown. Logs a fault, once, with its request id. */
 export function refusalOf(error: unknown, requestId: string, log: Log): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnwritableError) {
-    const cause =
-      error instanceof StoreFullError
-        ? 'This service is out of disk space.'
-        : 'The database of this service cannot be reached.';
-    return new ApiError('platform_halted', `${cause} Try again later.`, {
-      headers: { 'Retry-After': FULL_RETRY_SECONDS },
+    return new ApiError('platform_halted', `${error.said} Try again later.`, {
+      headers: { 'Retry-After': RETRY_SECONDS },
     });
   }
   log.error('request_failed', {

@@ -27,10 +27,17 @@ export function openStore(
   { dataDir, store }: Pick<Startup, 'dataDir' | 'store'>,
   { now, log, onCommit }: Parts,
 ): Promise<Store> {
-  const { url, passwordFile } = store;
+  const { url, passwordFile, requireStandby } = store;
   if (url === '') return openSqlite({ dataDir, now, log, onCommit });
   return inDirectory(dataDir, () =>
-    openPostgres({ url, passwordFile, now, onCommit, soleUse: { log } }),
+    openPostgres({
+      url,
+      passwordFile,
+      now,
+      onCommit,
+      soleUse: { log },
+      ...(requireStandby && { requireStandby: { log } }),
+    }),
   );
 }
 

@@ -15,6 +15,9 @@ export function checkTogether(file: ConfigFile, problems: Problems): void {
   checkPair(file.smtp, 'smtp', problems);
   checkDelivery(file.delivery, problems);
   checkPlans(file.plans, problems);
+  if (file.store.requireStandby && file.store.url === '' && !problems.concern('store.url')) {
+    problems.refuse('store.require_standby', 'needs url: files have no standby');
+  }
   if (file.acme?.acceptTerms === false && !problems.concern('acme.accept_terms')) {
     problems.refuse(
       'acme.accept_terms',

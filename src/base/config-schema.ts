@@ -149,6 +149,12 @@ export const CONFIG_FILE = table('', {
       means: 'none',
       restart: true,
     }),
+    requireStandby: key(format.flag, {
+      about:
+        'Whether an email counts as accepted only when a synchronous standby of the PostgreSQL database has it on disk too. While none is connected, sends get 503 (platform_halted). The role needs pg_monitor.',
+      default: false,
+      restart: true,
+    }),
   }),
   http: HTTP,
   smtp: SMTP,

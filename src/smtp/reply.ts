@@ -57,13 +57,8 @@ const REPLIES: Record<ErrorCode, [code: number, enhanced: string]> = {
 export function refusalFor(error: unknown): SmtpRefusal | null {
   if (error instanceof SmtpRefusal) return error;
   if (error instanceof StoreUnwritableError) {
-    return error instanceof StoreFullError
-      ? new SmtpRefusal(452, '4.3.1', 'This service is out of disk space. Try again later.')
-      : new SmtpRefusal(
-          452,
-          '4.3.0',
-          'The database of this service cannot be reached. Try again later.',
-        );
+    const enhanced = error instanceof StoreFullError ? '4.3.1' : '4.3.0';
+    return new SmtpRefusal(452, enhanced, `${error.said} Try again later.`);
   }
   if (!(error instanceof ApiError)) return null;
   const [code, enhanced] = REPLIES[error.code];

@@ -30,11 +30,15 @@ import type { WebhookStore } from './webhooks.ts';
 /**
  * The store cannot be written for now. What must be written waits and is asked again; whoever can be refused is refused.
  */
-export abstract class StoreUnwritableError extends Error {}
+export abstract class StoreUnwritableError extends Error {
+  /** What clients are told, in one sentence. */
+  abstract readonly said: string;
+}
 
 /** The disk is full: nothing of the call was written. */
 export class StoreFullError extends StoreUnwritableError {
   override readonly name = 'StoreFullError';
+  override readonly said = 'This service is out of disk space.';
   /** As the system says it. */
   readonly code = 'ENOSPC';
 }
@@ -42,6 +46,14 @@ export class StoreFullError extends StoreUnwritableError {
 /** The database cannot be reached, or has no primary. Whether the call was written is not known. */
 export class StoreAwayError extends StoreUnwritableError {
   override readonly name = 'StoreAwayError';
+  override readonly said = 'The database of this service cannot be reached.';
+  readonly code = 'EAGAIN';
+}
+
+/** No synchronous standby says that it has the call, where one must. Whether it was written is not known. */
+export class StoreUnconfirmedError extends StoreUnwritableError {
+  override readonly name = 'StoreUnconfirmedError';
+  override readonly said = 'The database of this service has no second copy at the moment.';
   readonly code = 'EAGAIN';
 }
 

@@ -40,6 +40,13 @@ test.each([
   expect(refusals(table)).toEqual([]);
 });
 
+test('files have no standby', () => {
+  const alone = '[store]\nrequire_standby = true';
+  const words = 'store.require_standby needs url: files have no standby';
+  expect(refusals(alone)).toEqual([words]);
+  expect(refusals(`${alone}\nurl = "postgres://mail@db/mail"`)).toEqual([]);
+});
+
 test('the login of a second route is looked at too', () => {
   const second = '[[delivery.routes]]\ndomains = ["b.example"]\nhost = "10.0.0.6"\nusername = "u"';
   expect(refusals(`${ROUTE}\n${second}`)).toEqual([`delivery.routes[1].username ${LOGIN}`]);

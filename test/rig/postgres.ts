@@ -5,10 +5,12 @@
  * test asks for a server of its own.
  */
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   existsSync,
   mkdtempSync,
+  readFileSync,
   readdirSync,
   rmSync,
   statSync,
@@ -53,6 +55,15 @@ export interface ServerOptions {
   settings?: string[];
   /** Files that the server must own to read them. */
   ownFiles?: string[];
+  /** It is a standby. */
+  follows?: Following;
+}
+
+/** Whom a standby follows. */
+interface Following {
+  primary: PostgresServer;
+  /** What it is called in `synchronous_standby_names`. */
+  name: string;
 }
 
 export class PostgresServer {
@@ -74,13 +85,12 @@ export class PostgresServer {
     settings = [],
     port = null,
     ownFiles = [],
+    follows,
   }: ServerOptions = {}): Promise<PostgresServer> {
     const directory = mkdtempSync(join(tmpdir(), 'postrider-pg-'));
     chmodSync(directory, 0o777);
-    const init = ['-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
-    const program = [...AS_USER, join(programs(), 'initdb'), '-D', join(directory, 'data')];
-    const made = Bun.spawn([...program, ...init], { stdout: 'ignore' });
-    if ((await made.exited) !== 0) throw new Error('initdb failed');
+    if (follows === undefined) await makeData(directory);
+    else await copyData(directory, follows);
     const { uid, gid } = statSync(join(directory, 'data'));
     for (const file of [directory, ...ownFiles]) chownSync(file, uid, gid);
     const server = new PostgresServer(directory, port ?? DEFAULT_PORT, [
@@ -107,8 +117,7 @@ export class PostgresServer {
 
   /** Ends the server at once, as a crash would; its data stays. */
   async pause(): Promise<void> {
-    await this.#keeper.stdin.write('keep');
-    await this.#end();
+    await this.#end('keep');
   }
 
   /** Starts it anew as a standby, which follows nobody and takes no writes. */
@@ -125,12 +134,51 @@ export class PostgresServer {
     await admin.close();
   }
 
+  /** Ends the server with SIGKILL; its data stays, and `stop` removes it. */
+  async kill(): Promise<void> {
+    for (const pid of this.#processes()) process.kill(pid, 'SIGKILL');
+    await this.#end('keep');
+  }
+
+  /** Stops the process of a standby that takes what the primary has written, or lets it go on. */
+  freezeReceiver(isFrozen: boolean): void {
+    const receiver = this.#processes().find((pid) =>
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('walreceiver'),
+    );
+    if (receiver === undefined) throw new Error('it follows nobody');
+    process.kill(receiver, isFrozen ? 'SIGSTOP' : 'SIGCONT');
+  }
+
+  /** The server's own first. */
+  #processes(): number[] {
+    const file = readFileSync(join(this.directory, 'data', 'postmaster.pid'), 'utf8');
+    const [pid = ''] = file.split('\n');
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    return [pid, ...children].map(Number);
+  }
+
+  /** Makes a standby follow another primary, after a failover. */
+  async follow({ primary, name }: Following): Promise<void> {
+    const admin = this.admin();
+    await admin.unsafe(`ALTER SYSTEM SET primary_conninfo = '${whereIs(primary, name)}'`);
+    await admin.unsafe('SELECT pg_reload_conf()');
+    await admin.close();
+  }
+
+  /** Starts it again as a standby with a copy of the primary's data, after a failover. */
+  async rejoin(follows: Following): Promise<void> {
+    rmSync(join(this.directory, 'data'), { recursive: true });
+    await copyData(this.directory, follows);
+    await this.resume();
+  }
+
   async resume(): Promise<void> {
     this.#keeper = this.#run();
     await isReady(this.#keeper.stderr);
   }
 
-  async #end(): Promise<void> {
+  async #end(word = ''): Promise<void> {
+    if (word !== '') await this.#keeper.stdin.write(word);
     await this.#keeper.stdin.end();
     await this.#keeper.exited;
   }
@@ -178,6 +226,32 @@ export class PostgresServer {
     await admin.unsafe(text);
     await admin.close();
   }
+}
+
+async function makeData(directory: string): Promise<void> {
+  const init = ['-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
+  await run('initdb', ['-D', join(directory, 'data'), ...init]);
+}
+
+async function copyData(directory: string, { primary, name }: Following): Promise<void> {
+  const data = join(directory, 'data');
+  const from = ['-h', primary.directory, '-U', USER, '-D', data];
+  await run('pg_basebackup', [...from, '--checkpoint=fast', '--no-sync', '-X', 'stream']);
+  const lines = `primary_conninfo = '${whereIs(primary, name)}'\nwal_retrieve_retry_interval = 100ms\n`;
+  appendFileSync(join(data, 'postgresql.auto.conf'), lines);
+  writeFileSync(join(data, 'standby.signal'), '');
+}
+
+const whereIs = ({ directory }: PostgresServer, name: string): string =>
+  `host=${directory} user=${USER} application_name=${name}`;
+
+async function run(program: string, args: readonly string[]): Promise<void> {
+  const made = Bun.spawn([...AS_USER, join(programs(), program), ...args], {
+    stdout: 'ignore',
+    stderr: 'pipe',
+  });
+  const said = await new Response(made.stderr).text();
+  if ((await made.exited) !== 0) throw new Error(`${program} failed: ${said}`);
 }
 
 /** Resolves when the server says that it takes connections. */

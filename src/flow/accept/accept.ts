@@ -8,13 +8,13 @@
  *
  * Promises that a response it returns is on disk: a crash before the commit loses nothing that was promised, a crash
  * after it nothing at all. HTTP and submission refuse alike. Never delivers, never reads back what it wrote. Fails with
- * ApiError for every refusal, `platform_halted` when the disk is full.
+ * ApiError for every refusal, `platform_halted` when the store cannot be written.
  */
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
 import type { AcceptResult, NewIdempotencyRecord, NewMessage } from '../../store/journey.ts';
 import { OutdatedError } from '../../store/revision.ts';
-import { StoreFullError, StoreUnwritableError } from '../../store/store.ts';
+import { StoreUnwritableError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import { decide } from './decide.ts';
 import { buildMessage, type Built } from './message.ts';
@@ -28,8 +28,8 @@ import { overQuota, overStorage, usageClaim } from '../accounts/usage.ts';
 
 /** How long a repeated request is answered from the record (docs/contract.md C6.1). */
 const REPLAY_MS = 24 * 3_600_000;
-/** Seconds after which a client may try again when the disk is full. */
-const FULL_RETRY_SECONDS = 30;
+/** Seconds after which a client may try again when the store cannot be written. */
+const UNWRITABLE_RETRY_SECONDS = 30;
 
 export interface AcceptOptions {
   /** Batch permissive: accept the valid ones, list the others. */
@@ -265,12 +265,8 @@ async function commit(
     );
   } catch (error) {
     if (!(error instanceof StoreUnwritableError)) throw error;
-    const cause =
-      error instanceof StoreFullError
-        ? 'The disk of this service is full'
-        : 'The database of this service cannot be reached';
-    throw new ApiError('platform_halted', `${cause}; try again later.`, {
-      headers: { 'Retry-After': String(FULL_RETRY_SECONDS) },
+    throw new ApiError('platform_halted', `${error.said} Try again later.`, {
+      headers: { 'Retry-After': String(UNWRITABLE_RETRY_SECONDS) },
     });
   }
 }

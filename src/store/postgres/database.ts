@@ -11,8 +11,13 @@ import { StoreAwayError, StoreFullError } from '../store.ts';
 import type { DatabaseAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import type { CommitNumber, Result } from './connection.ts';
-import { failureOf, sqlState } from './failures.ts';
+import { failureOf } from './failures.ts';
+import { askFlushed, onStandby } from './replicated.ts';
 import type { Part } from './statement.ts';
+import { InDoubt, isCommitted, runIn } from './transaction.ts';
+import type { Session, Transaction } from './transaction.ts';
+
+export type { Session, Transaction } from './transaction.ts';
 
 /** With the one of `sole-use.ts` eight a node: many nodes stay far below what a server takes (100). */
 const MOST_CONNECTIONS = 7;
@@ -24,34 +29,8 @@ const LAST_RETRY_MS = 250;
 /** Deadlocks and their like; each run is a new chance. */
 const MOST_RUNS = 10;
 
-/** What a statement of a transaction, or a read, is asked with. */
-export interface Session {
-  /** The rows. `Row`: as the text says. */
-  all<Row>(statement: Part): Promise<Row[]>;
-  /** The first row; null: there is none. */
-  first<Row>(statement: Part): Promise<Row | null>;
-  /** How many rows were changed. */
-  run(statement: Part): Promise<number>;
-}
-
-/** The connection was lost after COMMIT had been asked for. */
-class InDoubt {
-  readonly number: CommitNumber;
-  readonly value: unknown;
-  constructor(number: CommitNumber, value: unknown) {
-    this.number = number;
-    this.value = value;
-  }
-}
-
 /** What became of one run: `T`, or what stands in its way. */
 type Waiter = (connection: Connection | Error) => void;
-
-/** A transaction that has begun. */
-export interface Transaction extends Session {
-  /** Sends a statement whose result nobody needs: it travels with COMMIT, and fails the transaction when it fails. */
-  send(statement: Part): void;
-}
 
 /** What the verbs use. */
 export interface Access extends Session {
@@ -61,9 +40,10 @@ export interface Access extends Session {
 
 /**
  * The same database with one change after the other, in the order in which they are asked for: of two that change one row
- * the later one counts, whether or not the first one was waited for. Reads do not wait.
+ * the later one counts, whether or not the first one was waited for. Reads do not wait. `drained` resolves when all that was
+ * asked for has ended.
  */
-export function inOrder(database: Access): Access {
+export function inOrder(database: Access): Access & { drained(): Promise<unknown> } {
   let last: Promise<unknown> = Promise.resolve();
   const next = <T>(change: () => Promise<T>): Promise<T> => {
     const answer = last.then(change);
@@ -75,6 +55,7 @@ export function inOrder(database: Access): Access {
     first: (statement) => database.first(statement),
     run: (statement) => next(() => database.run(statement)),
     transaction: (work) => next(() => database.transaction(work)),
+    drained: () => last,
   };
 }
 
@@ -109,14 +90,30 @@ export class Database implements Access {
   }
 
   transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
-    return this.#noted(this.#transact(work));
+    return this.#noted(this.#transact(work, false));
   }
 
-  async #transact<T>(work: (session: Transaction) => Promise<T>): Promise<T> {
+  /**
+   * The same database whose transactions end when a synchronous standby has flushed them, too. Where none has in time they
+   * fail with `StoreUnconfirmedError`: they may have been committed all the same.
+   */
+  replicated(): Access {
+    return {
+      all: (statement) => this.all(statement),
+      first: (statement) => this.first(statement),
+      run: (statement) => this.#noted(this.#transact((session) => session.run(statement), true)),
+      transaction: (work) => this.#noted(this.#transact(work, true)),
+    };
+  }
+
+  async #transact<T>(
+    work: (session: Transaction) => Promise<T>,
+    isReplicated: boolean,
+  ): Promise<T> {
     const until = performance.now() + this.#patienceMs;
     for (let run = 1; ; run += 1) {
       try {
-        return await this.#once(work, until);
+        return await this.#once(work, until, isReplicated);
       } catch (error) {
         await this.#beforeNextRun(error, run, until);
       }
@@ -153,6 +150,7 @@ export class Database implements Access {
   /** Waits and returns where it can be run again; throws what the caller is told otherwise. */
   async #beforeNextRun(error: unknown, run: number, until: number): Promise<void> {
     const kind = failureOf(error);
+    if (kind === 'unconfirmed') throw error;
     if (kind === 'full') throw new StoreFullError('the disk of the database is full');
     if (kind === 'refused' || this.#isClosed) throw error;
     const isOver = kind === 'conflict' ? run >= MOST_RUNS : performance.now() >= until;
@@ -165,23 +163,36 @@ export class Database implements Access {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 
-  async #once<T>(work: (session: Transaction) => Promise<T>, until: number): Promise<T> {
-    const ended = await this.#withConnection(until, (connection) => runIn(connection, work));
+  async #once<T>(
+    work: (session: Transaction) => Promise<T>,
+    until: number,
+    isReplicated: boolean,
+  ): Promise<T> {
+    const ended = await this.#withConnection(until, (connection) =>
+      runIn(connection, work, isReplicated ? until : null),
+    );
     if (!(ended instanceof InDoubt)) return ended;
-    if (await this.#wasCommitted(ended.number)) return ended.value as T;
-    return this.#once(work, until);
+    if (await this.#wasCommitted(ended.number, isReplicated)) return ended.value as T;
+    return this.#once(work, until, isReplicated);
   }
 
   /** Waits for the transaction to end, if it still runs; when it was not committed it cannot be any more. */
-  async #wasCommitted({ session, number }: CommitNumber): Promise<boolean> {
-    // The answer to this may be lost too: asked again it is the same.
-    const row = await this.first<{ isLost: boolean }>({
-      text:
-        'INSERT INTO commits (session, number, is_lost) VALUES ($1, $2, true)' +
-        ' ON CONFLICT (session, number) DO UPDATE SET is_lost = commits.is_lost RETURNING is_lost AS "isLost"',
-      params: [session, number],
-    });
-    return row?.isLost === false;
+  async #wasCommitted(number: CommitNumber, isReplicated: boolean): Promise<boolean> {
+    const until = performance.now() + this.#patienceMs;
+    for (let run = 1; ; run += 1) {
+      try {
+        return await this.#withConnection(until, async (connection) => {
+          const isThere = await isCommitted(connection, number);
+          // By the same server that has said so.
+          if (isThere && isReplicated) {
+            await onStandby(connection, await askFlushed(connection), until);
+          }
+          return isThere;
+        });
+      } catch (error) {
+        await this.#beforeNextRun(error, run, until);
+      }
+    }
   }
 
   async #withConnection<T>(until: number, use: (connection: Connection) => Promise<T>): Promise<T> {
@@ -268,61 +279,4 @@ export class Database implements Access {
     }
     throw failure;
   }
-}
-
-/** `sent`: what it sends without waiting. */
-function transactionOn(connection: Connection, sent: Promise<unknown>[]): Transaction {
-  return {
-    all: async <Row>({ text, params }: Part) => (await connection.ask<Row>(text, params)).rows,
-    first: async <Row>({ text, params }: Part) =>
-      (await connection.ask<Row>(text, params)).rows[0] ?? null,
-    run: async ({ text, params }) => (await connection.ask(text, params)).changes,
-    send({ text, params }) {
-      const answer = connection.ask(text, params);
-      answer.catch(() => undefined);
-      sent.push(answer);
-    },
-  };
-}
-
-/** One run of a transaction. BEGIN travels with the first statement, the number with COMMIT. */
-async function runIn<T>(
-  connection: Connection,
-  work: (session: Transaction) => Promise<T>,
-): Promise<T | InDoubt> {
-  const sent: Promise<unknown>[] = [];
-  const begun = connection.ask('BEGIN');
-  begun.catch(() => undefined);
-  const number = connection.nextNumber();
-  let value: T;
-  try {
-    value = await work(transactionOn(connection, sent));
-    await begun;
-  } catch (error) {
-    if (!connection.isLost) await connection.ask('ROLLBACK').catch(() => connection.abandon());
-    throw await causeOf(error, sent);
-  }
-  const noted = connection.ask('INSERT INTO commits (session, number) VALUES ($1, $2)', [
-    number.session,
-    number.number,
-  ]);
-  sent.push(noted);
-  noted.catch(() => undefined);
-  try {
-    const { command } = await connection.ask('COMMIT');
-    await Promise.all(sent);
-    if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`);
-    return value;
-  } catch (error) {
-    if (connection.isLost) return new InDoubt(number, value);
-    throw error;
-  }
-}
-
-/** What failed first, where `failure` only says that something before it had: in_failed_sql_transaction. */
-async function causeOf(failure: unknown, sent: readonly Promise<unknown>[]): Promise<unknown> {
-  if (sqlState(failure) !== '25P02') return failure;
-  const ends = await Promise.allSettled(sent);
-  const first = ends.find(({ status }) => status === 'rejected');
-  return first?.status === 'rejected' ? first.reason : failure;
 }

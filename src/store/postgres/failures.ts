@@ -1,14 +1,14 @@
 /**
  * What a failure of the database means: refused (the statement's fault), conflict (another transaction came first), full,
- * or away (there is no primary to talk to, or it went while we talked).
+ * away (there is no primary to talk to, or it went while we talked), or unconfirmed (committed, but no standby has it).
  *
  * Promises that nothing of a refused statement or of a conflict was written. Of what was away only the caller knows whether
  * it had asked to commit.
  */
 import { SQL } from 'bun';
-import { StoreAwayError } from '../store.ts';
+import { StoreAwayError, StoreUnconfirmedError } from '../store.ts';
 
-export type FailureKind = 'refused' | 'conflict' | 'full' | 'away';
+export type FailureKind = 'refused' | 'conflict' | 'full' | 'away' | 'unconfirmed';
 
 /** The server is up but does not take writes: it starts, stops, or is a standby (SQLSTATE classes and codes). */
 const AWAY_CODES: ReadonlySet<string> = new Set([
@@ -31,6 +31,7 @@ export function sqlState(error: unknown): string | null {
 
 export function failureOf(error: unknown): FailureKind {
   if (error instanceof StoreAwayError) return 'away';
+  if (error instanceof StoreUnconfirmedError) return 'unconfirmed';
   const state = sqlState(error);
   if (state === null) return isConnectionLoss(error) ? 'away' : 'refused';
   if (CONFLICTS.has(state)) return 'conflict';

@@ -22,6 +22,7 @@ import { accountVerbs } from './accounts.ts';
 import { databaseAddress } from './address.ts';
 import { counterVerbs } from './counters.ts';
 import { Database, inOrder } from './database.ts';
+import type { Access } from './database.ts';
 import { domainVerbs } from './domains.ts';
 import { endpointVerbs } from './endpoints.ts';
 import { erasureVerbs } from './erasure.ts';
@@ -35,7 +36,7 @@ import { retentionVerbs } from './retention.ts';
 import { revisionVerbs } from './revision.ts';
 import { migrate } from './schema.ts';
 import { SoleUse } from './sole-use.ts';
-import { part } from './statement.ts';
+import { StandbyWatch } from './standby.ts';
 import { suppressionVerbs } from './suppressions.ts';
 import { acceptAll, contentBytesOf } from './write-accept.ts';
 import { beginAll, finishAll, noteAllSent } from './write-attempts.ts';
@@ -54,6 +55,8 @@ export interface PostgresOptions {
   onCommit?: OnCommit;
   /** Refuses while another process has it so; absent: others may have the database open, too. */
   soleUse?: { log: Log };
+  /** Acceptances are answered when a synchronous standby has them; absent: when the primary has. */
+  requireStandby?: { log: Log };
   /** How long a verb waits for a primary; default: some seconds. */
   patienceMs?: number;
 }
@@ -65,20 +68,25 @@ export async function openPostgres({
   now,
   onCommit,
   soleUse,
+  requireStandby,
   patienceMs,
 }: PostgresOptions): Promise<Store> {
   const database = new Database(databaseAddress(url, passwordFile), patienceMs);
   let sole: SoleUse | null = null;
+  let standby: StandbyWatch | null = null;
   try {
     if (soleUse !== undefined) sole = await SoleUse.take(database, soleUse.log);
     await migrate(database, now);
+    if (requireStandby !== undefined) {
+      standby = await StandbyWatch.start(database, requireStandby.log);
+    }
   } catch (error) {
     await sole?.release();
     await database.close();
     throw forOperator(error);
   }
   const ordered = inOrder(database);
-  const { drained, ...writes } = groupedWrites(database, onCommit);
+  const { drained, ...writes } = groupedWrites(database, standby, onCommit);
   return {
     ...accountVerbs(ordered),
     ...domainVerbs(ordered),
@@ -98,10 +106,8 @@ export async function openPostgres({
     ...noBackup(),
     ...writes,
     async close() {
-      // Rare changes wait for each other in `ordered`: the last one stands behind all.
-      await Promise.all(
-        [drained(), ordered.run(part('SELECT 1'))].map((one) => one.catch(() => undefined)),
-      );
+      await standby?.stop();
+      await Promise.all([drained(), ordered.drained()]);
       await database.close();
       await sole?.release();
     },
@@ -131,22 +137,29 @@ type Grouped = Pick<JourneyStore, 'accept' | 'begin' | 'noteSent' | 'finish'> &
 
 function groupedWrites(
   database: Database,
+  standby: StandbyWatch | null,
   onCommit?: OnCommit,
 ): Grouped & { drained: () => Promise<unknown> } {
   const groups: { drained(): Promise<void> }[] = [];
   /** Writes what is asked as groups. */
   const grouped = <Item, Result>(
-    write: (of: Database, items: readonly Item[]) => Promise<readonly Result[]>,
+    write: (of: Access, items: readonly Item[]) => Promise<readonly Result[]>,
     bytesOf?: (item: Item) => number,
+    through: Access = database,
   ): ((item: Item) => Promise<Exclude<Result, Error>>) => {
-    const group = new Group<Item, Result>((items) => write(database, items), onCommit, bytesOf);
+    const group = new Group<Item, Result>((items) => write(through, items), onCommit, bytesOf);
     groups.push(group);
     return (item) => group.add(item);
   };
+  const accept = grouped(
+    acceptAll,
+    contentBytesOf,
+    standby === null ? database : database.replicated(),
+  );
   const begin = grouped(beginAll);
   const beginCalls = grouped(beginAllCalls);
   return {
-    accept: grouped(acceptAll, contentBytesOf),
+    accept: standby === null ? accept : (batch) => standby.guarded(() => accept(batch)),
     begin: (attempts, now, revision = null) => begin({ attempts, now, revision }),
     noteSent: grouped(noteAllSent),
     finish: grouped(finishAll),

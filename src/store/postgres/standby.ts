@@ -1,0 +1,131 @@
+/**
+ * A second copy of what was accepted: `[store] require_standby`.
+ *
+ * Promises that while the server has no synchronous standby that is connected, writes which go through `guarded` are
+ * refused at once, and those that are under way after `PATIENCE_MS`: whether these were written is not known. Everything
+ * else goes on. Each single commit is looked up apart from this (`replicated.ts`).
+ */
+import type { Log } from '../../base/log.ts';
+import { StoreUnconfirmedError } from '../store.ts';
+import { NOT_THERE } from './replicated.ts';
+import { part } from './statement.ts';
+import type { Session } from './transaction.ts';
+
+const LOOK_EVERY_MS = 1_000;
+/** A standby that was restarted is back by then. */
+const PATIENCE_MS = 5_000;
+
+/** The standbys of the primary. */
+export interface Standbys {
+  /** `synchronous_standby_names`. */
+  names: string;
+  connected: number;
+  /** Those that COMMIT waits for. */
+  synchronous: number;
+  /** Those of which the role may not see more than that they are there. */
+  hidden: number;
+}
+
+/** Reads them from the primary. */
+export async function readStandbys(database: Session): Promise<Standbys> {
+  const row = await database.first<Standbys>(
+    part(
+      "SELECT current_setting('synchronous_standby_names') AS names, count(*) AS connected," +
+        " count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) AS synchronous," +
+        ' count(*) FILTER (WHERE sync_state IS NULL) AS hidden FROM pg_stat_replication',
+    ),
+  );
+  return row ?? { names: '', connected: 0, synchronous: 0, hidden: 0 };
+}
+
+/** What to do where none is synchronous. */
+export function standbyAdvice({ names, connected, hidden }: Standbys): string {
+  if (hidden > 0)
+    return 'Grant the role of [store] url the role pg_monitor: it may not see the standbys.';
+  if (names === '') {
+    return 'Set synchronous_standby_names on the primary (Patroni: synchronous_mode), so that COMMIT waits for a standby.';
+  }
+  return connected === 0
+    ? 'Start a standby of the primary, or see why it cannot connect.'
+    : 'Name a connected standby in synchronous_standby_names: those that are connected are asynchronous.';
+}
+
+/** Looks every second whether there is one. */
+export class StandbyWatch {
+  readonly #database: Session;
+  readonly #log: Log;
+  /** `performance.now()`; null: there is one. */
+  #missingSince: number | null = null;
+  readonly #pending = new Set<(error: Error) => void>();
+  #isOver = false;
+  #wake: () => void = () => undefined;
+  #watching: Promise<void> = Promise.resolve();
+
+  private constructor(database: Session, log: Log) {
+    this.#database = database;
+    this.#log = log;
+  }
+
+  /** Resolves after the first look. */
+  static async start(database: Session, log: Log): Promise<StandbyWatch> {
+    const watch = new StandbyWatch(database, log);
+    await watch.#look();
+    watch.#watching = watch.#watch();
+    return watch;
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    this.#wake();
+    await this.#watching;
+  }
+
+  /** `write`, unless there is no standby now, or none for too long while it is under way: `StoreUnconfirmedError`. */
+  async guarded<T>(write: () => Promise<T>): Promise<T> {
+    if (this.#missingSince !== null) throw new StoreUnconfirmedError(NOT_THERE);
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.#pending.add(reject);
+    const forget = (): boolean => this.#pending.delete(reject);
+    write().then(resolve, reject).finally(forget).catch(forget);
+    return promise;
+  }
+
+  async #watch(): Promise<void> {
+    for (;;) {
+      await this.#pause();
+      if (this.#isOver) return;
+      await this.#look();
+    }
+  }
+
+  async #look(): Promise<void> {
+    const seen = await readStandbys(this.#database).catch(() => null);
+    if (seen !== null && seen.synchronous > 0) {
+      if (this.#missingSince !== null) this.#log.info('standby_back');
+      this.#missingSince = null;
+      return;
+    }
+    const now = performance.now();
+    if (this.#missingSince === null) {
+      this.#missingSince = now;
+      this.#log.error('standby_missing', {
+        hint:
+          seen === null
+            ? 'The database does not answer. Look at its server; sends are taken again by themselves.'
+            : `Sends are refused, since [store] require_standby is true. ${standbyAdvice(seen)}`,
+      });
+    }
+    if (now - this.#missingSince < PATIENCE_MS) return;
+    for (const reject of this.#pending) reject(new StoreUnconfirmedError(NOT_THERE));
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, LOOK_EVERY_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
