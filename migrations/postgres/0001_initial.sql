@@ -36,6 +36,40 @@ BEGIN
 END
 $$;
 
+-- Servers that have the database open, from their start to their end. Times are the database's own. What a session owns in
+-- `queue` and `calls` is free from the transaction on that sets `ended_at`; none of its transactions commits after that.
+CREATE TABLE sessions (
+  session     uuid PRIMARY KEY,
+  -- Of the live ones each has its own: part of `slot` in the sums.
+  number      int4 NOT NULL,
+  name        text NOT NULL,
+  -- Names the data directory: a start ends what an earlier process of the same directory and name has left.
+  directory   text NOT NULL,
+  -- JSON list of the addresses that it sends from; empty: the system's choice.
+  addresses   text NOT NULL,
+  version     text NOT NULL,
+  began_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  lease_until timestamptz NOT NULL,
+  ended_at    timestamptz
+);
+CREATE UNIQUE INDEX sessions_live ON sessions (number) WHERE ended_at IS NULL;
+
+-- Whoever holds this lock alone knows that no transaction of the session is under way.
+CREATE FUNCTION session_lock(id uuid) RETURNS int8 LANGUAGE sql IMMUTABLE AS $$
+  SELECT hashtextextended('session ' || id, 0)
+$$;
+
+-- Fails where the session has ended. The lock keeps its end waiting until the end of the transaction.
+CREATE FUNCTION require_session(id uuid) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(session_lock(id));
+  PERFORM 1 FROM sessions WHERE session = id AND ended_at IS NULL;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'session % has ended', id USING ERRCODE = 'PR002';
+  END IF;
+END
+$$;
+
 CREATE TABLE accounts (
   id            uuid PRIMARY KEY,
   name          text NOT NULL UNIQUE,

@@ -82,7 +82,8 @@ export async function startAppliance(
 ): Promise<Appliance> {
   const holder = new ConfigHolder(config);
   const log = new LimitedLog(options.log, options.clock);
-  const opened = await openContext(holder, { ...options, log });
+  const server = { ended: () => process.exit(1) };
+  const opened = await openContext(holder, { server, ...options, log });
   // What has been started, in order; undone from the end.
   const started: Undo[] = [
     async () => {

@@ -26,6 +26,7 @@ import { Subscribers } from '../flow/subscribers.ts';
 import { SigningPool } from '../mail/dkim/signing.ts';
 import { LargeMessages } from '../mail/large/large-messages.ts';
 import type { Domain } from '../store/rows.ts';
+import { beginSession } from './node.ts';
 import { openStore } from './open-store.ts';
 import { createResolver } from '../wire/dns/dns.ts';
 import type { Resolver } from '../wire/dns/resolver.ts';
@@ -35,6 +36,11 @@ export interface ContextOptions {
   log: Log;
   /** Instead of the appliance's own. */
   resolver?: Resolver;
+  /** A server: where others share the store it has a session there. Default: a command, which has none. */
+  server?: {
+    /** Others have ended the session: the process must end. */
+    ended: () => void;
+  };
 }
 
 /** Throws `OperatorError` when the directory is in use, or the disk or the key cannot be used. */
@@ -48,7 +54,8 @@ export async function openContext(
     metrics.commitSeconds.observe(commitMs / 1000);
     metrics.commitWrites.observe(writes);
   };
-  const store = await openStore(config.startup, { now: machine.now(), log, onCommit });
+  const opened = await openStore(config.startup, { now: machine.now(), log, onCommit });
+  const { store } = opened;
   try {
     const clock = await readClock(machine, store);
     const ctx = await makeContext({
@@ -60,7 +67,16 @@ export async function openContext(
       secrets: await unlock(config.startup.dataDir, store),
       metrics,
     });
-    return { ...ctx, clock };
+    const node =
+      opened.nodes === null || options.server === undefined
+        ? null
+        : await beginSession(config.startup, {
+            clock,
+            log,
+            nodes: opened.nodes,
+            ...options.server,
+          });
+    return { ...ctx, clock, node };
   } catch (error) {
     await store.close();
     throw error;
@@ -87,6 +103,7 @@ export async function makeContext(parts: Parts): Promise<Context> {
     signing: new SigningPool(parts),
     large: new LargeMessages(parts),
     emulation: null,
+    node: null,
   };
   revision.onChange(() => {
     ctx.identities.forget();
@@ -100,5 +117,6 @@ export async function closeContext(ctx: Context): Promise<void> {
   await ctx.keyUses.flush();
   ctx.signing.stop();
   ctx.large.stop();
+  await ctx.node?.end();
   await ctx.store.close();
 }

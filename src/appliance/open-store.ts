@@ -10,6 +10,7 @@ import type { Startup } from '../base/config.ts';
 import type { Log } from '../base/log.ts';
 import { lockDirectory } from '../store/directory-lock.ts';
 import { makeDataDir } from '../store/key-file.ts';
+import type { Nodes } from '../store/nodes.ts';
 import { openPostgres } from '../store/postgres/store.ts';
 import type { OnCommit } from '../store/postgres/store.ts';
 import { openStore as openSqlite } from '../store/sqlite/store.ts';
@@ -22,27 +23,32 @@ interface Parts {
   onCommit: OnCommit;
 }
 
+export interface OpenedStore {
+  store: Store;
+  /** Null: the store is this process's alone. */
+  nodes: Nodes | null;
+}
+
 /** Opens it, and makes what is missing. */
-export function openStore(
-  { dataDir, store }: Pick<Startup, 'dataDir' | 'store'>,
+export async function openStore(
+  { dataDir, store: { url, passwordFile, requireStandby } }: Pick<Startup, 'dataDir' | 'store'>,
   { now, log, onCommit }: Parts,
-): Promise<Store> {
-  const { url, passwordFile, requireStandby } = store;
-  if (url === '') return openSqlite({ dataDir, now, log, onCommit });
-  return inDirectory(dataDir, () =>
+): Promise<OpenedStore> {
+  if (url === '') return { store: await openSqlite({ dataDir, now, log, onCommit }), nodes: null };
+  const store = await inDirectory(dataDir, () =>
     openPostgres({
       url,
       passwordFile,
       now,
       onCommit,
-      soleUse: { log },
       ...(requireStandby && { requireStandby: { log } }),
     }),
   );
+  return { store, nodes: store.nodes };
 }
 
 /** The store with the lock of the directory, which goes when it closes. */
-async function inDirectory(dataDir: string, open: () => Promise<Store>): Promise<Store> {
+async function inDirectory<S extends Store>(dataDir: string, open: () => Promise<S>): Promise<S> {
   makeDataDir(dataDir);
   chmodSync(dataDir, 0o700);
   const lock = lockDirectory(dataDir);

@@ -193,6 +193,15 @@ export const CONFIG_FILE = table('', {
       restart: true,
     }),
   }),
+  node: table('This server among those that share a PostgreSQL database.', {
+    name: key(format.text, {
+      about:
+        'What commands, logs and metrics call it. A server that starts again under the same name in the same data_dir goes on at once with what it had taken; under another name that mail waits for 45 seconds.',
+      default: '',
+      means: 'the name of the machine',
+      restart: true,
+    }),
+  }),
   api: table('What the API offers.', {
     singleSend: key(format.oneOf('basic', 'full'), {
       about:

@@ -174,7 +174,7 @@ async function joinNodes(
 /** How many accounts the database has. Throws `OperatorError` when it is of no node yet, or of another key. */
 async function accountsToServe(call: Call, { startup }: Config): Promise<number> {
   const now = systemClock.now();
-  const store = await openStore(startup, { now, log: logOf(call), onCommit: () => undefined });
+  const { store } = await openStore(startup, { now, log: logOf(call), onCommit: () => undefined });
   try {
     const accounts = await store.accounts();
     if (accounts.length === 0) {

@@ -30,6 +30,7 @@ import type { Emulation } from './emulation.ts';
 import type { EventFollowers } from './event-followers.ts';
 import type { HaltSwitch } from './halt-switch.ts';
 import type { KeyUses } from './key-uses.ts';
+import type { NodeSession } from './node-session.ts';
 import type { Revision } from './revision.ts';
 import type { RowCache } from './row-cache.ts';
 import type { Subscribers } from './subscribers.ts';
@@ -75,4 +76,6 @@ export interface Context extends Parts, Memory {
   readonly large: LargeMessages;
   /** Of a developer's emulator; null: an appliance. */
   readonly emulation: Emulation | null;
+  /** This server among those that share the store; null: it has the store alone, or is a command. */
+  readonly node: NodeSession | null;
 }

@@ -188,7 +188,10 @@ export interface JourneyStore {
    * An open one that another owner has taken meanwhile is left alone; one that nobody has taken is not.
    */
   finish(result: FinishAttempt): Promise<Finished>;
-  /** Frees what an owner has taken or begun (clean end), or every owner (start: this process is the only one). */
+  /**
+   * Frees what an owner has taken or begun (clean end), or every owner that cannot be at work any more (start): where
+   * several processes have sessions, all but live ones.
+   */
   releaseLeases(owner: string | null, now: number): Promise<void>;
   /** Null when the message, or its content, is gone. */
   messageForDelivery(id: string): Promise<{ message: Message; body: Body } | null>;

@@ -11,6 +11,7 @@ import { OutgoingMessage } from '../../wire/smtp/body.ts';
 import type { SmtpSession } from '../../wire/smtp/client.ts';
 import type { Envelope, SendResult } from '../../wire/smtp/transaction.ts';
 import type { Context } from '../context.ts';
+import { isCurrent } from '../node-session.ts';
 import { outcomeWithoutSession } from '../outcome/kinds.ts';
 import type { Outcome, TlsFacts } from '../outcome/kinds.ts';
 import type { Dial, HostAddress, SiteHost } from './host-address.ts';
@@ -41,8 +42,8 @@ export async function tryHosts(tools: HostTools, job: Job): Promise<Outcome> {
   let last = outcomeWithoutSession('unreached', 'connect', 'the host list is empty');
   for (const address of orderedAddresses(tools, job.site)) {
     const result = await tryAddress(tools, job, address);
-    if (!result.mayTryNext) return result.outcome;
     last = result.outcome;
+    if (!result.mayTryNext || !isCurrent(tools.ctx)) break;
   }
   return last;
 }
@@ -102,7 +103,8 @@ async function tryAddress(
     tools.sessions.release(session, job.site.limits.messagesPerConnection);
     // The other side may have closed a kept session in the meantime: that says nothing about the message.
     const wasStale = isReused && result.kind === 'broken' && !result.mayBeDuplicate;
-    if (!wasStale) return { outcome: ended(job, address, session, result), mayTryNext: false };
+    if (!wasStale || !isCurrent(tools.ctx))
+      return { outcome: ended(job, address, session, result), mayTryNext: false };
   }
 }
 
@@ -181,6 +183,7 @@ function envelopeOf(tools: HostTools, { recipient, signed, site }: Job): Envelop
     // RFC 6531 section 3.2: only these need the extension at the receiver.
     needsSmtpUtf8: signed.needsSmtpUtf8 || hasNonAscii(recipient.address),
     dsn: site.isRelay,
+    ...(tools.ctx.node === null ? {} : { mayHandOver: () => isCurrent(tools.ctx) }),
   };
 }
 

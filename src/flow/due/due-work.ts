@@ -39,6 +39,10 @@ export interface DueWorkOptions<Claim, Row extends { id: string }> {
   leaseMs: number;
   /** The shortest pause between two looks, in milliseconds. */
   shortestLookMs: number;
+  /** Others may make rows due: the longest pause between two looks, in milliseconds. Default: as `Looks`. */
+  longestLookMs?: number | undefined;
+  /** Whether what this process owns is its own: while it is not, nothing is looked for and nothing begun. */
+  isCurrent: () => boolean;
   /** Brings what is due into memory; see `Looks`. */
   look: () => Promise<number | null>;
   /** Takes from memory what may begin now, to be marked as begun in the store. */
@@ -70,11 +74,12 @@ export class DueWork<Claim, Row extends { id: string }> {
 
   constructor(options: DueWorkOptions<Claim, Row>) {
     this.#options = options;
-    const { clock, shortestLookMs: shortestMs, look } = options;
+    const { clock, shortestLookMs: shortestMs, longestLookMs: longestMs, look } = options;
     this.#looks = new Looks({
       clock,
       shortestMs,
-      look,
+      longestMs,
+      look: async () => (options.isCurrent() ? look() : null),
       failed: (error) => this.#lookFailed(error),
     });
   }
@@ -171,9 +176,9 @@ export class DueWork<Claim, Row extends { id: string }> {
   }
 
   #claim(): void {
-    const { clock, pick } = this.#options;
+    const { clock, pick, isCurrent } = this.#options;
     const now = clock.steady();
-    if (!this.#isRunning || now < this.#fullUntil) return;
+    if (!this.#isRunning || now < this.#fullUntil || !isCurrent()) return;
     const claims = pick(now);
     if (claims.length === 0) return;
     this.#inFlight += claims.length;

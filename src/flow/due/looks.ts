@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 
-/** The longest time between two looks: rows change in ways that nobody reports, and other processes change them. */
+/** The longest time between two looks: rows change in ways that nobody reports. */
 const LONGEST_MS = 60_000;
 /** The pause after a look that failed. */
 const FAULT_PAUSE_MS = 5_000;
@@ -16,6 +16,8 @@ export interface LooksOptions {
   clock: Clock;
   /** The shortest pause between two looks that follow the store's due times, so that these are read in batches. */
   shortestMs: number;
+  /** The longest; default: a minute. */
+  longestMs?: number | undefined;
   /** Brings what is due into memory. Returns when there will be more at the soonest; null when that is not known. */
   look: () => Promise<number | null>;
   failed: (error: unknown) => void;
@@ -72,7 +74,7 @@ export class Looks {
   }
 
   async #lookAll(): Promise<void> {
-    const { clock, look, failed, shortestMs } = this.#options;
+    const { clock, look, failed, shortestMs, longestMs = LONGEST_MS } = this.#options;
     this.#timer?.cancel();
     this.#timer = null;
     let [nextAt, beganAt] = [Infinity, clock.steady()];
@@ -88,6 +90,6 @@ export class Looks {
     }
     this.#current = null;
     // Counted from the look's beginning: what came due while it lasted has waited for that long already.
-    this.by(Math.min(Math.max(nextAt, beganAt + shortestMs), clock.steady() + LONGEST_MS));
+    this.by(Math.min(Math.max(nextAt, beganAt + shortestMs), clock.steady() + longestMs));
   }
 }

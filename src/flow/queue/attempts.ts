@@ -48,8 +48,8 @@ export interface AttemptsOptions {
   concurrency: Concurrency;
   /** In [0, 1). */
   random: () => number;
-  /** False from the moment the queue is stopped. */
-  isRunning: () => boolean;
+  /** False from the moment the queue is stopped, and while what it owns may be another's. */
+  mayBegin: () => boolean;
   /** Aborted when open sessions end by force. */
   signal: AbortSignal;
   /** Takes the webhook calls that a commit has made. */
@@ -83,7 +83,7 @@ export class Attempts {
 
   /** Attempts delivery of `recipient`, in the state after the mark of its beginning. */
   async run(claim: Claim, recipient: Recipient): Promise<void> {
-    const { ctx, tools, concurrency, isRunning } = this.#options;
+    const { ctx, tools, concurrency, mayBegin } = this.#options;
     let beganAt = ctx.clock.now();
     let isInLane = true;
     let note: SentNote | null = null;
@@ -92,7 +92,7 @@ export class Attempts {
       const steps = {
         mayBegin: (): boolean => {
           beganAt = ctx.clock.now();
-          return isRunning();
+          return mayBegin();
         },
         begun: (message: Message): void => {
           note = this.#sent.begin(message, recipient, beganAt);

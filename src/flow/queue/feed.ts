@@ -18,9 +18,14 @@ const PAGE = 1_000;
  * that looks have reached, and another node's does too.
  */
 const ANEW_EVERY_MS = 10 * 60_000;
+/**
+ * Where others write too, a look begins so long before the position that looks have reached: what they commit a moment
+ * later, or by a clock that is behind, has an earlier due time.
+ */
+const OVERLAP_MS = 3_000;
 
 export interface FeedOptions {
-  ctx: Pick<Context, 'clock' | 'store' | 'log'>;
+  ctx: Pick<Context, 'clock' | 'store' | 'log' | 'node'>;
   /** Who takes, by the store's rows. */
   owner: string;
   waiting: Waiting;
@@ -34,6 +39,8 @@ export class QueueFeed {
   readonly #options: FeedOptions;
   /** Everything due up to here was read. */
   #seen: RecipientRef | null = null;
+  /** From there the look under way reads on. */
+  #position: RecipientRef | null = null;
   /** The next look begins anew. */
   #isAnew = true;
   #anewAt = -Infinity;
@@ -78,7 +85,7 @@ export class QueueFeed {
       owner,
       now,
       limit: PAGE,
-      after: this.#seen,
+      after: this.#position,
       most: TAKE_MAX,
       without: waiting.full(),
     });
@@ -87,7 +94,8 @@ export class QueueFeed {
       ...left.map((ref) => waiting.addLeft(ref)),
     ];
     for (const destination of found) if (destination !== null) ready(destination);
-    this.#seen = last ?? this.#seen;
+    this.#position = last ?? this.#position;
+    if (last !== null && last.dueAt >= (this.#seen?.dueAt ?? 0)) this.#seen = last;
     return isEnd;
   }
 
@@ -99,10 +107,15 @@ export class QueueFeed {
   }
 
   #begin(now: number): void {
-    if (!this.#isAnew && now - this.#anewAt < ANEW_EVERY_MS) return;
+    if (!this.#isAnew && now - this.#anewAt < ANEW_EVERY_MS) {
+      const overlapMs = this.#options.ctx.node === null ? 0 : OVERLAP_MS;
+      this.#position = this.#seen && { ...this.#seen, dueAt: this.#seen.dueAt - overlapMs };
+      return;
+    }
     this.#isAnew = false;
     this.#anewAt = now;
     this.#seen = null;
+    this.#position = null;
   }
 
   async #fill(destination: Destination): Promise<void> {

@@ -21,6 +21,7 @@ import { OutdatedError } from '../../store/revision.ts';
 import { StoreAwayError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import type { Context } from '../context.ts';
+import { isCurrent, longestLookMs } from '../node-session.ts';
 import { makeTools } from '../deliver/parts.ts';
 import type { DeliverOptions } from '../deliver/parts.ts';
 import { DueWork } from '../due/due-work.ts';
@@ -82,7 +83,7 @@ export class Queue {
     this.#calls = calls;
     this.#concurrency = new Concurrency(options.concurrency);
     this.#tools = makeTools(ctx, options, this.#concurrency, this.#abort.signal);
-    const owner = ctx.ids.next(ctx.clock.now());
+    const owner = ctx.node?.id ?? ctx.ids.next(ctx.clock.now());
     this.#marks = new AcceptedMarks(owner);
     this.#due = this.#dueWork(owner);
     this.#scheduler = new Scheduler({
@@ -102,10 +103,15 @@ export class Queue {
     this.#attempts = this.#makeAttempts(options.random ?? Math.random);
   }
 
-  /** Takes over the waiting recipients: this is the only process on the store, so every other owner is a dead one. */
+  /** Takes over the waiting recipients of dead owners: all others where this is the only process on the store. */
   async start(): Promise<void> {
-    await this.#ctx.store.releaseLeases(null, this.#ctx.clock.now());
+    const { store, clock, node } = this.#ctx;
+    await store.releaseLeases(null, clock.now());
     this.#due.start();
+    node?.onFreed(() => {
+      this.#lookAnew();
+      this.#due.wake();
+    });
   }
 
   /** Begins nothing more; resolves when what is under way has ended, after 20 s at most by force. */
@@ -118,13 +124,16 @@ export class Queue {
     await Promise.all(this.#marks.takeAll().map((left) => this.#attempts.giveBack(left)));
     clearTimeout(force);
     await this.#tools.sessions.stop();
-    await this.#ctx.store.releaseLeases(this.#due.owner, this.#ctx.clock.now());
+    const { store, clock, node } = this.#ctx;
+    // A session frees at its end what is its own; the webhooks may still be at work under it.
+    if (node === null) await store.releaseLeases(this.#due.owner, clock.now());
   }
 
   /** Messages that are about to be committed: marks what will be attempted at once as begun, in that commit. */
   markAhead(messages: readonly NewMessage[]): void {
-    const isIdle = this.#due.isRunning && !this.#isResting && this.#waiting.size < MARK_LINES_MAX;
-    if (isIdle) this.#marks.mark(messages, this.#ctx.clock.steady());
+    const mayBegin = this.#due.isRunning && !this.#isResting && isCurrent(this.#ctx);
+    if (mayBegin && this.#waiting.size < MARK_LINES_MAX)
+      this.#marks.mark(messages, this.#ctx.clock.steady());
   }
 
   /** Messages that were just committed: due at once. */
@@ -197,6 +206,8 @@ export class Queue {
       owner,
       leaseMs: LEASE_MS,
       shortestLookMs: SHORTEST_LOOK_MS,
+      longestLookMs: longestLookMs(this.#ctx),
+      isCurrent: () => isCurrent(this.#ctx),
       look: () => this.#feed.look(),
       pick: (now) => this.#pick(now),
       idOf: ({ ref }) => ref.id,
@@ -218,7 +229,7 @@ export class Queue {
       tools: this.#tools,
       concurrency: this.#concurrency,
       random,
-      isRunning: () => this.#due.isRunning,
+      mayBegin: () => this.#due.isRunning && isCurrent(this.#ctx),
       signal: this.#abort.signal,
       offerCalls: (calls) => this.#calls.offer(calls),
       laneFreed: (lane) => {

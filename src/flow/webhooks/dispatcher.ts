@@ -21,6 +21,7 @@ import type { Context } from '../context.ts';
 import { DueWork, FULL_PAUSE_MS } from '../due/due-work.ts';
 import type { DueFault, Lease } from '../due/due-work.ts';
 import { logCall } from '../journey-log.ts';
+import { isCurrent, longestLookMs } from '../node-session.ts';
 import type { EndpointWatcher } from './endpoints.ts';
 import { endPost, noteResult, EndpointQueues, startPost } from './endpoint-queues.ts';
 import { CallPoster, errorOf, RECEIPT_TIMEOUT_MS } from './post.ts';
@@ -73,9 +74,11 @@ export class WebhookDispatcher implements EndpointWatcher {
     this.#poster = new CallPoster(ctx, options.timeoutMs ?? RECEIPT_TIMEOUT_MS);
     this.#due = new DueWork<CallRef, Call>({
       clock: ctx.clock,
-      owner: ctx.ids.next(ctx.clock.now()),
+      owner: ctx.node?.id ?? ctx.ids.next(ctx.clock.now()),
       leaseMs: LEASE_MS,
       shortestLookMs: 0,
+      longestLookMs: longestLookMs(ctx),
+      isCurrent: () => isCurrent(ctx),
       look: () => this.#look(),
       pick: () => this.#pick(),
       idOf: ({ id }) => id,
@@ -91,13 +94,19 @@ export class WebhookDispatcher implements EndpointWatcher {
   /** Begins with the calls in the store. Call once. */
   start(): void {
     this.#due.start();
+    this.#ctx.node?.onFreed(() => {
+      this.#due.lookSoon();
+      this.#due.wake();
+    });
   }
 
   /** Takes no new call; resolves when those being posted have ended (10 s at most) and are recorded. */
   async stop(): Promise<void> {
     await this.#due.drain();
     this.#poster.close();
-    await this.#ctx.store.releaseLeases(this.#due.owner, this.#ctx.clock.now());
+    const { store, clock, node } = this.#ctx;
+    // A session frees at its end what is its own; the queue may still be at work under it.
+    if (node === null) await store.releaseLeases(this.#due.owner, clock.now());
   }
 
   /** Takes calls that a commit has just made, which are due at once; never blocks, never throws. */
@@ -191,12 +200,12 @@ export class WebhookDispatcher implements EndpointWatcher {
     }
   }
 
-  /** Null when the dispatcher was stopped before the call could be posted. */
+  /** Null when the dispatcher was stopped, or may have lost the call, before it could be posted. */
   async #postInOrder(call: Call): Promise<PostResult | null> {
     const queue = this.#queues.of(call.endpointId);
     await startPost(queue);
     try {
-      if (!this.#due.isRunning) return null;
+      if (!this.#due.isRunning || !isCurrent(this.#ctx)) return null;
       const result = await this.#poster.post(call.endpointId, call.eventId, call.body);
       // Our own shortage of sockets is not the endpoint's failure: the attempt does not count against it.
       if (result.kind === 'failed' && result.isLocal) throw new Error(result.reason);

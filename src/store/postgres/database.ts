@@ -19,7 +19,7 @@ import type { Session, Transaction } from './transaction.ts';
 
 export type { Session, Transaction } from './transaction.ts';
 
-/** With the one of `sole-use.ts` eight a node: many nodes stay far below what a server takes (100). */
+/** With the one of `nodes.ts` eight a node: many nodes stay far below what a server takes (100). */
 const MOST_CONNECTIONS = 7;
 /** A client that sends waits about as long. */
 const PATIENCE_MS = 5_000;

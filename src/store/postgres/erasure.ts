@@ -8,7 +8,7 @@
 import type { Erased, ErasureStore } from '../erasure.ts';
 import { ERASED_SUBJECT, erasureOf, listWithout } from '../erased-address.ts';
 import { listText, stringsOf } from '../json-columns.ts';
-import type { Access, Session } from './database.ts';
+import type { Access, Session, Transaction } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { dropContent, dropMessages, untilFewer } from './retention.ts';
 import { escapeLike } from './messages.ts';
@@ -51,7 +51,7 @@ export function erasureVerbs(database: Access): ErasureStore {
 
 /** `next`: where to go on. */
 async function eraseStep(
-  session: Session,
+  session: Transaction,
   address: string,
   accountId: string | null,
   after: string,
@@ -88,7 +88,7 @@ async function eraseStep(
 }
 
 /** Takes one recipient out of a message that stays: its rows, its address, and the content, which may name it. */
-async function takeOut(session: Session, hit: Hit, address: string): Promise<void> {
+async function takeOut(session: Transaction, hit: Hit, address: string): Promise<void> {
   await dropContent(session, [hit.messageId]);
   const ofRecipient = 'WHERE message_id = $1 AND recipient_id = $2';
   for (const text of [

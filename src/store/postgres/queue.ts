@@ -13,6 +13,7 @@ import type { Recipient } from '../rows.ts';
 import { takingDue } from '../take-due.ts';
 import type { Access } from './database.ts';
 import { idOrNull, idsOf } from './ids.ts';
+import { freeRowsOf } from './nodes.ts';
 import { SELECT_RECIPIENT } from './shapes.ts';
 import { part } from './statement.ts';
 import type { Part } from './statement.ts';
@@ -76,30 +77,23 @@ export function queueVerbs(database: Access): QueueVerbs {
 }
 
 function releases(database: Access): Pick<JourneyStore, 'releaseLeases'> {
-  const FREE = 'SET owner = NULL, lease_until = NULL';
   return {
-    async releaseLeases(owner, now) {
-      const [is, params] = owner === null ? ['IS NOT NULL', []] : ['= $1', [owner]];
-      const of = params.length + 1;
-      await database.transaction(async (session) => {
-        await session.run(
-          part(
-            `UPDATE queue ${FREE}, updated_at = $${of} WHERE recipient_id IN` +
-              ` (SELECT recipient_id FROM queue WHERE owner ${is} ORDER BY recipient_id FOR UPDATE)`,
-            ...params,
-            now,
-          ),
-        );
-        await session.run(
-          part(
-            `UPDATE calls ${FREE} WHERE id IN` +
-              ` (SELECT id FROM calls WHERE status = 'open' AND owner ${is} ORDER BY id FOR NO KEY UPDATE)`,
-            ...params,
-          ),
-        );
-      });
+    async releaseLeases(owner) {
+      const owners = owner === null ? await goneOwners(database) : [owner];
+      if (owners.length > 0) await database.transaction((session) => freeRowsOf(session, owners));
     },
   };
+}
+
+/** Owners of rows that are no live session: what others own is theirs. */
+async function goneOwners(database: Access): Promise<string[]> {
+  const rows = await database.all<{ owner: string }>(
+    part(
+      "SELECT owner FROM (SELECT owner FROM queue UNION SELECT owner FROM calls WHERE status = 'open') AS o" +
+        ' WHERE owner IS NOT NULL AND owner NOT IN (SELECT session::text FROM sessions WHERE ended_at IS NULL)',
+    ),
+  );
+  return rows.map(({ owner }) => owner);
 }
 
 function operatorsView(database: Access): Pick<OperatorStore, 'queue' | 'queueCounts'> {

@@ -7,11 +7,11 @@
  */
 import { MS_PER_DAY, hourOf } from '../counted.ts';
 import type { RetentionStore } from '../retention.ts';
-import type { Access, Session } from './database.ts';
+import type { Access, Transaction } from './database.ts';
 import { boundId } from './ids.ts';
 import { part, together } from './statement.ts';
 import type { Part } from './statement.ts';
-import { Sums, SLOTS } from './sums.ts';
+import { Sums } from './sums.ts';
 
 /** Messages of one step: their content may be large. */
 const MESSAGES_PER_STEP = 100;
@@ -100,7 +100,7 @@ async function purgeBodies(database: Access, before: number): Promise<number> {
 }
 
 /** Removes the content of messages and gives its bytes back; returns how many bodies there were. */
-export async function dropContent(session: Session, ids: readonly string[]): Promise<number> {
+export async function dropContent(session: Transaction, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
   await session.run(part('DELETE FROM attachments WHERE message_id = ANY($1::uuid[])', ids));
   const gone = await session.all<{ accountId: string; bytes: number }>(
@@ -110,7 +110,7 @@ export async function dropContent(session: Session, ids: readonly string[]): Pro
       ids,
     ),
   );
-  const sums = new Sums(SLOTS.other);
+  const sums = new Sums(session, 'other');
   for (const { accountId, bytes } of gone) sums.stored(accountId, -bytes);
   const parts = sums.parts();
   if (parts.length > 0) await session.run(together(parts));
@@ -119,7 +119,7 @@ export async function dropContent(session: Session, ids: readonly string[]): Pro
 
 /** Removes the messages that `which` selects and locks, with all rows that hang on them, calls too; returns how many. */
 export async function dropMessages(
-  session: Session,
+  session: Transaction,
   which: Part,
   withCalls = false,
 ): Promise<number> {

@@ -5,6 +5,8 @@
  * transaction with one statement that writes. What a verb decides is decided by the same functions as on SQLite, over rows
  * that the transaction has locked; the rare verbs are small transactions of their own.
  *
+ * What is owned by the session of this server (`nodes.ts`) is written behind its fence (`fence.ts`).
+ *
  * Promises what `store.ts` above promises, for every node that has the database open: a commit is on disk before it is
  * answered, a commit whose answer was lost is looked up and not guessed (`database.ts`). Does not end the process when the
  * database cannot be reached: the verb fails with `StoreAwayError`. Opening brings the schema up to date. Fails with
@@ -14,6 +16,7 @@ import { OperatorError } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import type { OperatorStore } from '../operator.ts';
 import type { JourneyStore } from '../journey.ts';
+import type { Nodes } from '../nodes.ts';
 import type { RequestLogStore } from '../request-logs.ts';
 import type { Store } from '../store.ts';
 import type { WebhookStore } from '../webhooks.ts';
@@ -27,15 +30,17 @@ import { domainVerbs } from './domains.ts';
 import { endpointVerbs } from './endpoints.ts';
 import { erasureVerbs } from './erasure.ts';
 import { failureOf, sqlState } from './failures.ts';
+import { fenced } from './fence.ts';
+import type { Membership } from './fence.ts';
 import { Group } from './group.ts';
 import { appendAllLogs, logVerbs } from './logs.ts';
 import { messageVerbs } from './messages.ts';
+import { nodesOn } from './nodes.ts';
 import { peopleVerbs } from './people.ts';
 import { queueVerbs } from './queue.ts';
 import { retentionVerbs } from './retention.ts';
 import { revisionVerbs } from './revision.ts';
 import { migrate } from './schema.ts';
-import { SoleUse } from './sole-use.ts';
 import { StandbyWatch } from './standby.ts';
 import { suppressionVerbs } from './suppressions.ts';
 import { acceptAll, contentBytesOf } from './write-accept.ts';
@@ -53,12 +58,15 @@ export interface PostgresOptions {
   /** Epoch milliseconds: when a step of the schema's history is recorded as applied. */
   now: number;
   onCommit?: OnCommit;
-  /** Refuses while another process has it so; absent: others may have the database open, too. */
-  soleUse?: { log: Log };
   /** Acceptances are answered when a synchronous standby has them; absent: when the primary has. */
   requireStandby?: { log: Log };
   /** How long a verb waits for a primary; default: some seconds. */
   patienceMs?: number;
+}
+
+/** The store, and the sessions of those that share it. */
+export interface PostgresStore extends Store {
+  nodes: Nodes;
 }
 
 /** Opens the store. Throws `OperatorError` for what the operator can repair. */
@@ -67,26 +75,25 @@ export async function openPostgres({
   passwordFile,
   now,
   onCommit,
-  soleUse,
   requireStandby,
   patienceMs,
-}: PostgresOptions): Promise<Store> {
+}: PostgresOptions): Promise<PostgresStore> {
   const database = new Database(databaseAddress(url, passwordFile), patienceMs);
-  let sole: SoleUse | null = null;
   let standby: StandbyWatch | null = null;
   try {
-    if (soleUse !== undefined) sole = await SoleUse.take(database, soleUse.log);
     await migrate(database, now);
     if (requireStandby !== undefined) {
       standby = await StandbyWatch.start(database, requireStandby.log);
     }
   } catch (error) {
-    await sole?.release();
     await database.close();
     throw forOperator(error);
   }
+  const membership: Membership = { session: null, number: 0 };
+  const fence = (of: Access): Access => fenced(of, membership);
+  const { nodes, close: closeNodes } = nodesOn(database, membership);
   const ordered = inOrder(database);
-  const { drained, ...writes } = groupedWrites(database, standby, onCommit);
+  const { drained, ...writes } = groupedWrites(database, fence, standby, onCommit);
   return {
     ...accountVerbs(ordered),
     ...domainVerbs(ordered),
@@ -98,18 +105,19 @@ export async function openPostgres({
     ...accountDeletionVerbs(database),
     ...erasureVerbs(database),
     ...retentionVerbs(database),
-    ...queueVerbs(database),
+    ...queueVerbs(fence(database)),
     ...counterVerbs(database),
     ...messageVerbs(database),
     ...logVerbs(database),
     ...revisionVerbs(database),
     ...noBackup(),
     ...writes,
+    nodes,
     async close() {
       await standby?.stop();
       await Promise.all([drained(), ordered.drained()]);
+      await closeNodes();
       await database.close();
-      await sole?.release();
     },
   };
 }
@@ -137,6 +145,7 @@ type Grouped = Pick<JourneyStore, 'accept' | 'begin' | 'noteSent' | 'finish'> &
 
 function groupedWrites(
   database: Database,
+  fence: (of: Access) => Access,
   standby: StandbyWatch | null,
   onCommit?: OnCommit,
 ): Grouped & { drained: () => Promise<unknown> } {
@@ -145,7 +154,7 @@ function groupedWrites(
   const grouped = <Item, Result>(
     write: (of: Access, items: readonly Item[]) => Promise<readonly Result[]>,
     bytesOf?: (item: Item) => number,
-    through: Access = database,
+    through: Access = fence(database),
   ): ((item: Item) => Promise<Exclude<Result, Error>>) => {
     const group = new Group<Item, Result>((items) => write(through, items), onCommit, bytesOf);
     groups.push(group);
@@ -154,7 +163,7 @@ function groupedWrites(
   const accept = grouped(
     acceptAll,
     contentBytesOf,
-    standby === null ? database : database.replicated(),
+    fence(standby === null ? database : database.replicated()),
   );
   const begin = grouped(beginAll);
   const beginCalls = grouped(beginAllCalls);
@@ -165,7 +174,7 @@ function groupedWrites(
     finish: grouped(finishAll),
     beginCalls: (calls, now) => beginCalls({ calls, now }),
     finishCall: grouped(finishAllCalls),
-    appendLogs: grouped(appendAllLogs),
+    appendLogs: grouped(appendAllLogs, undefined, database),
     drained: () => Promise.all(groups.map((group) => group.drained())),
   };
 }

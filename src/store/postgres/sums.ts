@@ -2,23 +2,23 @@
  * Sums that a transaction changes: gathered while its items are decided, written once with them.
  *
  * Promises sums that agree with the rows they count after every commit. Each kind of transaction writes into a slot of its
- * own, so that it never waits for the sums of another; within one, keys are sorted, so that none waits in a circle.
+ * own, another on each node, so that it never waits for the sums of another; within one, keys are sorted, so that none
+ * waits in a circle.
  */
 import type { MessageStatus } from '../../base/status.ts';
 import { dayOf, harmOf, hourOf, outcomeSumOf } from '../counted.ts';
 import type { CountedEvent } from '../counted.ts';
 import type { Suppression } from '../rows.ts';
+import type { Transaction } from './database.ts';
 import { columnOf, insertInto, table } from './statement.ts';
 import type { Part, Table } from './statement.ts';
 import type { Value } from './values.ts';
 
+/** One for each kind of transaction that runs beside others, and that for each node. */
+const SLOTS = { accept: 0, finish: 1, sent: 2, other: 3 } as const;
+const SLOTS_OF_NODE = Object.keys(SLOTS).length;
 /** Who adds to the sums. */
-export type Slot = number;
-/** One for each kind of transaction that runs beside others. */
-export const SLOTS = { accept: 0, finish: 1, sent: 2, other: 3 } as const satisfies Record<
-  string,
-  Slot
->;
+export type Kind = keyof typeof SLOTS;
 
 const STATUS_DAYS = table('status_days', {
   accountId: 'uuid',
@@ -89,7 +89,7 @@ class Sum<F extends string> {
 
 /** The sums of one transaction. */
 export class Sums {
-  readonly #slot: Slot;
+  readonly #slot: number;
   readonly #status = new Sum(STATUS_DAYS, ['count']);
   readonly #usage = new Sum(USAGE_DAYS, ['count']);
   readonly #stored = new Sum(STORED_BYTES, ['bytes']);
@@ -102,8 +102,8 @@ export class Sums {
   ]);
   readonly #harm = new Sum(HARM_HOURS, ['hardBounces', 'complaints']);
 
-  constructor(slot: Slot) {
-    this.#slot = slot;
+  constructor({ node }: Pick<Transaction, 'node'>, kind: Kind) {
+    this.#slot = SLOTS[kind] + node * SLOTS_OF_NODE;
   }
 
   /** One message of `createdAt` came into `status` (+1) or left it (-1). */

@@ -16,7 +16,7 @@ import { escapeLike } from './messages.ts';
 import { sqlReader } from './reader.ts';
 import { part, selectFrom, together } from './statement.ts';
 import { SuppressionRows } from './suppression-rows.ts';
-import { Sums, SLOTS } from './sums.ts';
+import { Sums } from './sums.ts';
 import { SUPPRESSIONS } from './tables.ts';
 
 /** Rows of one step of a long write. */
@@ -36,7 +36,7 @@ function suppressionWrites(database: Access): Writes {
     rows: readonly Suppression[],
   ): Promise<{ changed: number; first: Suppression | null }> =>
     database.transaction(async (session) => {
-      const sums = new Sums(SLOTS.other);
+      const sums = new Sums(session, 'other');
       const writer = await SuppressionRows.read(session, rows, sums);
       const changed = rows.filter((row) => writer.add(row)).length;
       const parts = [...writer.parts(), ...sums.parts()];

@@ -22,6 +22,8 @@ export interface Session {
 
 /** A transaction that has begun. */
 export interface Transaction extends Session {
+  /** The number of this process's session among the live ones; 0 without one. */
+  readonly node: number;
   /** Sends a statement whose result nobody needs: it travels with COMMIT, and fails the transaction when it fails. */
   send(statement: Part): void;
 }
@@ -39,6 +41,7 @@ export class InDoubt {
 /** `sent`: what it sends without waiting. */
 function transactionOn(connection: Connection, sent: Promise<unknown>[]): Transaction {
   return {
+    node: 0,
     all: async <Row>({ text, params }: Part) => (await connection.ask<Row>(text, params)).rows,
     first: async <Row>({ text, params }: Part) =>
       (await connection.ask<Row>(text, params)).rows[0] ?? null,

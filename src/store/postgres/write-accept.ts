@@ -20,7 +20,7 @@ import { bytesOf, messageRow } from './shapes.ts';
 import { insertInto, insertOne, part, together } from './statement.ts';
 import type { Part, RowOf, Table } from './statement.ts';
 import type { Value } from './values.ts';
-import { Sums, SLOTS } from './sums.ts';
+import { Sums } from './sums.ts';
 import { ATTACHMENTS, BODIES, IDEMPOTENCY, NEW_MESSAGES, QUEUE, RECIPIENTS } from './tables.ts';
 
 /** Writes a group of batches; one answer for each. */
@@ -34,7 +34,12 @@ export function acceptAll(
       usedBy(session, batches),
       subscribersOf(session, batches.flatMap(eventsOf)),
     ]);
-    const acceptance = new Acceptance(records, used, new EventRows(subscribers));
+    const acceptance = new Acceptance(
+      records,
+      used,
+      new EventRows(subscribers),
+      new Sums(session, 'accept'),
+    );
     const answers = batches.map((batch) => acceptance.answer(batch));
     const parts = acceptance.parts();
     if (parts.length > 0) session.send(together(parts));
@@ -153,7 +158,7 @@ class Acceptance {
   readonly #records: Map<string, EarlierRequest>;
   readonly #used: Usage;
   readonly #events: EventRows;
-  readonly #sums = new Sums(SLOTS.accept);
+  readonly #sums: Sums;
   readonly #messages: RowOf<typeof NEW_MESSAGES>[] = [];
   readonly #bodies: RowOf<typeof BODIES>[] = [];
   readonly #attachments: RowOf<typeof ATTACHMENTS>[] = [];
@@ -161,10 +166,11 @@ class Acceptance {
   readonly #queue: RowOf<typeof QUEUE>[] = [];
   readonly #idempotency: RowOf<typeof IDEMPOTENCY>[] = [];
 
-  constructor(records: Map<string, EarlierRequest>, used: Usage, events: EventRows) {
+  constructor(records: Map<string, EarlierRequest>, used: Usage, events: EventRows, sums: Sums) {
     this.#records = records;
     this.#used = used;
     this.#events = events;
+    this.#sums = sums;
   }
 
   answer(batch: AcceptBatch): AcceptResult {

@@ -20,7 +20,7 @@ import { SELECT_WAITING_RECIPIENT } from './shapes.ts';
 import { insertInto, part, table, together, updateFrom } from './statement.ts';
 import type { Part } from './statement.ts';
 import { SuppressionRows } from './suppression-rows.ts';
-import { Sums, SLOTS } from './sums.ts';
+import { Sums } from './sums.ts';
 import { ATTEMPTS, QUEUE } from './tables.ts';
 
 /** What one call of `begin` asks for. */
@@ -105,7 +105,7 @@ export function noteAllSent(
         all.map(({ event }) => event),
       ),
     ]);
-    const ends = new Ends(states, new EventRows(subscribers), new Sums(SLOTS.sent));
+    const ends = new Ends(states, new EventRows(subscribers), new Sums(session, 'sent'));
     const answers = groups.map((attempts) => attempts.flatMap((attempt) => ends.noteSent(attempt)));
     ends.write(session);
     return answers;
@@ -126,7 +126,7 @@ export function finishAll(
         results.flatMap(({ events }) => events),
       ),
     ]);
-    const sums = new Sums(SLOTS.finish);
+    const sums = new Sums(session, 'finish');
     const suppress = results.flatMap((result) => result.suppress ?? []);
     const suppressions = await SuppressionRows.read(session, suppress, sums);
     const ends = new Ends(states, new EventRows(subscribers), sums, { suppressions, hosts });

@@ -45,6 +45,10 @@ const MAX_CAUSE = 500;
 
 /** How much of a body is handed to the socket at once. */
 const BLOCK_BYTES = 65_536;
+/** A body up to this leaves at once: an idle connection takes it whole. */
+const SHORT_BYTES = 4_096;
+/** The final dot with its line end. */
+const DOT_BYTES = 3;
 /** One or two come from a confused server; more are a flood. */
 const MAX_STRAYS = 8;
 
@@ -161,18 +165,22 @@ export class Dialogue {
   /**
    * Sends a body that ends with the final dot. `isHandedOver` becomes true when its last byte has left
    * for the network: from then on a lost connection may mean a delivered message (RFC 1047). A reply
-   * that comes before is the server's refusal (or nonsense), and is returned with `isEarly`.
+   * that comes before is the server's refusal (or nonsense), and is returned with `isEarly`. Where `mayHandOver` says
+   * no, the dialogue ends before the dot.
    */
   async body(
     bytes: Buffer,
     progress: { isHandedOver: boolean },
+    mayHandOver?: () => boolean,
   ): Promise<{ reply: ReplyLines; isEarly: boolean }> {
     this.#stage = 'body';
     this.#expectSilence();
     const overallAt = performance.now() + bodyDeadlineMs(this.#deadlines, bytes.length);
+    // What the socket keeps leaves later, whatever is known by then: the dot follows when all before it has left.
+    const lastBytes = mayHandOver === undefined ? BLOCK_BYTES : lastAlone(bytes);
     let at = 0;
-    while (bytes.length - at > BLOCK_BYTES) {
-      const block = bytes.subarray(at, at + BLOCK_BYTES);
+    while (bytes.length - at > lastBytes) {
+      const block = bytes.subarray(at, Math.min(at + BLOCK_BYTES, bytes.length - DOT_BYTES));
       at += block.length;
       this.#wait('body', overallAt);
       await this.#flush(block);
@@ -180,6 +188,8 @@ export class Dialogue {
       const [early] = this.#strays;
       if (early !== undefined) return { reply: early, isEarly: true };
     }
+    if (mayHandOver?.() === false)
+      throw this.#fail('this server may not hand it over any more', true);
     const last = this.reply('dot');
     if (this.#ended === null) {
       this.#stage = 'body';
@@ -341,6 +351,11 @@ export class Dialogue {
   #endAt(stage: Stage, end: DialogueEnd): DialogueEnd {
     return end.stage === stage ? end : new DialogueEnd(stage, end.message, end.reply, end.isLocal);
   }
+}
+
+/** How many bytes of a body leave together with its dot. */
+function lastAlone(bytes: Buffer): number {
+  return bytes.length > SHORT_BYTES ? DOT_BYTES : SHORT_BYTES;
 }
 
 /** Every end here is at the stage `connect`: nothing has been said yet. */

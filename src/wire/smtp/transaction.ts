@@ -19,6 +19,8 @@ export interface Envelope {
   to: string;
   message: OutgoingMessage;
   needsSmtpUtf8: boolean;
+  /** Asked before the final dot leaves, which is when the receiver takes the message; absent: it may. */
+  mayHandOver?: () => boolean;
   /** Ask for delivery status notifications of success, failure and delay where offered (RFC 3461). */
   dsn: boolean;
 }
@@ -74,7 +76,7 @@ export async function transact(
       ? await openPipelined(dialogue, opening)
       : await openStepwise(dialogue, opening);
     if (refusal !== null) return refusal;
-    return await sendBody(dialogue, envelope.message.body(), progress);
+    return await sendBody(dialogue, envelope, progress);
   } catch (error) {
     dialogue.destroy();
     if (!(error instanceof DialogueEnd)) throw error;
@@ -131,10 +133,10 @@ function readReply(stage: Stage, reply: ReplyLines): (SendResult & { kind: 'refu
 
 async function sendBody(
   dialogue: Dialogue,
-  body: Buffer,
+  { message, mayHandOver }: Envelope,
   progress: { isHandedOver: boolean },
 ): Promise<SendResult> {
-  const { reply, isEarly } = await dialogue.body(body, progress);
+  const { reply, isEarly } = await dialogue.body(message.body(), progress, mayHandOver);
   const stage = isEarly ? 'body' : 'dot';
   const refusal = readReply(stage, reply);
   if (refusal === null && !isEarly) return { kind: 'accepted', reply: plain(reply) };

@@ -27,6 +27,7 @@ function start(change: Partial<DueWorkOptions<string, Row>> = {}) {
     owner: 'me',
     leaseMs: 90_000,
     shortestLookMs: 0,
+    isCurrent: () => true,
     async look() {
       seen.looks += 1;
       return null;

@@ -121,6 +121,7 @@ class Worker {
     this.#random = random;
     this.rows = new Rows(random);
     const ctx = {
+      node: null,
       clock: this.clock,
       store: this.rows,
       log: createLog(

@@ -23,7 +23,7 @@ function feeding(answers: Partial<DueTaken>[]) {
     },
     nextRecipientDue: async () => null,
   };
-  const ctx = { clock: new TestClock(), store } as unknown as FeedOptions['ctx'];
+  const ctx = { clock: new TestClock(), store, node: null } as unknown as FeedOptions['ctx'];
   const ready = new Set<Destination>();
   const options = { ready: (of: Destination) => void ready.add(of), isRunning: () => true };
   const feed = new QueueFeed({ ctx, owner: 'me', waiting, ...options });

@@ -28,7 +28,7 @@ function feeding(due: RecipientRef[]) {
     },
     nextRecipientDue: async () => null,
   };
-  const ctx = { clock, store: rows } as unknown as FeedOptions['ctx'];
+  const ctx = { clock, store: rows, node: null } as unknown as FeedOptions['ctx'];
   const filled = Promise.withResolvers<void>();
   const ready = (): void => filled.resolve();
   const feed = new QueueFeed({ ctx, owner: 'me', waiting, ready, isRunning: () => true });

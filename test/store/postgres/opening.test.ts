@@ -1,15 +1,12 @@
-/** Opening a database: alone, by several at once, with another schema, and what the operator is told when it cannot be. */
+/** Opening a database: by several at once, with another schema, and what the operator is told when it cannot be. */
 import { expect, test } from 'bun:test';
-import { SQL } from 'bun';
 
-import type { Log } from '../../../src/base/log.ts';
 import { OperatorError } from '../../../src/base/errors.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
 import { testServer } from '../../rig/postgres.ts';
 import { batchOf, newAccount, newLogRecord, newMessage } from '../samples.ts';
 
-const log: Log = { info() {}, warn() {}, error() {} };
 const open = (url: string, change: Partial<PostgresOptions> = {}) =>
   openPostgres({ url, passwordFile: '', now: Date.now(), patienceMs: 500, ...change });
 const refusal = async (url: string, change: Partial<PostgresOptions> = {}): Promise<string> => {
@@ -32,50 +29,6 @@ test('several nodes that open an empty database at once make one schema', async 
   await stores[0]?.createAccount(account);
   expect(await stores[3]?.accounts()).toEqual([account]);
   await Promise.all(stores.map((store) => store.close()));
-});
-
-test('a second server is refused while the first one has the database, also after a lost session', async () => {
-  const server = await testServer();
-  const url = await server.freshDatabase();
-  const soleUse = { log };
-  const first = await open(url, { soleUse });
-  expect(await refusal(url, { soleUse })).toContain('Another process has this database open');
-  const admin = server.admin(nameIn(url));
-  const holders = async (): Promise<number[]> => {
-    const rows = (await admin.unsafe(
-      "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-    )) as { pid: number }[];
-    return rows.map(({ pid }) => pid);
-  };
-  const [before = 0] = await holders();
-  await admin.unsafe('SELECT pg_terminate_backend($1)', [before]);
-  for (let after = before; after === before;) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    [after = before] = await holders();
-  }
-  expect(await refusal(url, { soleUse })).toContain('Another process');
-  await first.close();
-  await (await open(url, { soleUse })).close();
-  await admin.close();
-}, 30_000);
-
-test('what a killed server has left open is ended before its mail is freed', async () => {
-  const url = await (await testServer()).freshDatabase();
-  await (await open(url)).close();
-  const left = new SQL(url, { max: 1, connection: { application_name: 'postrider' } });
-  const transaction = await left.reserve();
-  await transaction.unsafe('BEGIN');
-  const other = new SQL(url, { max: 1 });
-  await other.unsafe('SELECT 1');
-  const store = await open(url, { soleUse: { log } });
-  const end = await transaction.unsafe('COMMIT').then(
-    () => 'committed',
-    () => 'ended',
-  );
-  expect(end).toBe('ended');
-  // No business of ours.
-  expect(Array.from(await other.unsafe('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
-  await Promise.all([store.close(), left.close({ timeout: 0 }), other.close()]);
 });
 
 test('a database of a newer release, or of another history, is left alone', async () => {

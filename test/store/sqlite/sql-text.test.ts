@@ -67,7 +67,6 @@ const PIECES = [
   'by',
   'select',
   'only',
-  'of',
   'idle',
   'ofRecipient',
   'ofEndpoints',

@@ -1,0 +1,184 @@
+/**
+ * This server's session among those that share its store: kept alive by beats, and asked before mail leaves.
+ *
+ * Promises that `isCurrent` is false before anybody else may take what this server owns: it goes by when the last answered
+ * beat was sent, by steady time and by the wall clock, whichever leaves less (a machine that sleeps stops the one, an
+ * operator may set the other). Beats go on while the store is away; a session that nobody has ended lives on. One that was
+ * ended never does: it is logged and `ended` is called, which ends the process. A server that was current for
+ * `REVIVAL_SECONDS` ends the sessions of those that are lost. On a store that one process has alone there is no session.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import { LEASE_SECONDS, REVIVAL_SECONDS } from '../store/nodes.ts';
+import type { Beat, NewSession, Nodes } from '../store/nodes.ts';
+import { StoreUnwritableError } from '../store/store.ts';
+
+/** From one beat to the next; sooner after one that failed. */
+const BEAT_MS = 3_000;
+const BEAT_AGAIN_MS = 500;
+/** How long mail may leave after a beat was sent: the store's lease less what clocks may differ in running. */
+const CURRENT_MS = (LEASE_SECONDS - 3) * 1_000;
+const LONGEST_LOOK_MS = 1_000;
+const REVIVAL_MS = REVIVAL_SECONDS * 1_000;
+
+/** Whether what this process owns is its own for sure: always where it has the store alone. */
+export function isCurrent({ node }: { readonly node: NodeSession | null }): boolean {
+  return node === null || node.isCurrent;
+}
+
+/** The longest pause between looks at the store: others make rows due there. Undefined: nobody does. */
+export function longestLookMs({ node }: { readonly node: NodeSession | null }): number | undefined {
+  return node === null ? undefined : LONGEST_LOOK_MS;
+}
+
+export interface NodeSessionOptions {
+  nodes: Nodes;
+  clock: Clock;
+  log: Log;
+  /** Others have ended the session: what this process owned is theirs. */
+  ended: () => void;
+}
+
+export class NodeSession {
+  /** The owner of what it takes. */
+  readonly id: string;
+  readonly #options: NodeSessionOptions;
+  /** Until when mail may leave, by each clock. */
+  #until = { steady: -Infinity, wall: -Infinity };
+  /** Current without a gap since then, in steady time; null: it is not. */
+  #currentSince: number | null = null;
+  #endings = '';
+  #isWarned = false;
+  #isOver = false;
+  #cancel: () => void = () => undefined;
+  #beating: Promise<void> | null = null;
+  #reaping: Promise<void> | null = null;
+  readonly #listeners: (() => void)[] = [];
+
+  private constructor(id: string, options: NodeSessionOptions) {
+    this.id = id;
+    this.#options = options;
+  }
+
+  /** Begins the session; fails as the store does. */
+  static async begin(session: NewSession, options: NodeSessionOptions): Promise<NodeSession> {
+    await options.nodes.begin(session);
+    const begun = new NodeSession(session.id, options);
+    await begun.#beatNow();
+    return begun;
+  }
+
+  /** Whether what this server owns is its own for sure. */
+  get isCurrent(): boolean {
+    const { clock } = this.#options;
+    return clock.steady() < this.#until.steady && clock.now() < this.#until.wall;
+  }
+
+  /** `listener` hears when there may be due work that nobody has in memory: a session ended, or this one lives on. */
+  onFreed(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Ends it and frees what it owns: call it last. Where the store is away, others will end it. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    this.#cancel();
+    await Promise.all([this.#beating, this.#reaping]);
+    this.#until = { steady: -Infinity, wall: -Infinity };
+    try {
+      await this.#options.nodes.end();
+    } catch (error) {
+      this.#options.log.warn('session_not_ended', {
+        error,
+        hint: 'The database could not be reached. Another node, or the next start, frees what this one had taken.',
+      });
+    }
+  }
+
+  #arm(waitMs: number): void {
+    if (!this.#isOver) this.#cancel = this.#options.clock.after(waitMs, () => void this.#beatNow());
+  }
+
+  #beatNow(): Promise<void> {
+    this.#beating ??= this.#beat().then((waitMs) => {
+      this.#beating = null;
+      this.#arm(waitMs);
+    });
+    return this.#beating;
+  }
+
+  /** Returns the wait until the next one. */
+  async #beat(): Promise<number> {
+    const { clock, nodes } = this.#options;
+    const sent = { steady: clock.steady(), wall: clock.now() };
+    try {
+      this.#note(await nodes.beat(), sent);
+      return BEAT_MS;
+    } catch {
+      // The store says why to those whose work it refuses.
+      this.#warn();
+      return BEAT_AGAIN_MS;
+    }
+  }
+
+  #note({ isLive, endings }: Beat, sent: { steady: number; wall: number }): void {
+    const { clock, log, ended } = this.#options;
+    if (this.#isOver) return;
+    if (!isLive) {
+      this.#isOver = true;
+      log.error('session_ended', {
+        session: this.id,
+        hint: 'This server could not reach the database for so long that others have taken its mail over. It ends, and starts anew with a new session.',
+      });
+      ended();
+      return;
+    }
+    const wasCurrent = this.isCurrent;
+    this.#until = { steady: sent.steady + CURRENT_MS, wall: sent.wall + CURRENT_MS };
+    if (!this.isCurrent) this.#currentSince = null;
+    else if (!wasCurrent) this.#currentSince = clock.steady();
+    if (this.#isWarned) log.info('lease_regained', { session: this.id });
+    this.#isWarned = false;
+    const isNews = !wasCurrent || endings !== this.#endings;
+    this.#endings = endings;
+    if (isNews) this.#tell();
+    if (clock.steady() - (this.#currentSince ?? Infinity) >= REVIVAL_MS) this.#reap();
+  }
+
+  #warn(): void {
+    if (this.isCurrent || this.#isWarned || this.#isOver) return;
+    this.#isWarned = true;
+    this.#currentSince = null;
+    this.#options.log.warn('lease_over', {
+      session: this.id,
+      hint: 'The database did not answer for 12 seconds: no mail leaves until it does. Look at its server and the network to it.',
+    });
+  }
+
+  #reap(): void {
+    this.#reaping ??= this.#endLost().finally(() => (this.#reaping = null));
+  }
+
+  async #endLost(): Promise<void> {
+    const { nodes, log } = this.#options;
+    try {
+      const lost = await nodes.endLost();
+      if (lost.length === 0) return;
+      log.warn('nodes_lost', {
+        sessions: lost,
+        hint: 'These servers have not been heard of for 45 seconds. What they had taken is free, and is sent by the others.',
+      });
+      this.#tell();
+    } catch (error) {
+      if (error instanceof StoreUnwritableError) return;
+      log.error('nodes_lost_failed', {
+        error,
+        hint: 'It is tried again in 3 seconds. Until then the mail of lost servers waits. Please report it.',
+      });
+    }
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

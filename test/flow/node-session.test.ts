@@ -1,0 +1,157 @@
+/** The session of a server, by a store that answers as told: until when mail may leave, and who is lost. */
+import { expect, test } from 'bun:test';
+
+import { createLog } from '../../src/base/log.ts';
+import { NodeSession } from '../../src/flow/node-session.ts';
+import type { Beat, Nodes } from '../../src/store/nodes.ts';
+import { StoreAwayError } from '../../src/store/store.ts';
+import { TestClock } from '../rig/clock.ts';
+
+/** A store of which a test decides what each beat finds. */
+class FakeNodes implements Nodes {
+  endings = '';
+  isLive = true;
+  isAway = false;
+  /** What a beat waits for. */
+  answered: Promise<void> = Promise.resolve();
+  beats = 0;
+  reaps = 0;
+  lost: string[] = [];
+  isEnded = false;
+
+  async begin(): Promise<void> {}
+
+  async beat(): Promise<Beat> {
+    this.beats += 1;
+    const { isLive, endings } = this;
+    await this.answered;
+    if (this.isAway) throw new StoreAwayError('away');
+    return { isLive, endings };
+  }
+
+  async endLost(): Promise<string[]> {
+    this.reaps += 1;
+    return this.lost.splice(0);
+  }
+
+  async end(): Promise<void> {
+    if (this.isAway) throw new StoreAwayError('away');
+    this.isEnded = true;
+  }
+}
+
+async function begin() {
+  const [clock, nodes] = [new TestClock(), new FakeNodes()];
+  const lines: string[] = [];
+  const log = createLog(
+    (line) => lines.push(line),
+    () => clock.now(),
+  );
+  const heard = { ended: 0, freed: 0 };
+  const session = await NodeSession.begin(
+    { id: 's', name: 'n', directory: 'd', addresses: [], version: '1' },
+    { nodes, clock, log, ended: () => (heard.ended += 1) },
+  );
+  session.onFreed(() => (heard.freed += 1));
+  const events = (): string[] => lines.map((line) => (JSON.parse(line) as { event: string }).event);
+  return { clock, nodes, session, heard, events };
+}
+
+test('it beats every 3 s and stays current', async () => {
+  const { clock, nodes, session } = await begin();
+  expect([nodes.beats, session.isCurrent]).toEqual([1, true]);
+  await clock.advance(60_000);
+  expect([nodes.beats, session.isCurrent]).toEqual([21, true]);
+});
+
+test('12 s after the last answered beat was sent it is not current, and is again with the next answer', async () => {
+  const { clock, nodes, session, heard, events } = await begin();
+  nodes.isAway = true;
+  await clock.advance(11_999);
+  expect(session.isCurrent).toBe(true);
+  await clock.advance(1);
+  expect(session.isCurrent).toBe(false);
+  await clock.advance(30_000);
+  expect([session.isCurrent, events(), heard.freed]).toEqual([false, ['lease_over'], 0]);
+  nodes.isAway = false;
+  await clock.advance(1_000);
+  expect([session.isCurrent, events()]).toEqual([true, ['lease_over', 'lease_regained']]);
+  expect([heard.freed, heard.ended]).toEqual([1, 0]);
+});
+
+test('an answer counts from when its beat was sent', async () => {
+  const { clock, nodes, session } = await begin();
+  let answer = (): void => undefined;
+  nodes.answered = new Promise((resolve) => (answer = resolve));
+  // Sent at 3 s, answered at 14 s: current until 15 s.
+  await clock.advance(14_000);
+  expect([nodes.beats, session.isCurrent]).toEqual([2, false]);
+  answer();
+  await clock.advance(999);
+  expect(session.isCurrent).toBe(true);
+  nodes.isAway = true;
+  await clock.advance(1);
+  expect(session.isCurrent).toBe(false);
+});
+
+test('a wall clock that is set forth ends it, one that is set back does not prolong it', async () => {
+  const forth = await begin();
+  forth.clock.jump(12_000);
+  expect(forth.session.isCurrent).toBe(false);
+  await forth.clock.advance(3_000);
+  expect(forth.session.isCurrent).toBe(true);
+  const back = await begin();
+  back.nodes.isAway = true;
+  back.clock.jump(-3_600_000);
+  await back.clock.advance(12_000);
+  expect(back.session.isCurrent).toBe(false);
+});
+
+test('an ended session never lives again: it is logged, and the process told to end, once', async () => {
+  const { clock, nodes, session, heard, events } = await begin();
+  nodes.isLive = false;
+  await clock.advance(3_000);
+  expect([heard.ended, events()]).toEqual([1, ['session_ended']]);
+  nodes.isLive = true;
+  await clock.advance(60_000);
+  expect([heard.ended, nodes.beats, session.isCurrent]).toEqual([1, 2, false]);
+});
+
+test('the end of another session is heard once', async () => {
+  const { clock, nodes, heard } = await begin();
+  await clock.advance(6_000);
+  expect(heard.freed).toBe(0);
+  nodes.endings = 'later';
+  await clock.advance(9_000);
+  expect(heard.freed).toBe(1);
+});
+
+test('it ends lost sessions only after 30 s without a gap', async () => {
+  const { clock, nodes, heard, events } = await begin();
+  nodes.lost = ['other'];
+  await clock.advance(29_999);
+  expect(nodes.reaps).toBe(0);
+  await clock.advance(1);
+  expect([nodes.reaps, heard.freed, events()]).toEqual([1, 1, ['nodes_lost']]);
+  nodes.isAway = true;
+  await clock.advance(20_000);
+  nodes.isAway = false;
+  const { reaps } = nodes;
+  await clock.advance(30_000);
+  expect(nodes.reaps).toBe(reaps);
+  await clock.advance(3_000);
+  expect(nodes.reaps).toBeGreaterThan(reaps);
+});
+
+test('at its end it is current no more, whether or not the store hears of it', async () => {
+  const near = await begin();
+  await near.session.end();
+  expect([near.session.isCurrent, near.nodes.isEnded, near.events()]).toEqual([false, true, []]);
+  const away = await begin();
+  away.nodes.isAway = true;
+  await away.session.end();
+  expect(away.events()).toEqual(['session_not_ended']);
+  const { beats } = away.nodes;
+  await away.clock.advance(10_000);
+  expect(away.nodes.beats).toBe(beats);
+});
