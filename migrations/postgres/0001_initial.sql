@@ -70,6 +70,13 @@ BEGIN
 END
 $$;
 
+-- What one node does for all. `until`: the holder's, or, without one, its rest.
+CREATE TABLE jobs (
+  name   text PRIMARY KEY,
+  holder text NOT NULL,
+  until  timestamptz NOT NULL
+);
+
 CREATE TABLE accounts (
   id            uuid PRIMARY KEY,
   name          text NOT NULL UNIQUE,

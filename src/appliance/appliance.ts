@@ -32,6 +32,7 @@ import { Capture } from '../flow/upkeep/capture.ts';
 import { CertificateKeeper } from '../flow/upkeep/certificates.ts';
 import type { Context } from '../flow/context.ts';
 import { ClockMarks } from '../flow/kept-clock.ts';
+import { SharedJob } from '../flow/shared-job.ts';
 import { DescriptorWatch } from '../flow/upkeep/descriptors.ts';
 import { DiskWatch } from '../flow/upkeep/disk.ts';
 import { DomainChecker } from '../flow/domains/checker.ts';
@@ -116,11 +117,7 @@ async function startParts(
 
   const webhooks = new WebhookDispatcher(ctx);
   const queue = new Queue(ctx, webhooks, { captureAt });
-  const jobs = [new DomainChecker(ctx), new Brake(ctx), new Retention(ctx)].map(
-    (job) => new Periodic(ctx, job),
-  );
-  // On a store of its own a node has nobody to look at.
-  if (ctx.revision.number !== null) jobs.push(new Periodic(ctx, ctx.revision));
+  const jobs = jobsOf(ctx);
   const vitals = new Vitals(ctx);
   await watchDisk(ctx, vitals, started);
   const http = await openHttp(ctx, { queue, webhooks, capture, vitals });
@@ -130,7 +127,6 @@ async function startParts(
   // Undone first: no request may find a queue that has stopped.
   started.push(() => http.stop());
   queue.setResting(ctx.halt.state !== null);
-  ctx.revision.onChange(() => queue.setResting(ctx.halt.state !== null));
   await queue.start();
   const mailListeners = await openMailListeners(ctx, { queue, rates: http.rates });
   // Mail is refused before anything that takes it stops.
@@ -162,6 +158,20 @@ async function startParts(
     log.info('stopped');
   };
   return { ctx, addresses, queue, dispatcher: webhooks, capture, reload: takeOver, stop };
+}
+
+/** The jobs of the flow. What is done for a whole store is done by one of the nodes that share it. */
+function jobsOf(ctx: Context): Periodic[] {
+  const all = {
+    domains: new DomainChecker(ctx),
+    brake: new Brake(ctx),
+    retention: new Retention(ctx),
+  };
+  // On a store of its own a node has nobody to look at.
+  if (ctx.revision.number === null) return Object.values(all).map((job) => new Periodic(ctx, job));
+  const parts = { store: ctx.store, clock: ctx.clock, holder: ctx.ids.next(ctx.clock.now()) };
+  const shared = Object.entries(all).map(([name, job]) => new SharedJob(parts, name, job));
+  return [...shared, ctx.revision].map((job) => new Periodic(ctx, job));
 }
 
 /** Marks the time for the next start, once more when all else has stopped. */

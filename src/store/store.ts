@@ -15,6 +15,7 @@ import type { DkimKeyStore } from './dkim-keys.ts';
 import type { DomainStore } from './domains.ts';
 import type { AccountDeletionStore } from './account-deletion.ts';
 import type { ErasureStore } from './erasure.ts';
+import type { JobStore } from './jobs.ts';
 import type { JourneyStore } from './journey.ts';
 import type { MessageStore } from './messages.ts';
 import type { OperatorStore } from './operator.ts';
@@ -65,6 +66,7 @@ export interface Store
     DkimKeyStore,
     DomainStore,
     ErasureStore,
+    JobStore,
     JourneyStore,
     MessageStore,
     OperatorStore,

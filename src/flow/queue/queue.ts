@@ -101,6 +101,7 @@ export class Queue {
       isRunning: () => this.#due.isRunning,
     });
     this.#attempts = this.#makeAttempts(options.random ?? Math.random);
+    ctx.revision.onChange(() => this.setResting(ctx.halt.state !== null));
   }
 
   /** Takes over the waiting recipients of dead owners: all others where this is the only process on the store. */

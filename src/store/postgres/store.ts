@@ -33,6 +33,7 @@ import { failureOf, sqlState } from './failures.ts';
 import { fenced } from './fence.ts';
 import type { Membership } from './fence.ts';
 import { Group } from './group.ts';
+import { jobVerbs } from './jobs.ts';
 import { appendAllLogs, logVerbs } from './logs.ts';
 import { messageVerbs } from './messages.ts';
 import { nodesOn } from './nodes.ts';
@@ -110,6 +111,7 @@ export async function openPostgres({
     ...messageVerbs(database),
     ...logVerbs(database),
     ...revisionVerbs(database),
+    ...jobVerbs(database),
     ...noBackup(),
     ...writes,
     nodes,

@@ -96,6 +96,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     backUpTo: (file) => threads.background.backUp(dataDir, file),
     // Its directory is locked: nobody else changes what this process remembers.
     revision: () => Promise.resolve(null),
+    takeJob: () => Promise.resolve(true),
+    endJob: () => Promise.resolve(),
     async close() {
       await recounting.stop();
       // Readers first: an open reader keeps the last checkpoint from emptying the WAL.

@@ -26,6 +26,7 @@ import type {
   NewMessage,
   SentAttempt,
 } from '../../../src/store/journey.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { openTestStore } from '../../store/test-store.ts';
 import type { CallRef } from '../../../src/store/webhooks.ts';
 import { createResolver } from '../../../src/wire/dns/dns.ts';
@@ -79,6 +80,8 @@ export interface QueueRigOptions {
   queue?: Partial<QueueOptions>;
   extraCaFile?: string;
   isStarted?: boolean;
+  /** Default: one of its own in its directory. */
+  store?: Store;
   /** Called before the store's verb; what it throws, the verb rejects with. */
   faults?: {
     finish?: (end: FinishAttempt) => void;
@@ -97,7 +100,7 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
     (line) => logLines.push(line),
     () => clock.now(),
   );
-  const store = await openTestStore(dataDir, log);
+  const store = options.store ?? (await openTestStore(dataDir, log));
   const resolver = createResolver({ servers: [names.listen], clock });
   const secrets = new SecretBox(Buffer.alloc(32, 7));
   const config = rigConfig(dataDir, options);
@@ -110,9 +113,9 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
       ...store,
       // Else hours could pass by the test's clock while a look is under way.
       takeDue: (request) => clock.waitsFor(store.takeDue(request)),
-      async begin(attempts, now) {
+      async begin(attempts, ...rest) {
         options.faults?.begin?.(attempts);
-        return store.begin(attempts, now);
+        return store.begin(attempts, ...rest);
       },
       async noteSent(attempts) {
         await options.faults?.noteSent?.(attempts);
