@@ -1,0 +1,169 @@
+/** What operations do beside their result: files scrubbed, memories forgotten, progress told, names shown for ids. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import type { Scope } from '../../src/control/operation.ts';
+import { perform } from '../../src/control/operations.ts';
+import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
+import type { Queue } from '../../src/flow/queue/queue.ts';
+import { openFixture, type Fixture, type RequestSender } from '../flow/fixture.ts';
+import { accepted, finishOf, newLogRecord, newMessage } from '../store/samples.ts';
+
+let fixture: Fixture;
+let scope: Scope;
+let sender: RequestSender;
+/** In order: what was told as progress, and which of the watched functions were called. */
+let seen: string[];
+
+beforeEach(async () => {
+  fixture = await openFixture();
+  sender = await fixture.sender();
+  seen = [];
+  scope = {
+    ctx: fixture.ctx,
+    queue: null,
+    dispatcher: null,
+    sink: {
+      progress: (text) => void seen.push(text),
+      chunk: () => Promise.resolve(),
+      left: new AbortController().signal,
+    },
+    reload: null,
+    by: 'tester',
+  };
+});
+afterEach(() => fixture.close());
+
+const run = <Name extends OperationName>(
+  name: Name,
+  args: ArgumentsOf<Name>,
+): Promise<ResultOf<Name>> => perform(scope, name, args);
+
+test('what is erased or deleted with its account is scrubbed from the files before the result', async () => {
+  const { store } = fixture.ctx;
+  const scrub = store.scrub.bind(store);
+  store.scrub = async () => {
+    await scrub();
+    seen.push('scrubbed');
+  };
+  await run('erase', { address: 'ann@x.example', account: null });
+  expect(seen).toEqual(['scrubbed']);
+  await run('account.delete', { account: sender.account.name });
+  expect(seen).toEqual(['scrubbed', 'scrubbed']);
+});
+
+test('a deleted account’s keys and domains are forgotten once its rows are gone', async () => {
+  const { identities, senderDomains, store } = fixture.ctx;
+  for (const [name, memory] of Object.entries({ identities, senderDomains })) {
+    const forget = memory.forget.bind(memory);
+    memory.forget = (...which: Parameters<typeof forget>) => {
+      seen.push(name);
+      forget(...which);
+    };
+  }
+  const remove = store.removeAccount.bind(store);
+  store.removeAccount = async (...args) => {
+    const rows = await remove(...args);
+    seen.push('gone');
+    return rows;
+  };
+  await run('account.delete', { account: sender.account.name });
+  const after = seen.slice(seen.indexOf('gone') + 1);
+  expect(after.toSorted()).toEqual(['identities', 'senderDomains']);
+  expect(seen[0]).toBe('identities');
+});
+
+test('a long deletion tells how far it is every ten thousand emails', async () => {
+  const { store } = fixture.ctx;
+  const remove = store.removeAccount.bind(store);
+  store.removeAccount = (id, settings, told) => {
+    for (const messages of [9_999, 10_000, 19_999, 20_001, 30_000, 30_001]) told(messages);
+    return remove(id, settings, told);
+  };
+  await run('account.delete', { account: sender.account.name });
+  expect(seen).toEqual(['10000 emails deleted', '20001 emails deleted', '30001 emails deleted']);
+});
+
+test('the operator removes a suppression whatever its reason, and sees it once', async () => {
+  const which = { account: sender.account.name, email: 'ann@x.example', note: null };
+  for (const reason of ['complaint', 'hard_bounce', 'unsubscribe', 'manual'] as const) {
+    await run('suppression.add', { ...which, reason });
+    await run('suppression.remove', which);
+    expect(await fixture.ctx.store.suppression(sender.account.id, which.email)).toBeNull();
+  }
+});
+
+test('of what waits the first thousand recipients are listed', async () => {
+  const addresses = Array.from({ length: 1_001 }, (_, at) => `a${at}@x.example`);
+  await accepted(fixture.ctx.store, newMessage(sender.account.id, {}, addresses));
+  const { recipients, destinations } = await run('queue.list', { domain: null });
+  expect(recipients).toHaveLength(1_000);
+  expect(destinations).toMatchObject([{ domain: 'x.example', waiting: 1_001 }]);
+});
+
+test('an account stands by its name in the audit log and beside an operator', async () => {
+  const { account } = sender;
+  const made = await run('operator.add', { name: 'bob', role: 'read_only', account: account.name });
+  expect(made.operator.account).toBe(account.name);
+  const [listed] = await run('operator.list', {});
+  expect(listed).toMatchObject({ name: 'bob', account: account.name });
+  const entry = {
+    at: 1,
+    via: 'api',
+    who: 'key',
+    action: 'domain.add',
+    target: 'x',
+    address: '203.0.113.7',
+  } as const;
+  await fixture.ctx.store.addAudit({ ...entry, accountId: account.id });
+  await fixture.ctx.store.addAudit({ ...entry, accountId: 'gone' });
+  const rows = await run('audit.list', { who: 'key', limit: null, before: null });
+  expect(rows.map((row) => row.account)).toEqual(['gone', account.name]);
+});
+
+test('a domain is named by its id too', async () => {
+  const domain = await fixture.verified(sender, 'acme.example');
+  const named = await run('domain.records', { name: domain.id, account: null });
+  expect(named.domain).toMatchObject({ id: domain.id, name: 'acme.example' });
+});
+
+test('requests are found by their method in any case', async () => {
+  const which = { account: sender.account.name, status: null, q: null, limit: null, after: null };
+  await fixture.ctx.store.appendLogs(
+    ['GET', 'POST'].map((method) => newLogRecord(sender.account.id, { method })),
+  );
+  for (const method of ['post', 'POST']) {
+    const { requests } = await run('log.list', { ...which, method });
+    expect(requests.map((row) => row.method)).toEqual(['POST']);
+  }
+});
+
+test('one event is replayed by its id, without a time', async () => {
+  const { account } = sender;
+  const added = await run('webhook.add', {
+    account: account.name,
+    url: 'https://8.8.8.8/h',
+    events: [],
+  });
+  const which = { account: account.name, id: added.endpoint.id };
+  const none = { replayed: 0 };
+  expect(await run('webhook.replay', { ...which, event: 'evt', since: null })).toEqual(none);
+});
+
+test('who waits for an email is told at once what is delayed already, and nothing of the others', async () => {
+  const { store, clock } = fixture.ctx;
+  const made = newMessage(sender.account.id, {}, ['ann@x.example', 'bob@x.example']);
+  await accepted(store, made);
+  const [ann] = made.recipients;
+  if (ann === undefined) throw new Error('no recipient');
+  const delayed = { status: 'delivery_delayed', lastReason: '451 4.7.1 Later.' } as const;
+  const nextAttemptAt = clock.steady() + 60_000;
+  await store.finish(finishOf(made, ann, { ...delayed, nextAttemptAt, attempt: null }));
+  const left = new AbortController();
+  const progress = (text: string): void => {
+    seen.push(text);
+    left.abort();
+  };
+  scope = { ...scope, queue: {} as Queue, sink: { ...scope.sink, progress, left: left.signal } };
+  await run('email.wait', { id: made.message.id });
+  expect(seen).toEqual([expect.stringMatching(/^ann@x\.example waits for its first attempt/)]);
+});
