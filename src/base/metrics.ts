@@ -103,6 +103,23 @@ export class Metrics {
     name: 'postrider_disk_low',
     help: '1 while new sends are refused because the disk is nearly full.',
   });
+  readonly databaseConnections = this.#gauge({
+    name: 'postrider_database_connections',
+    help: 'Connections to the PostgreSQL database, by whether a statement is under way.',
+    labelNames: ['state'],
+  });
+  readonly databaseWaiting = this.#gauge({
+    name: 'postrider_database_waiting',
+    help: 'Statements and transactions that wait for a connection.',
+  });
+  readonly isDatabaseAway = this.#gauge({
+    name: 'postrider_database_away',
+    help: '1 while no primary of the PostgreSQL database answers.',
+  });
+  readonly databaseCommitAge = this.#gauge({
+    name: 'postrider_database_last_commit_seconds',
+    help: 'Time since the last commit to the PostgreSQL database.',
+  });
   readonly signingThreadRestarts = this.#counter({
     name: 'postrider_signing_thread_restarts_total',
     help: 'Signing threads started again after one has died.',

@@ -8,6 +8,7 @@
  */
 import type { DoctorContext, Finding } from './finding.ts';
 import { examineConfig } from './config.ts';
+import { examineDatabase } from './database.ts';
 import { examineIdentity } from './identity.ts';
 import { examineMachine } from './machine.ts';
 import { examineBlocklists, examineClock, examinePorts } from './network.ts';
@@ -29,6 +30,7 @@ export async function examine(
   };
   add(await examineMachine(ctx));
   add(await examineConfig(ctx));
+  add(await examineDatabase(ctx));
   const resolving = await examineResolver(ctx);
   add(resolving.findings);
   const identity = await examineIdentity(ctx);

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 
 import { diskReserveBytes } from '../base/limits.ts';
 import { DiskReserve } from '../store/disk-reserve.ts';
+import type { KeyState } from '../store/key-file.ts';
 import { inspectKey } from '../store/sqlite/key-inspection.ts';
 import { type DoctorContext, type Finding, finding, ok } from './finding.ts';
 
@@ -24,7 +25,7 @@ export async function examineMachine(ctx: DoctorContext): Promise<Finding[]> {
   const findings = [
     await disk(config.startup.dataDir),
     await rights(config.startup.dataDir),
-    secretKey(config.startup.dataDir),
+    ...(config.startup.store.url === '' ? [secretKey(config.startup.dataDir)] : []),
     await descriptors(),
   ];
   const files = new Set(
@@ -82,12 +83,16 @@ async function rights(dataDir: string): Promise<Finding> {
   return ok('data_rights', `Only its owner can read ${dataDir}.`);
 }
 
+/** What `state` means for the operator. */
+export function keyFinding(state: KeyState): Finding {
+  if (state === 'unknown') return ok('secret_key', 'No secret is stored yet.');
+  if (state === 'right') return ok('secret_key', 'The secret key opens what is stored.');
+  return finding('secret_key', 'error', state.message, state.hint);
+}
+
 function secretKey(dataDir: string): Finding {
   try {
-    const state = inspectKey(dataDir);
-    if (state === 'unknown') return ok('secret_key', 'No secret is stored yet.');
-    if (state === 'right') return ok('secret_key', 'The secret key opens what is stored.');
-    return finding('secret_key', 'error', state.message, state.hint);
+    return keyFinding(inspectKey(dataDir));
   } catch (error) {
     const advice = 'Run doctor as the user of the server, or as root.';
     return finding(

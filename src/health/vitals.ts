@@ -2,7 +2,7 @@
  * What the appliance knows of itself and its host: the numbers of `/metrics` and the findings of the host check.
  *
  * The story of this folder. `doctor.ts` asks every question about the host once, a file for each group of questions
- * (machine, config, resolver, identity, network, smarthost), and gives one `Finding` for each: what was seen and what
+ * (machine, config, database, resolver, identity, network, smarthost), and gives one `Finding` for each: what was seen and what
  * to do. `postrider doctor` prints them; `host-check.ts` repeats them every hour in the service, for `/health`, the
  * dashboard and the log. `loop-watch.ts` measures the delay of the main thread all the time; this file reads the other
  * numbers when `/metrics` is asked. Nothing here is kept on disk and nothing is changed on the host, so a crash loses only
@@ -58,9 +58,21 @@ export class Vitals {
     await this.#readQueue();
     metrics.webhookBacklog.set(await store.openCalls());
     metrics.isHalted.set(halt.state === null ? 0 : 1);
+    await this.#readDatabase();
     metrics.memory.set(process.memoryUsage.rss());
     metrics.descriptors.set(readdirSync('/proc/self/fd').length);
     return await metrics.render();
+  }
+
+  async #readDatabase(): Promise<void> {
+    const { metrics, store } = this.#ctx;
+    const state = await store.databaseState();
+    if (state === null) return;
+    metrics.databaseConnections.set({ state: 'used' }, state.used);
+    metrics.databaseConnections.set({ state: 'idle' }, state.idle);
+    metrics.databaseWaiting.set(state.waiting);
+    metrics.isDatabaseAway.set(state.isAway ? 1 : 0);
+    metrics.databaseCommitAge.set(state.sinceCommitMs / 1000);
   }
 
   async #readQueue(): Promise<void> {

@@ -23,7 +23,7 @@ import {
 import { join } from 'node:path';
 import { errorCode } from '../base/error-code.ts';
 import { EXIT_CONFIG, OperatorError } from '../base/errors.ts';
-import { MASTER_KEY_BYTES } from '../base/secret-box.ts';
+import { MASTER_KEY_BYTES, SecretBox } from '../base/secret-box.ts';
 
 const KEY_FILE = 'secret.key';
 /** The key that is to follow: written before the store is sealed under it, renamed after that. */
@@ -52,6 +52,22 @@ export function foreignKey(dataDir: string): OperatorError {
     HOW_TO_BRING_BACK,
     EXIT_CONFIG,
   );
+}
+
+/** `unknown`: no secret is stored that a key could open. */
+export type KeyState = 'right' | 'unknown' | OperatorError;
+
+/** Whether the key of `dataDir` is the one with the fingerprint that a store has (null: it has none). */
+export function keyState(dataDir: string, fingerprint: string | null): KeyState {
+  if (fingerprint === null) return 'unknown';
+  try {
+    const key = keyIn(dataDir);
+    if (key === null) return missingKey(dataDir);
+    return new SecretBox(key).fingerprint === fingerprint ? 'right' : foreignKey(dataDir);
+  } catch (error) {
+    if (error instanceof OperatorError) return error;
+    throw error;
+  }
 }
 
 /** Creates the data directory (mode 0700) when it is missing. Throws `OperatorError` when it cannot. */

@@ -39,7 +39,22 @@ export interface BackupReport {
   rows: RowCounts;
 }
 
+/** How the connections to a database on a server of its own are. */
+export interface DatabaseState {
+  /** Connections with something under way, and without. */
+  used: number;
+  idle: number;
+  /** Who waits for a connection. */
+  waiting: number;
+  /** The last connection or statement found no primary. */
+  isAway: boolean;
+  /** Since the last commit, or since the store was opened. */
+  sinceCommitMs: number;
+}
+
 export interface OperatorStore {
+  /** Null: there is no such database. */
+  databaseState(): Promise<DatabaseState | null>;
   /** Waiting recipients by destination and age. */
   queue(filter: QueueFilter): Promise<Recipient[]>;
   /** The destination with most waiting recipients first. */

@@ -95,3 +95,19 @@ test('a queue that cannot be read fails the reading of the numbers, instead of s
   expect(end).toBe('Error: no such queue');
   await fixture.close();
 });
+
+test('the connections to a database are shown', async () => {
+  const fixture = await openFixture();
+  const { ctx } = fixture;
+  const state = { used: 3, idle: 2, waiting: 4, isAway: true, sinceCommitMs: 1_500 };
+  const store = { ...ctx.store, databaseState: () => Promise.resolve(state) };
+  const text = await new Vitals({ ...ctx, store }).render();
+  expect(text.split('\n').filter((line) => line.startsWith('postrider_database'))).toEqual([
+    'postrider_database_connections{state="used"} 3',
+    'postrider_database_connections{state="idle"} 2',
+    'postrider_database_waiting 4',
+    'postrider_database_away 1',
+    'postrider_database_last_commit_seconds 1.5',
+  ]);
+  await fixture.close();
+});

@@ -7,6 +7,7 @@
  * says it was committed; where there was none, there is one now, and it never will be. Fails with `StoreAwayError` when
  * no primary answers for `PATIENCE_MS`, and with `StoreFullError`.
  */
+import type { DatabaseState } from '../operator.ts';
 import { StoreAwayError, StoreFullError } from '../store.ts';
 import type { DatabaseAddress } from './address.ts';
 import { Connection } from './connection.ts';
@@ -67,6 +68,8 @@ export class Database implements Access {
   readonly #underWay = new Set<Promise<unknown>>();
   #open = 0;
   #isClosed = false;
+  #isAway = false;
+  #committedAt = performance.now();
   /** Where the primary was found last. */
   #hostAt = 0;
 
@@ -74,6 +77,17 @@ export class Database implements Access {
   constructor(address: DatabaseAddress, patienceMs: number = PATIENCE_MS) {
     this.#address = address;
     this.#patienceMs = patienceMs;
+  }
+
+  state(): DatabaseState {
+    const idle = this.#free.length;
+    return {
+      used: this.#open - idle,
+      idle,
+      waiting: this.#waiting.length,
+      isAway: this.#isAway,
+      sinceCommitMs: performance.now() - this.#committedAt,
+    };
   }
 
   async all<Row>(statement: Part): Promise<Row[]> {
@@ -150,6 +164,7 @@ export class Database implements Access {
   /** Waits and returns where it can be run again; throws what the caller is told otherwise. */
   async #beforeNextRun(error: unknown, run: number, until: number): Promise<void> {
     const kind = failureOf(error);
+    this.#isAway = kind === 'away';
     if (kind === 'unconfirmed') throw error;
     if (kind === 'full') throw new StoreFullError('the disk of the database is full');
     if (kind === 'refused' || this.#isClosed) throw error;
@@ -171,7 +186,10 @@ export class Database implements Access {
     const ended = await this.#withConnection(until, (connection) =>
       runIn(connection, work, isReplicated ? until : null),
     );
-    if (!(ended instanceof InDoubt)) return ended;
+    if (!(ended instanceof InDoubt)) {
+      this.#committedAt = performance.now();
+      return ended;
+    }
     if (await this.#wasCommitted(ended.number, isReplicated)) return ended.value as T;
     return this.#once(work, until, isReplicated);
   }
@@ -198,7 +216,9 @@ export class Database implements Access {
   async #withConnection<T>(until: number, use: (connection: Connection) => Promise<T>): Promise<T> {
     const connection = await this.#take(until);
     try {
-      return await use(connection);
+      const value = await use(connection);
+      this.#isAway = false;
+      return value;
     } finally {
       this.#giveBack(connection);
     }

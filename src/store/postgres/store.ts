@@ -113,6 +113,7 @@ export async function openPostgres({
     ...revisionVerbs(database),
     ...jobVerbs(database),
     ...noBackup(),
+    databaseState: () => Promise.resolve(database.state()),
     ...writes,
     nodes,
     async close() {

@@ -8,12 +8,11 @@ import { Database } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { OperatorError } from '../../base/errors.ts';
-import { SecretBox } from '../../base/secret-box.ts';
-import { FINGERPRINT_SETTING, foreignKey, keyIn, missingKey } from '../key-file.ts';
+import { FINGERPRINT_SETTING, keyState } from '../key-file.ts';
+import type { KeyState } from '../key-file.ts';
 
 /** `unknown`: there is no database yet, or one that no server of this release has opened. */
-export function inspectKey(dataDir: string): 'right' | 'unknown' | OperatorError {
+export function inspectKey(dataDir: string): KeyState {
   const file = join(dataDir, 'mail.db');
   if (!existsSync(file)) return 'unknown';
   const db = new Database(file, { readonly: true });
@@ -21,13 +20,7 @@ export function inspectKey(dataDir: string): 'right' | 'unknown' | OperatorError
     const row = db
       .prepare<{ value: string }, [string]>('SELECT value FROM settings WHERE name = ?')
       .get(FINGERPRINT_SETTING);
-    if (row === null) return 'unknown';
-    const key = keyIn(dataDir);
-    if (key === null) return missingKey(dataDir);
-    return new SecretBox(key).fingerprint === row.value ? 'right' : foreignKey(dataDir);
-  } catch (error) {
-    if (error instanceof OperatorError) return error;
-    throw error;
+    return keyState(dataDir, row?.value ?? null);
   } finally {
     db.close();
   }

@@ -94,6 +94,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       takeStep: (...of) => threads.writer.write('takeStep', ...of),
     }),
     backUpTo: (file) => threads.background.backUp(dataDir, file),
+    databaseState: () => Promise.resolve(null),
     // Its directory is locked: nobody else changes what this process remembers.
     revision: () => Promise.resolve(null),
     takeJob: () => Promise.resolve(true),

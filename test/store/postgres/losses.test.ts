@@ -143,8 +143,10 @@ describe('a server', () => {
       .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StoreAwayError);
     expect(await store.accounts().catch((error: unknown) => error)).toBeInstanceOf(StoreAwayError);
+    expect((await store.databaseState())?.isAway).toBe(true);
     await server.resume();
     expect((await store.accept(batchOf(account.id, newMessage(account.id)))).kind).toBe('accepted');
+    expect((await store.databaseState())?.isAway).toBe(false);
     expect(await accepted(store, account)).toBe(1);
     await store.close();
     await server.stop();

@@ -1,0 +1,118 @@
+/**
+ * The host check's questions about a PostgreSQL database: does it answer, does it keep what it has committed, is there a
+ * standby, do clocks agree?
+ *
+ * Asks the primary a few questions on one connection and changes nothing. Never throws.
+ */
+import { OperatorError } from '../base/errors.ts';
+import { keyState } from '../store/key-file.ts';
+import { inspectDatabase } from '../store/postgres/inspection.ts';
+import type { DatabaseFacts } from '../store/postgres/inspection.ts';
+import { standbyAdvice } from '../store/postgres/standby.ts';
+import { type DoctorContext, type Finding, finding, ok } from './finding.ts';
+import { keyFinding } from './machine.ts';
+
+const OLDEST_VERSION = 150_000;
+/** Leases of nodes rest on the database's clock, the times of mail on this machine's. */
+const MOST_CLOCK_MS = 2_000;
+/** Eight a node, and a second one that starts while the first one ends. */
+const CONNECTIONS_MIN = 16;
+
+/** Nothing where the store is files. */
+export async function examineDatabase({ config, clock }: DoctorContext): Promise<Finding[]> {
+  const { store, dataDir } = config.startup;
+  if (store.url === '') return [];
+  try {
+    const facts = await inspectDatabase(store, () => clock.now());
+    return [
+      version(facts),
+      durability(facts),
+      standby(facts, store.requireStandby),
+      connections(facts),
+      databaseClock(facts),
+      ok(
+        'database_disk',
+        `The database has ${Math.ceil(facts.bytes / 2 ** 20)} MiB. Its free space cannot be seen from here: watch it on its server.`,
+      ),
+      keyFinding(keyState(dataDir, facts.fingerprint)),
+    ];
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    const advice =
+      error instanceof OperatorError
+        ? (error.hint ?? 'Correct [store] in the config.')
+        : 'Check url in [store], the server and its log. Of several hosts one must be a primary.';
+    return [finding('database', 'error', `The database cannot be used: ${cause}.`, advice)];
+  }
+}
+
+function version({ version: name, versionNumber }: DatabaseFacts): Finding {
+  const seen = `The database is PostgreSQL ${name}.`;
+  if (versionNumber >= OLDEST_VERSION) return ok('database', seen);
+  return finding('database', 'error', seen, 'Use PostgreSQL 15 or newer.');
+}
+
+function durability({ fsync, fullPageWrites, synchronousCommit }: DatabaseFacts): Finding {
+  const wrong = [
+    ...(fsync === 'on' ? [] : [`fsync = ${fsync}`]),
+    ...(fullPageWrites === 'on' ? [] : [`full_page_writes = ${fullPageWrites}`]),
+    ...(['on', 'remote_apply'].includes(synchronousCommit)
+      ? []
+      : [`synchronous_commit = ${synchronousCommit}`]),
+  ];
+  if (wrong.length === 0) {
+    return ok('database_durability', 'What the database has committed survives a loss of power.');
+  }
+  return finding(
+    'database_durability',
+    'error',
+    `The database can lose accepted mail with the power: ${wrong.join(', ')}.`,
+    'Set each to on in postgresql.conf, and let no connection pooler drop the settings of a session.',
+  );
+}
+
+function standby(facts: DatabaseFacts, isRequired: boolean): Finding {
+  const { connected, synchronous } = facts;
+  const check = 'database_standby';
+  if (synchronous > 0) return ok(check, 'A synchronous standby has what the database commits.');
+  const seen =
+    connected === 0
+      ? 'The database has no standby.'
+      : 'The database has asynchronous standbys only: a failover loses the mail of the last moment.';
+  if (isRequired) {
+    return finding(
+      check,
+      'error',
+      `${seen} Sends are refused: [store] require_standby is true.`,
+      standbyAdvice(facts),
+    );
+  }
+  return finding(
+    check,
+    'warning',
+    seen,
+    `${standbyAdvice(facts)} Then set [store] require_standby = true.`,
+  );
+}
+
+function connections({ mostConnections, otherConnections }: DatabaseFacts): Finding {
+  const free = mostConnections - otherConnections;
+  const seen = `The database can take ${Math.max(free, 0)} connections of nodes.`;
+  if (free >= CONNECTIONS_MIN) return ok('database_connections', seen);
+  return finding(
+    'database_connections',
+    'warning',
+    seen,
+    'Raise max_connections of the server: each node takes up to eight.',
+  );
+}
+
+function databaseClock({ aheadMs }: DatabaseFacts): Finding {
+  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
+  const seen =
+    aheadMs === 0
+      ? 'The clock of the database agrees with this one.'
+      : `The clock of the database is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this one.`;
+  if (Math.abs(aheadMs) <= MOST_CLOCK_MS) return ok('database_clock', seen);
+  return finding('database_clock', 'error', seen, 'Let chrony or systemd-timesyncd run on both.');
+}
