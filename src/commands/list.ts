@@ -24,6 +24,7 @@ import { halt, resume } from './halt.ts';
 import { init } from './init.ts';
 import { key } from './key.ts';
 import { log } from './log.ts';
+import { migrate } from './migrate.ts';
 import { operator, password } from './operator.ts';
 import { queue } from './queue.ts';
 import { rekey } from './rekey.ts';
@@ -61,6 +62,7 @@ export const COMMANDS: CommandTable = {
   backup,
   restore,
   rekey,
+  migrate,
   version,
   completion: completionOf(() => COMMANDS),
 };

@@ -119,9 +119,16 @@ export class Connection {
     return this.#isLost;
   }
 
-  /** Sends one statement. `Row`: what its columns are, as the text says. */
-  async ask<Row>(text: string, params: readonly Parameter[] = []): Promise<Result<Row>> {
-    const timer = setTimeout(() => this.abandon(), ANSWER_MS);
+  /**
+   * Sends one statement. `Row`: what its columns are, as the text says. `answerMs`: after that long without an answer the
+   * connection counts as lost; null: it may take as long as it does.
+   */
+  async ask<Row>(
+    text: string,
+    params: readonly Parameter[] = [],
+    answerMs: number | null = ANSWER_MS,
+  ): Promise<Result<Row>> {
+    const timer = answerMs === null ? undefined : setTimeout(() => this.abandon(), answerMs);
     try {
       const answer = (await this.#session.unsafe(text, [...params])) as Answer;
       const rows = [...answer];
@@ -133,6 +140,16 @@ export class Connection {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** The bytes that a `COPY … TO STDOUT` gives; what reads them sets the pace. */
+  copyOut(text: string): ReadableStream<Uint8Array> {
+    return this.#session.unsafe(text).readable();
+  }
+
+  /** Takes the bytes of a `COPY … FROM STDIN`; closing it resolves when the server has all rows. */
+  copyIn(text: string): WritableStream<string | Uint8Array> {
+    return this.#session.unsafe(text).writable();
   }
 
   /** Ends it without waiting; what is under way fails. */

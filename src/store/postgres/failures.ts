@@ -6,6 +6,7 @@
  * it had asked to commit.
  */
 import { SQL } from 'bun';
+import { OperatorError } from '../../base/errors.ts';
 import { StoreAwayError, StoreUnconfirmedError } from '../store.ts';
 
 export type FailureKind = 'refused' | 'conflict' | 'full' | 'away' | 'unconfirmed';
@@ -43,4 +44,21 @@ export function failureOf(error: unknown): FailureKind {
 /** Bun's own errors of a connection: refused, closed, timed out. Its others are ours, such as a value that no type takes. */
 function isConnectionLoss(error: unknown): boolean {
   return error instanceof SQL.PostgresError && /_CONNECTION_|_TIMEOUT/.test(error.code);
+}
+
+/** What keeps the database from being opened or carried over, as the operator can repair it; what is ours as it is. */
+export function forOperator(error: unknown): unknown {
+  if (error instanceof OperatorError) return error;
+  const cause = error instanceof Error ? error.message : String(error);
+  if (failureOf(error) === 'away') {
+    return new OperatorError(
+      `The database cannot be reached: ${cause}`,
+      'Check url in [store], the server and its log. Of several hosts one must be a primary.',
+    );
+  }
+  if (sqlState(error) === null) return error;
+  return new OperatorError(
+    `The database cannot be used: ${cause}`,
+    'Check role, password and database in [store]. The role needs the right to create tables and the extensions pg_trgm and btree_gin (package postgresql-contrib).',
+  );
 }

@@ -6,10 +6,12 @@
  * and one whose applied steps differ from those that this program holds.
  */
 import { createHash } from 'node:crypto';
-import { OperatorError } from '../../base/errors.ts';
+import { EXIT_CONFIG, OperatorError } from '../../base/errors.ts';
 import postgres0001 from '../../../migrations/postgres/0001_initial.sql' with { type: 'text' };
+import type { Connection } from './connection.ts';
 import type { Access, Session } from './database.ts';
 import { part } from './statement.ts';
+import type { Part } from './statement.ts';
 
 const STEPS: readonly { name: string; sql: string }[] = [{ name: 'initial', sql: postgres0001 }];
 
@@ -17,6 +19,8 @@ const STEPS: readonly { name: string; sql: string }[] = [{ name: 'initial', sql:
 const OLDEST_VERSION = 150_000;
 /** Of the lock that one node holds while it changes the schema: any number that nothing else uses. */
 const SCHEMA_LOCK = 7_867_478;
+/** The setting that a database has while everything is carried into it: it is not whole. */
+export const TRANSFER_MARK = 'migration';
 const HINT = 'Run the release that wrote this database, or a newer one.';
 
 /** Brings the database to the newest schema. `now` in epoch milliseconds. */
@@ -56,7 +60,7 @@ async function applyMissing(session: Session, now: number): Promise<void> {
     throw new OperatorError('A newer release has changed this database', HINT);
   }
   for (const [at, { name, sql }] of STEPS.entries()) {
-    const checksum = createHash('sha256').update(sql).digest('hex');
+    const checksum = checksumOf(sql);
     const known = applied[at];
     if (known !== undefined) {
       if (known.checksum === checksum) continue;
@@ -77,3 +81,41 @@ async function applyMissing(session: Session, now: number): Promise<void> {
     );
   }
 }
+
+/** Throws `OperatorError` unless the database has the newest schema; changes nothing. */
+export async function checkSchema(connection: Connection): Promise<void> {
+  const { rows } = await connection.ask<{ hasHistory: boolean }>(
+    `SELECT to_regclass('migrations') IS NOT NULL AS "hasHistory"`,
+  );
+  const applied =
+    rows[0]?.hasHistory === true
+      ? (
+          await connection.ask<{ checksum: string }>(
+            'SELECT checksum FROM migrations ORDER BY version',
+          )
+        ).rows
+      : [];
+  const isNewest =
+    applied.length === STEPS.length &&
+    STEPS.every(({ sql }, at) => applied[at]?.checksum === checksumOf(sql));
+  if (isNewest) return;
+  throw new OperatorError(
+    'The database has no data, or those of another release',
+    'Check url in [store], and start the server of this release on it once.',
+  );
+}
+
+/** Throws `OperatorError` when everything was to be carried into the database and the work has not ended. */
+export async function refuseHalfTransfer(
+  all: (statement: Part) => Promise<readonly unknown[]>,
+): Promise<void> {
+  const marks = await all(part('SELECT 1 FROM settings WHERE name = $1', TRANSFER_MARK));
+  if (marks.length === 0) return;
+  throw new OperatorError(
+    'A migration into this database was interrupted, or is under way',
+    'Run postrider migrate again, with the config that it was run with: its source is untouched.',
+    EXIT_CONFIG,
+  );
+}
+
+const checksumOf = (sql: string): string => createHash('sha256').update(sql).digest('hex');

@@ -39,7 +39,11 @@ export function messageRow(message: Message): RowOf<typeof NEW_MESSAGES> {
 }
 
 /** Subject, sender and `to` addresses, whatever their case. */
-function searchedText({ subject, from, to }: Message): string {
+export function searchedText({
+  subject,
+  from,
+  to,
+}: Pick<Message, 'subject' | 'from' | 'to'>): string {
   return `${subject}\n${from}\n${to.join('\n')}`.toLowerCase();
 }
 

@@ -29,7 +29,7 @@ import type { Access } from './database.ts';
 import { domainVerbs } from './domains.ts';
 import { endpointVerbs } from './endpoints.ts';
 import { erasureVerbs } from './erasure.ts';
-import { failureOf, sqlState } from './failures.ts';
+import { forOperator } from './failures.ts';
 import { fenced } from './fence.ts';
 import type { Membership } from './fence.ts';
 import { Group } from './group.ts';
@@ -41,7 +41,7 @@ import { peopleVerbs } from './people.ts';
 import { queueVerbs } from './queue.ts';
 import { retentionVerbs } from './retention.ts';
 import { revisionVerbs } from './revision.ts';
-import { migrate } from './schema.ts';
+import { migrate, refuseHalfTransfer } from './schema.ts';
 import { StandbyWatch } from './standby.ts';
 import { suppressionVerbs } from './suppressions.ts';
 import { acceptAll, contentBytesOf } from './write-accept.ts';
@@ -83,6 +83,7 @@ export async function openPostgres({
   let standby: StandbyWatch | null = null;
   try {
     await migrate(database, now);
+    await refuseHalfTransfer((statement) => database.all(statement));
     if (requireStandby !== undefined) {
       standby = await StandbyWatch.start(database, requireStandby.log);
     }
@@ -123,23 +124,6 @@ export async function openPostgres({
       await database.close();
     },
   };
-}
-
-/** What keeps the store from opening, as the operator can repair it. */
-function forOperator(error: unknown): unknown {
-  if (error instanceof OperatorError) return error;
-  const cause = error instanceof Error ? error.message : String(error);
-  if (failureOf(error) === 'away') {
-    return new OperatorError(
-      `The database cannot be reached: ${cause}`,
-      'Check url in [store], the server and its log. Of several hosts one must be a primary.',
-    );
-  }
-  if (sqlState(error) === null) return error;
-  return new OperatorError(
-    `The database cannot be used: ${cause}`,
-    'Check role, password and database in [store]. The role needs the right to create tables and the extensions pg_trgm and btree_gin (package postgresql-contrib).',
-  );
 }
 
 type Grouped = Pick<JourneyStore, 'accept' | 'begin' | 'noteSent' | 'finish'> &

@@ -28,7 +28,7 @@ export const WAIT_FOR_OTHERS = 'PRAGMA busy_timeout = 5000';
  * A connection that ends its statements before it closes: SQLite keeps files open while a statement
  * lives, and Bun's `close` leaves that to the garbage collector.
  */
-class Connection extends Database {
+export class Connection extends Database {
   readonly #statements: Statement[] = [];
 
   override prepare<Row, Params extends SQLQueryBindings | SQLQueryBindings[]>(

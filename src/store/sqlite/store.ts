@@ -40,6 +40,7 @@ import { dueReads } from './read-queue.ts';
 import { dueCallReads } from './read-webhooks.ts';
 import { startRecounting } from './recounting.ts';
 import { takingDue } from '../take-due.ts';
+import { refuseHalfTransfer } from './transfer-writing.ts';
 import { WriterClient } from './writer-client.ts';
 import type { OnCommit } from './writer-client.ts';
 import { oneStepWrites, retrySteps, suppressionSteps } from './writes.ts';
@@ -116,6 +117,7 @@ async function startThreads({
   log,
   onCommit = () => undefined,
 }: StoreOptions): Promise<Threads> {
+  refuseHalfTransfer(dataDir);
   const writer = new WriterClient(log, onCommit);
   // Both threads start at the same time; the second opens what the first has made.
   const background = new BackgroundClient(log);

@@ -1,0 +1,185 @@
+/** What a transfer promises whatever the engines are: nothing left out by oversight, and nothing settled that differs. */
+import { describe, expect, test } from 'bun:test';
+
+import {
+  fieldText,
+  fieldValue,
+  piecesOf,
+  rowsIn,
+  wholeLines,
+} from '../../src/store/transfer-lines.ts';
+import type { Field } from '../../src/store/transfer-lines.ts';
+import { transfer } from '../../src/store/transfer-run.ts';
+import { planTransfer } from '../../src/store/transfer-tables.ts';
+import type { Catalog, Lines, TransferSource, TransferTarget } from '../../src/store/transfer.ts';
+
+const TABLES =
+  'settings accounts api_keys operators audit domains dkim_keys endpoints ' +
+  'messages bodies attachments recipients queue attempts events calls ' +
+  'call_responses call_attempts suppressions confirmed_recipients idempotency usage_days status_days stored_bytes ' +
+  'outcome_hours harm_hours logs';
+
+const catalog = (): Record<string, Record<string, 'text'>> =>
+  Object.fromEntries(TABLES.split(' ').map((name) => [name, { id: 'text', name: 'text' }]));
+
+const failure = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'it did not fail',
+    (error: Error) => error.message,
+  );
+
+async function* once(pieces: Iterable<Lines>): AsyncGenerator<Lines> {
+  yield* pieces;
+}
+
+/** Two sides whose only rows are those of `accounts`. */
+function sides({ written = (lines: string[]) => lines, isQuiet = true } = {}): {
+  source: TransferSource;
+  target: TransferTarget;
+  seen: string[];
+} {
+  const seen: string[] = [];
+  let stored: string[] = [];
+  const read = (name: string, lines: string[]): AsyncGenerator<Lines> =>
+    once(piecesOf(name === 'accounts' ? lines : []));
+  const source: TransferSource = {
+    catalog: () => Promise.resolve<Catalog>(catalog()),
+    count: () => Promise.resolve(2),
+    read: ({ name }) => read(name, ['1\tann', '2\tbob']),
+    setting: () => Promise.resolve(null),
+    checkQuiet: () => (isQuiet ? Promise.resolve() : Promise.reject(new Error('not quiet'))),
+    close: () => Promise.resolve(),
+  };
+  const target: TransferTarget = {
+    catalog: () => Promise.resolve<Catalog>(catalog()),
+    count: () => Promise.resolve(0),
+    read: ({ name }) => read(name, stored),
+    begin: async () => void seen.push('begin'),
+    async write({ name }, pieces) {
+      const lines: string[] = [];
+      for await (const piece of pieces) {
+        for (const fields of rowsIn(piece)) lines.push(fields.join('\t'));
+      }
+      if (name === 'accounts') stored = written(lines);
+    },
+    complete: async () => void seen.push('complete'),
+    settle: async () => void seen.push('settle'),
+    close: () => Promise.resolve(),
+  };
+  return { source, target, seen };
+}
+
+describe('what is carried', () => {
+  test('every table has an order, and columns come in one order from either side', () => {
+    const one = { ...catalog(), accounts: { name: 'text', id: null } } as const;
+    const [, accounts] = planTransfer(one, catalog());
+    expect(accounts).toEqual({
+      name: 'accounts',
+      key: ['id'],
+      columns: [
+        { name: 'id', kind: 'text' },
+        { name: 'name', kind: 'text' },
+      ],
+    });
+    expect(planTransfer(catalog(), one)[1]).toEqual(accounts);
+  });
+
+  test.each([
+    ['a table that nobody has thought of', { paints: { id: 'text' } }, 'paints'],
+    ['a column of one side', { logs: { id: 'text', name: 'text', ink: 'text' } }, 'logs.ink'],
+    ['a column that one side lacks', { logs: { id: 'text' } }, 'logs.name'],
+  ] as const)('%s ends it before anything is written', (_, change, named) => {
+    const changed = { ...catalog(), ...change };
+    expect(() => planTransfer(changed, catalog())).toThrow(named);
+    expect(() => planTransfer(catalog(), changed)).toThrow(named);
+  });
+});
+
+describe('comparing', () => {
+  test('what is the same is settled, after it was read again', async () => {
+    const { source, target, seen } = sides();
+    const steps: string[] = [];
+    const carried = await transfer(source, target, ({ step, table, rows }) => {
+      steps.push(`${step} ${table} ${rows}`);
+    });
+    expect(seen).toEqual(['begin', 'complete', 'settle']);
+    expect(steps).toEqual(['copy accounts 2', 'compare accounts 2']);
+    expect(carried.find(({ table }) => table === 'accounts')).toEqual({
+      table: 'accounts',
+      rows: 2,
+      // printf '1\tann\n2\tbob\n' | sha256sum
+      sha256: '6b2924e69ea4fd1e3b2180d77d4900c6ad2b3e6d5d61b88b5290dc882854fe2c',
+    });
+  });
+
+  test.each([
+    ['a changed field', (lines: string[]) => lines.map((line) => line.replace('bob', 'rob'))],
+    ['a row that is missing', (lines: string[]) => lines.slice(1)],
+    ['a row too many', (lines: string[]) => [...lines, '3\tcy']],
+    ['another order', (lines: string[]) => lines.toReversed()],
+  ])('%s is not settled', async (_, written) => {
+    const { source, target, seen } = sides({ written });
+    expect(await failure(transfer(source, target, () => undefined))).toMatch(/not the same/);
+    expect(seen).toEqual(['begin', 'complete']);
+  });
+
+  test('a source that was opened meanwhile is not settled', async () => {
+    const { source, target, seen } = sides({ isQuiet: false });
+    expect(await failure(transfer(source, target, () => undefined))).toMatch(/not quiet/);
+    expect(seen).not.toContain('settle');
+  });
+});
+
+describe('lines', () => {
+  const fields: [Field, 'text' | 'number' | 'flag' | 'bytes', string][] = [
+    [null, 'text', '\\N'],
+    ['\\N', 'text', '\\\\N'],
+    ['', 'text', ''],
+    ['a\tb\nc\rd\be\ff\vg\\h', 'text', 'a\\tb\\nc\\rd\\be\\ff\\vg\\\\h'],
+    ['ü🐎\u2028', 'text', 'ü🐎\u2028'],
+    [-9_007_199_254_740_991, 'number', '-9007199254740991'],
+    [1, 'flag', 't'],
+    [0, 'flag', 'f'],
+    [Buffer.of(0, 255, 10), 'bytes', '\\\\x00ff0a'],
+    [Buffer.alloc(0), 'bytes', '\\\\x'],
+  ];
+
+  test('fields are written as COPY writes them, and read back', () => {
+    for (const [value, kind, text] of fields) {
+      expect(fieldText(value, kind)).toBe(text);
+      expect(fieldValue(text, kind)).toEqual(value);
+    }
+    expect(fieldText('a\0b', 'text')).toBe('a\uFFFDb');
+  });
+
+  test('whole lines come out of chunks of any size, also within a character', async () => {
+    const lines = Array.from({ length: 300 }, (_, at) => `${at}\t${'ü🐎'.repeat(at * 7)}\\n`);
+    const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+    for (const size of [7, 1_000, 300_000, bytes.length]) {
+      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+        bytes.subarray(at * size, (at + 1) * size),
+      );
+      const found: string[] = [];
+      let rows = 0;
+      for await (const piece of wholeLines(chunked(chunks))) {
+        rows += piece.rows;
+        for (const row of rowsIn(piece)) found.push(row.join('\t'));
+      }
+      expect([rows, found.length]).toEqual([300, 300]);
+      expect(found).toEqual(lines);
+    }
+    const cut = wholeLines(chunked([bytes.subarray(0, -1)]));
+    expect(await failure(Array.fromAsync(cut))).toMatch(/cut off/);
+  });
+
+  test('pieces are bounded, and hold whole lines', () => {
+    const pieces = [...piecesOf(Array.from({ length: 5_000 }, () => 'x'.repeat(1_000)))];
+    expect(pieces.length).toBeGreaterThan(10);
+    for (const { bytes } of pieces) expect(bytes.length).toBeLessThan(300 * 1024);
+    expect(pieces.reduce((sum, { rows }) => sum + rows, 0)).toBe(5_000);
+  });
+});
+
+async function* chunked(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}
