@@ -6,7 +6,7 @@
  * that nothing leaves the machine, and that everything it made is removed at the end. Uses the test rig's webhook
  * receiver and DNS server, because an endpoint must be https and have a name.
  */
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -17,58 +17,14 @@ import { testAuthority } from '../test/rig/certificates.ts';
 import { startHook } from '../test/rig/hook.ts';
 import type { HookCall } from '../test/rig/hook.ts';
 import { startNames } from '../test/rig/names.ts';
-import { build } from './build.ts';
+import { command, ensureBuilt, say, serve } from './try-node.ts';
+import type { Made } from './try-node.ts';
 
-const ROOT = join(import.meta.dir, '..');
-const BINARY = join(ROOT, 'dist/postrider');
 const HOOK_NAME = 'hook.try.test';
 
 const isOnce = process.argv.includes('--once');
 const folder = mkdtempSync(join(tmpdir(), 'postrider-try-'));
 const configFile = join(folder, 'postrider.toml');
-
-function say(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-/** Whether the executable is younger than everything it is made of. */
-function isBuilt(): boolean {
-  if (!existsSync(BINARY)) return false;
-  const builtAt = statSync(BINARY).mtimeMs;
-  const sources = Array.from(new Bun.Glob('{src,migrations}/**/*').scanSync(ROOT));
-  return [...sources, 'package.json', 'bun.lock', 'scripts/build.ts'].every(
-    (file) => statSync(join(ROOT, file)).mtimeMs < builtAt,
-  );
-}
-
-interface Made {
-  data_dir: string;
-  admin_password: string;
-  key: string;
-}
-
-async function command(...args: string[]): Promise<Record<string, unknown>> {
-  const child = Bun.spawn([BINARY, ...args, '--json', '--config', configFile], { stderr: 'pipe' });
-  const [stdout, stderr] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  if ((await child.exited) !== 0) throw new Error(`postrider ${args.join(' ')}: ${stderr}`);
-  return JSON.parse(stdout) as Record<string, unknown>;
-}
-
-/** Starts the server; its log goes to a file, its addresses come back. */
-async function serve(logFile: string): Promise<{ child: Bun.Subprocess; http: string }> {
-  const child = Bun.spawn([BINARY, 'serve', '--json', '--config', configFile], {
-    stdout: 'pipe',
-    stderr: Bun.file(logFile),
-  });
-  for await (const chunk of child.stdout) {
-    const { http } = JSON.parse(new TextDecoder().decode(chunk)) as { http: string };
-    return { child, http };
-  }
-  throw new Error(`the server did not start: ${await Bun.file(logFile).text()}`);
-}
 
 function verify(secret: string, call: HookCall): { type: string; data: { email_id: string } } {
   const headers = call.headers as Record<string, string>;
@@ -79,14 +35,12 @@ function verify(secret: string, call: HookCall): { type: string; data: { email_i
 }
 
 async function main(): Promise<void> {
-  if (!isBuilt()) {
-    say('Building dist/postrider ...');
-    await build(BINARY, null);
-  }
+  await ensureBuilt();
   const names = await startNames();
   const hook = await startHook(HOOK_NAME);
   names.set(HOOK_NAME, 'A', [hook.host]);
   const made = (await command(
+    configFile,
     'init',
     '--hostname',
     'mail.try.test',
@@ -109,7 +63,7 @@ extra_ca_file = "${testAuthority().certFile}"
 allow_networks = ["127.0.0.0/8"]
 `,
   );
-  const { child, http } = await serve(join(folder, 'serve.log'));
+  const { child, http } = await serve(configFile, join(folder, 'serve.log'));
   try {
     await sendOne(made.key, http, names, hook);
     say(`\nDashboard  ${http}/dashboard  password ${made.admin_password}`);
@@ -138,11 +92,18 @@ async function sendOne(
   names: Awaited<ReturnType<typeof startNames>>,
   hook: Awaited<ReturnType<typeof startHook>>,
 ): Promise<void> {
-  const { records } = (await command('domain', 'add', 'try.example', '--account', 'default')) as {
+  const { records } = (await command(
+    configFile,
+    'domain',
+    'add',
+    'try.example',
+    '--account',
+    'default',
+  )) as {
     records: { type: 'TXT' | 'CNAME'; name: string; value: string }[];
   };
   for (const { type, name, value } of records) names.set(name, type, [value]);
-  const { status } = await command('domain', 'verify', 'try.example');
+  const { status } = await command(configFile, 'domain', 'verify', 'try.example');
   say(`Domain try.example: ${String(status)}`);
 
   const resend = new Resend(key, { baseUrl: http });
