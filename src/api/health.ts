@@ -17,8 +17,13 @@ export type Health = (request: Request, peer: string | null) => Promise<Response
 const MONITORED = /\/(?:metrics|health|ready)(?:\?|$)/;
 const FORWARDED = ['x-forwarded-for', 'x-real-ip', 'forwarded', 'via'];
 
+/** What is asked for an answer. */
+type Scope = Pick<Context, 'config' | 'halt' | 'disk'> & {
+  readonly node: Pick<NonNullable<Context['node']>, 'notReady'> | null;
+};
+
 /** Creates the handler of these paths. `vitals`: the source of metrics and findings. */
-export function createHealth(ctx: Context, vitals: Vitals, proxies: TrustedProxies): Health {
+export function createHealth(ctx: Scope, vitals: Vitals, proxies: TrustedProxies): Health {
   const readers = parseNetworks(ctx.config.startup.http.metricsNetworks);
   const isReader = (request: Request, peer: string | null): boolean => {
     if (peer === null) return false;
@@ -59,7 +64,9 @@ function health(vitals: Vitals, isDetailed: boolean): object {
 }
 
 /** Whether a send would be accepted now. */
-function ready(ctx: Context): Response {
+function ready(ctx: Scope): Response {
+  const { node } = ctx;
+  if (node !== null && node.notReady !== null) return json(503, { status: node.notReady });
   if (ctx.halt.state !== null) return json(503, { status: 'halted' });
   if (ctx.disk.isLow) return json(503, { status: 'disk_low' });
   return json(200, { status: 'ready' });

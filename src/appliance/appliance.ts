@@ -154,6 +154,7 @@ async function startParts(
   log.info('ready', { ...addresses });
   const stop = async (): Promise<void> => {
     log.info('stopping');
+    await ctx.node?.leave();
     await stopAll(started);
     log.info('stopped');
   };

@@ -18,6 +18,8 @@ const BEAT_MS = 3_000;
 const BEAT_AGAIN_MS = 500;
 /** How long mail may leave after a beat was sent: the store's lease less what clocks may differ in running. */
 const CURRENT_MS = (LEASE_SECONDS - 3) * 1_000;
+/** A load balancer that asks `/ready` every second, and believes the second answer, has noticed by then. */
+const LEAVE_MS = 3_000;
 const LONGEST_LOOK_MS = 1_000;
 const REVIVAL_MS = REVIVAL_SECONDS * 1_000;
 
@@ -49,6 +51,9 @@ export class NodeSession {
   #currentSince: number | null = null;
   #endings = '';
   #isWarned = false;
+  /** The last beat got no answer. */
+  #isUnheard = false;
+  #isLeaving = false;
   #isOver = false;
   #cancel: () => void = () => undefined;
   #beating: Promise<void> | null = null;
@@ -72,6 +77,18 @@ export class NodeSession {
   get isCurrent(): boolean {
     const { clock } = this.#options;
     return clock.steady() < this.#until.steady && clock.now() < this.#until.wall;
+  }
+
+  /** Why a load balancer should send nothing here; null: it may. */
+  get notReady(): 'leaving' | 'database_away' | null {
+    if (this.#isLeaving) return 'leaving';
+    return this.isCurrent && !this.#isUnheard ? null : 'database_away';
+  }
+
+  /** Says that this server is about to stop, and waits until load balancers have noticed. */
+  async leave(): Promise<void> {
+    this.#isLeaving = true;
+    await new Promise<void>((resolve) => this.#options.clock.after(LEAVE_MS, resolve));
   }
 
   /** `listener` hears when there may be due work that nobody has in memory: a session ended, or this one lives on. */
@@ -113,8 +130,10 @@ export class NodeSession {
     const sent = { steady: clock.steady(), wall: clock.now() };
     try {
       this.#note(await nodes.beat(), sent);
+      this.#isUnheard = false;
       return BEAT_MS;
     } catch {
+      this.#isUnheard = true;
       // The store says why to those whose work it refuses.
       this.#warn();
       return BEAT_AGAIN_MS;

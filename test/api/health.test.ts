@@ -45,6 +45,17 @@ test('ready is no more than whether a send would be accepted', async () => {
   expect(await ask('/ready')).toEqual([200, '{"status":"ready"}']);
 });
 
+test.each([
+  [null, 200, 'ready'],
+  ['leaving', 503, 'leaving'],
+  ['database_away', 503, 'database_away'],
+] as const)('a node that says %p answers %d', async (notReady, status, word) => {
+  const ctx = { ...bench.ctx, node: { notReady } };
+  const health = createHealth(ctx, new Vitals(bench.ctx), new TrustedProxies(bench.ctx));
+  const answer = await health(new Request('http://api.test/ready'), null);
+  expect([answer?.status, await answer?.json()]).toEqual([status, { status: word }]);
+});
+
 test('alive while halted or full: a restart would change neither', async () => {
   bench.ctx.disk.isLow = true;
   await bench.ctx.halt.halt('Moving.');

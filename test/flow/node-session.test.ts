@@ -155,3 +155,29 @@ test('at its end it is current no more, whether or not the store hears of it', a
   await away.clock.advance(10_000);
   expect(away.nodes.beats).toBe(beats);
 });
+
+test('load balancers send elsewhere while the database does not answer, and before a stop', async () => {
+  const { clock, nodes, session } = await begin();
+  expect(session.notReady).toBeNull();
+  nodes.isAway = true;
+  await clock.advance(3_000);
+  // Mail may still leave, but who sends more would be refused.
+  expect([session.notReady, session.isCurrent]).toEqual(['database_away', true]);
+  nodes.isAway = false;
+  await clock.advance(500);
+  expect(session.notReady).toBeNull();
+  let hasLeft = false;
+  const leaving = session.leave().then(() => (hasLeft = true));
+  await clock.advance(2_999);
+  expect([session.notReady, hasLeft]).toEqual(['leaving', false]);
+  await clock.advance(1);
+  await leaving;
+  expect([session.notReady, session.isCurrent]).toEqual(['leaving', true]);
+});
+
+test('a server that woke up too late is not ready', async () => {
+  const { clock, nodes, session } = await begin();
+  nodes.answered = new Promise(() => undefined);
+  await clock.advance(12_000);
+  expect([session.notReady, session.isCurrent]).toEqual(['database_away', false]);
+});
