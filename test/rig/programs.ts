@@ -18,6 +18,7 @@ export const PROGRAMS = {
   curl: { file: '/usr/bin/curl', package: 'curl' },
   groff: { file: '/usr/bin/groff', package: 'groff-base' },
   fish: { file: '/usr/bin/fish', package: 'fish' },
+  haproxy: { file: '/usr/sbin/haproxy', package: 'haproxy' },
   // What Exim needs of Debian and nothing else here brings: it is unpacked, not installed (rig/exim).
   'libgnutls-dane': { file: '/usr/share/doc/libgnutls-dane0', package: 'libgnutls-dane0' },
   libfaketime: { file: '/usr/share/doc/libfaketime', package: 'libfaketime' },
