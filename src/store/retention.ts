@@ -16,7 +16,7 @@ export interface RetentionStore {
    */
   purgeMessages(before: number): Promise<number>;
   /**
-   * What has expired: idempotency records by `steadyNow` (steady time; absent: `now`), marks of removed suppressions a
+   * What has expired: idempotency records and settings (`EXPIRING`) by `steadyNow` (steady time; absent: `now`), marks of removed suppressions a
    * week and counters 92 days before `now`.
    */
   purgeExpired(now: number, steadyNow?: number): Promise<number>;

@@ -4,6 +4,7 @@ import { expect } from 'bun:test';
 import { idBound } from '../../src/base/ids.ts';
 import { newId } from '../rig/ids.ts';
 import type { NewMessage } from '../../src/store/journey.ts';
+import { EXPIRING } from '../../src/store/settings.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
   accepted,
@@ -149,3 +150,19 @@ eachStore("an account's old log goes, another's stays", async (store, account) =
   expect((await store.logs(account.id, filter)).rows).toHaveLength(5);
   expect((await store.logs(other.id, filter)).rows).toHaveLength(115);
 });
+
+eachStore(
+  'settings go when the time in them is past, if their name says that they have one',
+  async (store) => {
+    const now = Date.now();
+    const names = [`${EXPIRING}past`, `${EXPIRING}future`, 'plain', 'unti', 'until', 'untilx'];
+    for (const name of names) {
+      await store.setSetting(name, name.endsWith('future') ? String(now + 1) : String(now - 1));
+    }
+    await store.setSetting('words', 'no number');
+    expect(await store.purgeExpired(now)).toBe(1);
+    const left = await Promise.all(names.map((name) => store.setting(name)));
+    expect(left.map((value) => value !== null)).toEqual([false, true, true, true, true, true]);
+    expect(await store.setting('words')).toBe('no number');
+  },
+);

@@ -62,6 +62,10 @@ export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLog
       ),
     async purgeExpired(now, steadyNow = now) {
       let total = await drop('idempotency', 'expires_at < $2', steadyNow);
+      // No other text is read as a number.
+      const isExpired =
+        "CASE WHEN starts_with(name, 'until:') THEN value::int8 < $2 ELSE false END";
+      total += await drop('settings', isExpired, steadyNow);
       total += await drop('outcome_hours', 'hour < $2', hourOf(now - OUTCOMES_KEPT_MS));
       total += await drop('harm_hours', 'hour < $2', hourOf(now - HARM_KEPT_MS));
       total += await drop('suppressions', 'removed_at < $2', now - MARKS_KEPT_MS);

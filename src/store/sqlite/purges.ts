@@ -48,6 +48,7 @@ export function purges(writer: WriterClient): RetentionStore & Pick<PeopleStore,
       untilFewer(() => writer.write('purgeMessagesStep', before, ROWS_PER_STEP)),
     async purgeExpired(now, steadyNow = now) {
       let total = await aging('idempotency', steadyNow);
+      total += await aging('settings', steadyNow);
       total += await aging('outcomes', now - OUTCOMES_KEPT_MS);
       total += await aging('harm', now - HARM_KEPT_MS);
       return total + (await aging('suppressions', now - MARKS_KEPT_MS));

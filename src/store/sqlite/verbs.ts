@@ -62,6 +62,7 @@ export type AgingRows =
   | 'attempts'
   | 'calls'
   | 'idempotency'
+  | 'settings'
   | 'suppressions'
   | 'outcomes'
   | 'harm';

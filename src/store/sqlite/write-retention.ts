@@ -162,6 +162,10 @@ function dropsByAge(db: Database): Record<AgingRows, Drop> {
         MS_PER_HOUR +
         ' LIMIT ?2)',
     ),
+    settings: byTime(
+      "DELETE FROM settings WHERE name IN (SELECT name FROM settings WHERE name >= 'until:' AND name < 'until;'" +
+        ' AND CAST(value AS INTEGER) < ? LIMIT ?)',
+    ),
     suppressions: byTime(
       'DELETE FROM suppressions WHERE seq IN (SELECT seq FROM suppressions' +
         ' WHERE removed_at IS NOT NULL AND removed_at < ? ORDER BY removed_at LIMIT ?)',
