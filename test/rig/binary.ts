@@ -42,6 +42,8 @@ export interface LogLine extends Record<string, unknown> {
 export interface BinaryOptions {
   /** URL of the PostgreSQL database; default: files. */
   store?: string;
+  /** Joins this node, on the database in `store`. */
+  joins?: BinaryAppliance;
   hostname?: string;
   /** TOML after `hostname`, `data_dir` and `[http]` with `listen`, in which it may go on. */
   config?: string;
@@ -108,8 +110,12 @@ export class BinaryAppliance {
     const [config, dataDir] = [join(folder, 'postrider.toml'), join(folder, 'data')];
     const paths = ['--config', config, '--data-dir', dataDir];
     const store = options.store === undefined ? [] : ['--store', options.store];
-    const init = await runBinary(['init', '--json', '--hostname', hostname, ...paths, ...store]);
-    const made = init.json() as Made;
+    const { joins } = options;
+    const key =
+      joins === undefined ? [] : ['--secret-key', join(joins.made.data_dir, 'secret.key')];
+    const init = ['init', '--json', '--hostname', hostname, ...paths, ...store, ...key];
+    // Of a node that joins the account and its key are those of the first one.
+    const made = { ...joins?.made, ...((await runBinary(init)).json() as Made) };
     const appliance = new BinaryAppliance(folder, made, options);
     appliance.writeConfig(hostname, options.config ?? '');
     return appliance;

@@ -7,6 +7,7 @@
 import { afterAll, beforeAll, expect } from 'bun:test';
 import { askApi, openBench, type Ask, type Sent } from '../api/bench.ts';
 import { BinaryAppliance } from '../rig/binary.ts';
+import type { BinaryOptions } from '../rig/binary.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { startNames } from '../rig/names.ts';
 import { testServer } from '../rig/postgres.ts';
@@ -88,12 +89,26 @@ export async function openBinaryOnPostgres(): Promise<Target> {
   return openBinary('', undefined, await server.freshDatabase());
 }
 
-/** The compiled binary in capture mode, with DNS of the rig. `http`: more TOML inside `[http]`; `ca`: whom to trust; `store`: URL. */
-export async function openBinary(http = '', ca?: string, store?: string): Promise<Target> {
+/** Two compiled binaries on one PostgreSQL database, one of which answers each request, then the other. */
+export async function openNodesOnPostgres(): Promise<Target> {
+  const server = await testServer();
+  return openBinary('', undefined, await server.freshDatabase(), true);
+}
+
+/**
+ * The compiled binary in capture mode, with DNS of the rig. `http`: more TOML inside `[http]`; `ca`: whom to trust; `store`:
+ * URL; `isPair`: two nodes on it, one request to the one, the next to the other.
+ */
+export async function openBinary(
+  http = '',
+  ca?: string,
+  store?: string,
+  isPair = false,
+): Promise<Target> {
   const names = await startNames();
   const { host, port } = names.listen;
   names.set('*.example.com', 'A', ['127.0.0.1']);
-  const appliance = await BinaryAppliance.start({
+  const options: BinaryOptions = {
     ...(store === undefined ? {} : { store }),
     config: [
       http,
@@ -102,7 +117,12 @@ export async function openBinary(http = '', ca?: string, store?: string): Promis
       '[webhooks]\nallow_networks = ["127.0.0.0/8"]',
       `${STARTER_TOML}${FAST_TOML}`,
     ].join('\n'),
-  });
+  };
+  const appliance = await BinaryAppliance.start(options);
+  const nodes = [appliance];
+  if (isPair) nodes.push(await BinaryAppliance.start({ ...options, joins: appliance }));
+  const pick = oneAfterTheOther(nodes);
+  const front = isPair ? frontOf(pick) : null;
   const key = async (account: string, ...flags: string[]): Promise<string> => {
     const made = await appliance.json([
       'key',
@@ -117,13 +137,13 @@ export async function openBinary(http = '', ca?: string, store?: string): Promis
   };
   const fetchTrusting = (request: Request): Promise<Response> =>
     fetch(request, ca === undefined ? {} : { tls: { ca } });
-  const ask = shaped((what) => askApi(fetchTrusting, appliance.url, what));
+  const ask = shaped(async (what) => askApi(fetchTrusting, await pick(what.path), what));
   const full = ['--permission', 'full_access'];
   await appliance.json(['account', 'create', 'main', '--plan', 'fast']);
   await appliance.json(['account', 'create', 'other', '--plan', 'fast']);
   await appliance.json(['account', 'create', 'small', '--plan', 'starter']);
   const target: Target = {
-    url: appliance.url,
+    url: front?.url.origin ?? appliance.url,
     ask,
     full: await key('main', ...full),
     send: await key('main', '--permission', 'sending_access'),
@@ -133,7 +153,8 @@ export async function openBinary(http = '', ca?: string, store?: string): Promis
     domain: DOMAIN,
     starterDomain: STARTER_DOMAIN,
     async close() {
-      await appliance.stop();
+      await front?.stop(true);
+      for (const node of nodes) await node.stop();
       await names.stop();
     },
   };
@@ -153,6 +174,38 @@ export async function openBinary(http = '', ca?: string, store?: string): Promis
     });
     if (checked.json.status !== 'verified') throw new Error(`not verified: ${checked.text}`);
   }
+}
+
+/** The URL of the node for a request to this path: the first, the second, the first again. */
+function oneAfterTheOther(nodes: readonly BinaryAppliance[]): (path: string) => Promise<string> {
+  let asked = 0;
+  return async (path) => {
+    // Each node writes the rows of its requests within half a second, and at once when it is asked for them.
+    if (nodes.length > 1 && /^(?:\/v1)?\/logs/.test(path)) {
+      for (const node of nodes) await node.api('GET', '/logs');
+    }
+    asked += 1;
+    return nodes[asked % nodes.length]?.url ?? '';
+  };
+}
+
+/** One address for all nodes, as a load balancer has it. */
+function frontOf(pick: (path: string) => Promise<string>): ReturnType<typeof Bun.serve> {
+  return Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const url = (await pick(pathname)) + pathname + search;
+      const { method, headers } = request;
+      const body = method === 'GET' ? undefined : await request.arrayBuffer();
+      const sent = await fetch(url, { method, headers, ...(body && { body }) });
+      const answer = new Response(await sent.arrayBuffer(), sent);
+      // What came compressed was unpacked by `fetch`.
+      for (const name of ['content-encoding', 'content-length']) answer.headers.delete(name);
+      return answer;
+    },
+  });
 }
 
 /** `ask`, which also checks every success against the reference. */
