@@ -3,42 +3,8 @@ import { expect, test } from 'bun:test';
 
 import { createLog } from '../../src/base/log.ts';
 import { NodeSession } from '../../src/flow/node-session.ts';
-import type { Beat, Nodes } from '../../src/store/nodes.ts';
-import { StoreAwayError } from '../../src/store/store.ts';
 import { TestClock } from '../rig/clock.ts';
-
-/** A store of which a test decides what each beat finds. */
-class FakeNodes implements Nodes {
-  endings = '';
-  isLive = true;
-  isAway = false;
-  /** What a beat waits for. */
-  answered: Promise<void> = Promise.resolve();
-  beats = 0;
-  reaps = 0;
-  lost: string[] = [];
-  isEnded = false;
-
-  async begin(): Promise<void> {}
-
-  async beat(): Promise<Beat> {
-    this.beats += 1;
-    const { isLive, endings } = this;
-    await this.answered;
-    if (this.isAway) throw new StoreAwayError('away');
-    return { isLive, endings };
-  }
-
-  async endLost(): Promise<string[]> {
-    this.reaps += 1;
-    return this.lost.splice(0);
-  }
-
-  async end(): Promise<void> {
-    if (this.isAway) throw new StoreAwayError('away');
-    this.isEnded = true;
-  }
-}
+import { FakeNodes } from '../rig/fake-nodes.ts';
 
 async function begin() {
   const [clock, nodes] = [new TestClock(), new FakeNodes()];

@@ -190,6 +190,23 @@ export class BinaryAppliance {
     });
   }
 
+  /** Stops the process where it is, until `goOn`. */
+  freeze(): void {
+    process.kill(this.pid, 'SIGSTOP');
+  }
+
+  goOn(): void {
+    process.kill(this.pid, 'SIGCONT');
+  }
+
+  /** Waits until it ends by itself; its exit code. */
+  async ended(): Promise<number | null> {
+    const child = this.#child;
+    const code = (await child?.exited) ?? null;
+    this.#child = null;
+    return code;
+  }
+
   /** Sends a signal and waits for the end; gives the exit code, null when the signal ended it. */
   async signal(name: 'SIGTERM' | 'SIGKILL' | 'SIGINT'): Promise<number | null> {
     const child = this.#child;

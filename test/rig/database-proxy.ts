@@ -18,6 +18,10 @@ interface Side {
 }
 
 export class DatabaseProxy {
+  /** Every client's side that is open. */
+  readonly #clients = new Set<Socket<Side>>();
+  /** Nothing passes, in either direction, and nobody is told. */
+  #isCut = false;
   /** Directory of the socket, for the URL. */
   readonly directory = mkdtempSync(join(tmpdir(), 'postrider-proxy-'));
   readonly #listener;
@@ -35,6 +39,7 @@ export class DatabaseProxy {
             data: { other: Promise.resolve(client), isClient: false, isDeaf: false },
             socket: {
               data: (_socket, bytes) => {
+                if (this.#isCut) return;
                 if (client.data.isDeaf) {
                   this.#losses += 1;
                   client.terminate();
@@ -44,9 +49,13 @@ export class DatabaseProxy {
             },
           });
           client.data = { other, isClient: true, isDeaf: false };
+          this.#clients.add(client);
         },
         data: (client, bytes) => void this.#fromClient(client, bytes),
-        close: (client) => void client.data.other.then((server) => server.end()),
+        close: (client) => {
+          this.#clients.delete(client);
+          void client.data.other.then((server) => server.end());
+        },
       },
     });
   }
@@ -66,12 +75,24 @@ export class DatabaseProxy {
     this.#planned.push({ word, loss });
   }
 
+  /** From now on nothing passes, as with a network that drops everything. */
+  cut(): void {
+    this.#isCut = true;
+  }
+
+  /** New connections pass again; those of before are lost. */
+  restore(): void {
+    this.#isCut = false;
+    for (const client of this.#clients) client.terminate();
+  }
+
   stop(): void {
     this.#listener.stop(true);
     rmSync(this.directory, { recursive: true, force: true });
   }
 
   async #fromClient(client: Socket<Side>, bytes: Buffer): Promise<void> {
+    if (this.#isCut) return;
     const copy = Buffer.from(bytes);
     const server = await client.data.other;
     const [next] = this.#planned;

@@ -29,10 +29,14 @@ export interface World {
   /** The verified domain: `example.org`. */
   domain: string;
   records: PublishedRecord[];
+  /** Starts another node on the same database. `store`: another way to it. */
+  join(name: string, store?: string): Promise<BinaryAppliance>;
   stop(): Promise<void>;
 }
 
 const DOMAIN = 'example.org';
+/** What the first node is called, and so the service. */
+const SERVICE = 'mail.rig.test';
 const RECEIVER_NAME = 'mx.example.net';
 
 export interface WorldOptions {
@@ -57,11 +61,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   names.set('*.example.net', 'MX', [`10 ${RECEIVER_NAME}`]);
   names.set(RECEIVER_NAME, 'A', [receiver.host]);
   names.set(new URL(hook.url).hostname, 'A', [hook.host]);
-  const appliance = await BinaryAppliance.start({
-    ...(options.folder === undefined ? {} : { folder: options.folder }),
-    ...(options.env === undefined ? {} : { env: options.env }),
-    ...(options.store === undefined ? {} : { store: options.store }),
-    config: `[delivery]
+  const config = `[delivery]
 port = ${options.port ?? receiver.port}
 allow_networks = ["127.0.0.0/8"]
 ${options.delivery ?? ''}
@@ -71,8 +71,14 @@ servers = ["${names.listen.host}:${names.listen.port}"]
 extra_ca_file = "${testAuthority().certFile}"
 [webhooks]
 allow_networks = ["127.0.0.0/8"]
-${options.config ?? ''}`,
+${options.config ?? ''}`;
+  const appliance = await BinaryAppliance.start({
+    ...(options.folder === undefined ? {} : { folder: options.folder }),
+    ...(options.env === undefined ? {} : { env: options.env }),
+    ...(options.store === undefined ? {} : { store: options.store }),
+    config,
   });
+  const joined: BinaryAppliance[] = [];
   const world: World = {
     names,
     receiver,
@@ -80,7 +86,19 @@ ${options.config ?? ''}`,
     appliance,
     domain: DOMAIN,
     records: [],
+    async join(name, store = options.store) {
+      const node = await BinaryAppliance.start({
+        hostname: `${name}.rig.test`,
+        joins: appliance,
+        config: `${config}\n[cluster]\nname = "${SERVICE}"\n[node]\nname = "${name}"\n`,
+        ...(options.env === undefined ? {} : { env: options.env }),
+        ...(store === undefined ? {} : { store }),
+      });
+      joined.push(node);
+      return node;
+    },
     async stop() {
+      await Promise.all(joined.map((node) => node.stop()));
       await appliance.stop();
       await Promise.all([names.stop(), receiver.stop(), hook.stop()]);
     },

@@ -16,6 +16,7 @@ import { createLog } from '../../../src/base/log.ts';
 import { Metrics } from '../../../src/base/metrics.ts';
 import { SecretBox } from '../../../src/base/secret-box.ts';
 import type { Context } from '../../../src/flow/context.ts';
+import type { NodeSession } from '../../../src/flow/node-session.ts';
 import { Queue } from '../../../src/flow/queue/queue.ts';
 import type { QueueOptions } from '../../../src/flow/queue/queue.ts';
 import { generateDkimKey } from '../../../src/mail/dkim/dkim.ts';
@@ -82,6 +83,8 @@ export interface QueueRigOptions {
   isStarted?: boolean;
   /** Default: one of its own in its directory. */
   store?: Store;
+  /** The session of a node; default: it has the store alone. */
+  node?: (parts: Pick<Context, 'clock' | 'log'>) => Promise<NodeSession>;
   /** Called before the store's verb; what it throws, the verb rejects with. */
   faults?: {
     finish?: (end: FinishAttempt) => void;
@@ -109,6 +112,7 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
   const finished = new Arrivals<string>('ended attempts');
   const watched: Context = {
     ...ctx,
+    node: (await options.node?.(ctx)) ?? null,
     store: {
       ...store,
       // Else hours could pass by the test's clock while a look is under way.

@@ -1,0 +1,91 @@
+/** A queue whose node may have lost what it owns: nothing is begun, and nothing handed over, until it knows better. */
+import { afterEach, expect, test } from 'bun:test';
+
+import { NodeSession } from '../../../src/flow/node-session.ts';
+import { FakeNodes } from '../../rig/fake-nodes.ts';
+import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
+import type { ScriptedOptions, ScriptedSmtp } from '../../rig/scripted-smtp.ts';
+import { startQueueRig } from './queue-rig.ts';
+import type { QueueRig } from './queue-rig.ts';
+
+const ended: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ended.splice(0).toReversed()) await end();
+});
+
+interface Stage {
+  rig: QueueRig;
+  nodes: FakeNodes;
+  mx: ScriptedSmtp;
+}
+
+async function start(reply: ScriptedOptions['reply'], isNode = true): Promise<Stage> {
+  const mx = await startScriptedSmtp(reply === undefined ? {} : { reply });
+  ended.push(() => mx.stop());
+  const nodes = new FakeNodes();
+  const rig = await startQueueRig({
+    delivery: { port: mx.port },
+    ...(isNode && {
+      node: ({ clock, log }) =>
+        NodeSession.begin(
+          { id: 'this', name: 'n', directory: 'd', addresses: [], version: '1' },
+          { nodes, clock, log, ended: () => undefined },
+        ),
+    }),
+  });
+  ended.push(() => rig.stop());
+  rig.names.set('a.example', 'MX', ['10 mx.a.example']);
+  rig.names.set('mx.a.example', 'A', ['127.0.0.1']);
+  return { rig, nodes, mx };
+}
+
+for (const isNode of [true, false]) {
+  const what = isNode ? 'is not handed over by a node' : 'is by a process that has the store alone';
+  test(`mail whose lease goes while the receiver is about to take it ${what}`, async () => {
+    const stage: { rig?: QueueRig; nodes?: FakeNodes } = {};
+    const { rig, nodes, mx } = await start((line) => {
+      if (line !== 'DATA' || stage.nodes === undefined) return undefined;
+      // As when the machine has slept, or the process was stopped.
+      stage.nodes.isAway = true;
+      stage.rig?.clock.jump(20_000);
+      return undefined;
+    }, isNode);
+    Object.assign(stage, { rig, nodes });
+    const { id } = await rig.send(['ann@a.example']);
+    const [settled] = await rig.attempted(id, 1);
+    expect(settled?.recipient.status).toBe(isNode ? 'delivery_delayed' : 'delivered');
+    expect(mx.bodies).toHaveLength(isNode ? 0 : 1);
+    expect(mx.connections).toBe(isNode ? 0 : 1);
+  });
+}
+
+test('nothing is begun, or marked by acceptance, while the lease is over; all of it goes when it is regained', async () => {
+  const { rig, nodes, mx } = await start(undefined);
+  nodes.isAway = true;
+  await rig.clock.advance(13_000);
+  const { id } = await rig.send(['ann@a.example']);
+  await rig.clock.advance(60_000);
+  await rig.idle();
+  const [before] = await rig.state(id);
+  expect([before?.recipient.attempts, mx.lines]).toEqual([0, []]);
+  nodes.isAway = false;
+  await rig.clock.advance(2_000);
+  const [after] = await rig.attempted(id, 1);
+  expect([after?.recipient.status, after?.recipient.attempts]).toEqual(['delivered', 1]);
+});
+
+test('what others accept is found within a second, and what a lost node had as soon as its session has ended', async () => {
+  const { rig, nodes } = await start(undefined);
+  await rig.clock.advance(5_000);
+  const { message } = await rig.accept(['ann@a.example']);
+  await rig.clock.advance(1_000);
+  await rig.attempted(message.id, 1);
+  // Due before the position that looks have reached.
+  const lost = await rig.accept(['bob@a.example'], {}, ({ recipients }) => {
+    for (const one of recipients) one.nextAttemptAt = rig.clock.steady() - 5_000;
+  });
+  await rig.clock.advance(2_000);
+  nodes.endings = 'one';
+  await rig.clock.advance(3_000);
+  await rig.attempted(lost.message.id, 1);
+});
