@@ -16,14 +16,14 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
-function start(http: string, smtp: string) {
+function start(http: string, smtp: string, key: string | null = null) {
   const head = `hostname = "dev.localhost"\ndata_dir = "${dataDir}"\n[delivery]\nmode = "capture"\n`;
   const config = parseConfig(`${head}[http]\nlisten = "${http}"\n[smtp]\n${smtp}\n`, 'test');
   const log = createLog(
     () => undefined,
     () => systemClock.now(),
   );
-  return startAppliance(config, { clock: systemClock, log, emulate: { key: null } });
+  return startAppliance(config, { clock: systemClock, log, emulate: { key } });
 }
 
 test.each([
@@ -94,4 +94,33 @@ test('a domain that exists and was not checked yet is verified when it is needed
   await ctx.store.createDomain(await newDomain(ctx, account, 'pending.example'), 10);
   expect((await ctx.emulation?.verified(account, 'pending.example'))?.status).toBe('verified');
   await appliance.stop();
+});
+
+test('one key alone is taken where one was chosen, and a client without a key is the developer', async () => {
+  const appliance = await start('127.0.0.1:0', '', 're_mine');
+  const { emulation } = appliance.ctx;
+  const nameFor = async (token: string | null) => (await emulation?.identify(token))?.key.name;
+  expect([await nameFor(null), await nameFor('re_mine'), await nameFor('re_other')]).toEqual([
+    'postrider dev',
+    'postrider dev',
+    undefined,
+  ]);
+  const statusFor = async (token: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`${appliance.addresses.http}/domains`, { headers })).status;
+  };
+  expect([await statusFor('re_mine'), await statusFor('re_other')]).toEqual([200, 401]);
+  await appliance.stop();
+});
+
+test('a key of the developer that was revoked is replaced at the next start', async () => {
+  const first = await start('127.0.0.1:0', '');
+  const key = (await first.ctx.emulation?.identify(null))?.key;
+  await first.ctx.store.revokeKey(key?.accountId ?? '', key?.id ?? '', 1);
+  await first.stop();
+  const second = await start('127.0.0.1:0', '');
+  const next = (await second.ctx.emulation?.identify(null))?.key;
+  expect(next).toMatchObject({ name: 'postrider dev', revokedAt: null });
+  expect(next?.id).not.toBe(key?.id);
+  await second.stop();
 });
