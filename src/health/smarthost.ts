@@ -61,7 +61,7 @@ export async function examineSmarthost(ctx: DoctorContext): Promise<Finding[]> {
   const why =
     last === null ? 'no address' : last.reply === null ? last.cause : formatReply(last.reply);
   const seen = `The smarthost ${name} would not take mail: ${why} (at ${last?.stage ?? 'dns'}).`;
-  return [finding(CHECK, 'error', seen, adviceFor(last, smarthost))];
+  return [finding(CHECK, 'error', seen, adviceFor(last, smarthost.host, name))];
 }
 
 function open(
@@ -86,7 +86,8 @@ function open(
 
 function adviceFor(
   failed: (SessionResult & { kind: 'failed' }) | null,
-  { host, port }: Smarthost,
+  host: string,
+  name: string,
 ): string {
   const stage = failed?.stage ?? 'connect';
   if (stage === 'auth') {
@@ -96,7 +97,7 @@ function adviceFor(
     return `The certificate of the smarthost must name ${host} and be trusted; for a private authority, set [tls] extra_ca_file. Ports 465 and 2465 use TLS from the first byte, other ports STARTTLS. For a smarthost without TLS, set tls = "none" or "opportunistic".`;
   }
   if (stage === 'connect') {
-    return `Check host and port under [delivery.smarthost], and that no firewall blocks ${host}:${port}.`;
+    return `Check host and port under [delivery.smarthost], and that no firewall blocks ${name}.`;
   }
   return 'Ask the operator of the smarthost what its reply means.';
 }

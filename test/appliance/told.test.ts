@@ -53,8 +53,12 @@ function certify(name: string): void {
   copyFileSync(keyFile, join(folder, 'key.pem'));
 }
 
-/** The lines since the last look, without their time. */
-const told = (): Record<string, unknown>[] => lines.splice(0).map(({ time: _, ...rest }) => rest);
+/** The lines since the last look; all at the moment of the test's clock. */
+const told = (): Record<string, unknown>[] =>
+  lines.splice(0).map(({ time, ...rest }) => {
+    expect(time).toBe('1970-01-01T00:00:00.000Z');
+    return rest;
+  });
 
 test('the addresses that it listens on when it is ready, and the end when it stops', async () => {
   const { addresses } = appliance;

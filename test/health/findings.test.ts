@@ -217,6 +217,20 @@ test('behind a smarthost that is misspelt: no question about own mail is asked',
   ]);
 });
 
+test('a smarthost at an IPv6 address where nobody listens', async () => {
+  const said = await saidWith(
+    '[delivery]\nmode = "smarthost"\n[delivery.smarthost]\nhost = "::1"\nport = 1\ntls = "none"',
+  );
+  expect(said.find(([check]) => check === 'smarthost')).toEqual([
+    'smarthost',
+    'error',
+    expect.stringMatching(
+      /^The smarthost \[::1\]:1 would not take mail: connect E\w+ ::1:1.* \(at connect\)\.$/,
+    ) as string,
+    'Check host and port under [delivery.smarthost], and that no firewall blocks [::1]:1.',
+  ]);
+});
+
 test('in capture mode nothing leaves, and nothing about leaving is asked', async () => {
   const said = await saidWith('[delivery]\nmode = "capture"');
   expect(said).toEqual([...MACHINE, ...RESOLVER, CLOCK]);

@@ -111,3 +111,14 @@ test('the connections to a database are shown', async () => {
   ]);
   await fixture.close();
 });
+
+test('open webhook calls are counted when they are asked for', async () => {
+  const fixture = await openFixture();
+  const { ctx } = fixture;
+  const vitals = new Vitals(ctx);
+  for (const open of [7, 0]) {
+    ctx.store.openCalls = () => Promise.resolve(open);
+    expect((await vitals.render()).split('\n')).toContain(`postrider_webhook_backlog ${open}`);
+  }
+  await fixture.close();
+});
