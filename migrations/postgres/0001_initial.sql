@@ -77,6 +77,16 @@ CREATE TABLE jobs (
   until  timestamptz NOT NULL
 );
 
+-- Requests that nodes have let through, for the limits of the others. Worth a minute, and lost with a crash of the server.
+CREATE UNLOGGED TABLE rate_takes (
+  seq     int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  node    text NOT NULL,
+  at      int8 NOT NULL,
+  told_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  windows text NOT NULL
+);
+CREATE INDEX rate_takes_by_time ON rate_takes (told_at);
+
 CREATE TABLE accounts (
   id            uuid PRIMARY KEY,
   name          text NOT NULL UNIQUE,

@@ -20,6 +20,7 @@ import type { JourneyStore } from './journey.ts';
 import type { MessageStore } from './messages.ts';
 import type { OperatorStore } from './operator.ts';
 import type { PeopleStore } from './people.ts';
+import type { RateStore } from './rates.ts';
 import type { RequestLogStore } from './request-logs.ts';
 import type { RetentionStore } from './retention.ts';
 import type { RevisionStore } from './revision.ts';
@@ -71,6 +72,7 @@ export interface Store
     MessageStore,
     OperatorStore,
     PeopleStore,
+    RateStore,
     RequestLogStore,
     RetentionStore,
     RevisionStore,

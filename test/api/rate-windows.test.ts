@@ -3,17 +3,40 @@ import { expect, test } from 'bun:test';
 
 import { RateWindows } from '../../src/api/rate-windows.ts';
 import { createLog } from '../../src/base/log.ts';
+import type { HeardTakes, Takes } from '../../src/store/rates.ts';
+import { StoreAwayError } from '../../src/store/store.ts';
 import { TestClock } from '../rig/clock.ts';
 
 const MINUTE = 60_000;
 
-function start(clock: TestClock, kept = new Map<string, string>()) {
+/** What nodes tell each other, by the test's clock. */
+class Told {
+  readonly #clock: TestClock;
+  readonly #rows: (HeardTakes & { node: string; toldAt: number })[] = [];
+  isAway = false;
+
+  constructor(clock: TestClock) {
+    this.#clock = clock;
+  }
+
+  exchange(node: string, own: Takes | null, sinceMs: number): HeardTakes[] {
+    if (this.isAway) throw new StoreAwayError('away');
+    const toldAt = this.#clock.steady();
+    const heard = this.#rows.filter((row) => row.node !== node && row.toldAt > toldAt - sinceMs);
+    if (own !== null) this.#rows.push({ ...own, node, toldAt, id: this.#rows.length });
+    return heard;
+  }
+}
+
+function start(clock: TestClock, kept = new Map<string, string>(), others: Told | null = null) {
   const store = {
     setting: async (name: string) => kept.get(name) ?? null,
     async setSetting(name: string, value: string | null) {
       if (value === null) kept.delete(name);
       else kept.set(name, value);
     },
+    exchangeTakes: async (node: string, own: Takes | null, sinceMs: number) =>
+      others?.exchange(node, own, sinceMs) ?? null,
   };
   const log = createLog(
     () => undefined,
@@ -101,4 +124,87 @@ test('a crash forgets no more than the last five seconds', async () => {
   const after = start(clock, kept);
   await after.load();
   expect(after.take('a', 1, MINUTE).isAllowed).toBe(false);
+});
+
+/** Nodes that share what they count. */
+async function startNodes(clock: TestClock, count: number): Promise<[Told, RateWindows[]]> {
+  const told = new Told(clock);
+  const nodes = Array.from({ length: count }, () => start(clock, new Map(), told));
+  await Promise.all(nodes.map((node) => node.load()));
+  return [told, nodes];
+}
+
+test('what one node let through counts on the others a quarter of a second later, once', async () => {
+  const clock = new TestClock();
+  const [, nodes] = await startNodes(clock, 3);
+  const [a, b, c] = nodes as [RateWindows, RateWindows, RateWindows];
+  for (let at = 0; at < 3; at += 1) a.take('k', 6, MINUTE);
+  expect(b.take('k', 6, MINUTE).remaining).toBe(5);
+  expect(c.take('other', 6, MINUTE).remaining).toBe(5);
+  await clock.advance(250);
+  expect(a.take('k', 6, MINUTE).remaining).toBe(2);
+  // `a` told before `b` did.
+  b.take('none', 1, MINUTE);
+  await clock.advance(250);
+  expect(b.take('k', 6, MINUTE)).toMatchObject({ isAllowed: true, remaining: 0 });
+  a.take('none', 1, MINUTE);
+  await clock.advance(250);
+  expect(a.take('k', 6, MINUTE)).toMatchObject({ isAllowed: false, retrySeconds: 60 });
+  for (let at = 0; at < 20; at += 1) {
+    // Heard again and again, and counted once.
+    c.take('other', 100, MINUTE);
+    await clock.advance(250);
+  }
+  expect(c.take('k', 7, MINUTE)).toMatchObject({ isAllowed: true, remaining: 0 });
+  await clock.advance(MINUTE);
+  expect(a.take('k', 6, MINUTE).remaining).toBe(5);
+});
+
+test('of twice the limit through three nodes no more than a quarter a further node is let through', async () => {
+  const clock = new TestClock();
+  const [, nodes] = await startNodes(clock, 3);
+  const limit = 100;
+  const allowed: number[] = [];
+  for (let step = 0; step < 2_000; step += 1) {
+    // 200 a second.
+    const node = nodes[step % nodes.length];
+    if (node?.take('send', limit, 1_000).isAllowed === true) allowed.push(clock.steady());
+    await clock.advance(5);
+  }
+  let most = 0;
+  for (const [at, time] of allowed.entries()) {
+    const within = allowed.findLastIndex((other) => other < time + 1_000) - at + 1;
+    most = Math.max(most, within);
+  }
+  expect(most).toBeLessThanOrEqual(limit * 1.5);
+  // The limit is used all the same.
+  expect(allowed.length).toBeGreaterThanOrEqual(limit * 9);
+});
+
+test('a node that starts knows the last minute, also its own of before, and none is saved twice', async () => {
+  const clock = new TestClock();
+  const kept = new Map<string, string>();
+  const told = new Told(clock);
+  const before = start(clock, kept, told);
+  await before.load();
+  before.take('k', 2, MINUTE);
+  await before.save();
+  expect(kept.size).toBe(0);
+  await clock.advance(30_000);
+  const after = start(clock, kept, told);
+  await after.load();
+  expect(after.take('k', 2, MINUTE)).toMatchObject({ isAllowed: true, remaining: 0 });
+  expect(after.take('k', 2, MINUTE)).toMatchObject({ isAllowed: false, retrySeconds: 30 });
+});
+
+test('while the store is away each node counts for itself', async () => {
+  const clock = new TestClock();
+  const [told, [node]] = await startNodes(clock, 1);
+  if (node === undefined) throw new Error('no node');
+  told.isAway = true;
+  node.take('k', 2, MINUTE);
+  await clock.advance(1_000);
+  expect(node.take('k', 2, MINUTE)).toMatchObject({ isAllowed: true, remaining: 0 });
+  await clock.advance(1_000);
+  expect(node.take('k', 2, MINUTE).isAllowed).toBe(false);
 });

@@ -40,7 +40,7 @@ const ROWS = [
 ];
 const ROW_TIMEOUT_MS = 30_000;
 
-/** Nodes tell each other four times a second what they have counted: requests at the same moment pass the limits of each. */
+/** Nodes tell each other eight times a second what they have counted: requests at the same moment pass the limits of each. */
 const OF_ONE_NODE = ['C17.1'];
 
 const tryAll =

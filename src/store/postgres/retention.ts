@@ -71,6 +71,7 @@ export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLog
       total += await drop('suppressions', 'removed_at < $2', now - MARKS_KEPT_MS);
       // What nobody can ask about any more.
       await drop('commits', "at < now() - interval '1 hour'");
+      await drop('rate_takes', "told_at < now() - interval '2 minutes'");
       return total;
     },
     // Pages of PostgreSQL are emptied by its own vacuum; a backup of it keeps what it has copied.

@@ -40,6 +40,7 @@ import { nodesOn } from './nodes.ts';
 import { peopleVerbs } from './people.ts';
 import { queueVerbs } from './queue.ts';
 import { retentionVerbs } from './retention.ts';
+import { rateVerbs } from './rates.ts';
 import { revisionVerbs } from './revision.ts';
 import { migrate, refuseHalfTransfer } from './schema.ts';
 import { StandbyWatch } from './standby.ts';
@@ -113,6 +114,7 @@ export async function openPostgres({
     ...logVerbs(database),
     ...revisionVerbs(database),
     ...jobVerbs(database),
+    ...rateVerbs(database),
     ...noBackup(),
     databaseState: () => Promise.resolve(database.state()),
     ...writes,

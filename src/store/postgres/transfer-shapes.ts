@@ -48,6 +48,7 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'commits',
   'sessions',
   'jobs',
+  'rate_takes',
   'revision',
 ]);
 
