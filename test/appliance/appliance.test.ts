@@ -39,7 +39,9 @@ test('a start that finds its address taken frees the data directory again', asyn
   for (let time = 0; time < 2; time += 1) {
     const refused = await startAppliance(config(port), options).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(OperatorError);
-    expect(String(refused)).toContain('in use by another program');
+    expect(String(refused)).toBe(
+      `OperatorError: http.listen: 127.0.0.1 port ${port} is in use by another program`,
+    );
   }
   await first.stop();
   const second = await startAppliance(config(port), options);

@@ -98,7 +98,8 @@ test('a domain that exists and was not checked yet is verified when it is needed
 
 test('one key alone is taken where one was chosen, and a client without a key is the developer', async () => {
   const appliance = await start('127.0.0.1:0', '', 're_mine');
-  const { emulation } = appliance.ctx;
+  const { emulation, store } = appliance.ctx;
+  expect((await store.accounts()).map(({ name }) => name)).toEqual(['default']);
   const nameFor = async (token: string | null) => (await emulation?.identify(token))?.key.name;
   expect([await nameFor(null), await nameFor('re_mine'), await nameFor('re_other')]).toEqual([
     'postrider dev',

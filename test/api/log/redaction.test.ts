@@ -39,3 +39,68 @@ test('a key is hidden in any field, also when it was cut short', () => {
   // What lists show of a key stays.
   expect(logBody('{"prefix":"pr_live_Ab3d"}')).toBe('{"prefix":"pr_live_Ab3d"}');
 });
+
+const CONTENT = 'Dear Ann, your results are in';
+const HIDDEN_CONTENT = `[hidden, ${CONTENT.length} characters]`;
+
+test('of an attachment its names are shown, its content and what has another name is hidden', () => {
+  const names = {
+    filename: 'a.txt',
+    path: 'https://x.example/a',
+    content_id: 'c1',
+    contentId: 'c2',
+    content_type: 'text/plain',
+    contentType: 'text/html',
+    inline_content_id: 'c3',
+    inlineContentId: 'c4',
+  };
+  const attachment = { ...names, content: CONTENT, data: CONTENT, Content: CONTENT };
+  expect(JSON.parse(logBody(JSON.stringify({ attachments: [attachment] })) ?? '')).toEqual({
+    attachments: [
+      { ...names, content: HIDDEN_CONTENT, data: HIDDEN_CONTENT, Content: HIDDEN_CONTENT },
+    ],
+  });
+});
+
+test.each([
+  'html',
+  'text',
+  'headers',
+  'body',
+  'htmlBody',
+  'text_body',
+  'filename',
+  'content_id',
+  'inlineContentId',
+  'path',
+])('%s is hidden where rows outlive content, and shown where they do not', (field) => {
+  const text = JSON.stringify({ subject: 'kept', [field]: CONTENT });
+  expect(JSON.parse(logBody(text, { isContentHidden: true }) ?? '')).toEqual({
+    subject: 'kept',
+    [field]: HIDDEN_CONTENT,
+  });
+  expect(logBody(text)).toBe(text);
+});
+
+test('what no email has is hidden in one where rows outlive content, in one of a batch too', () => {
+  const email = {
+    from: 'a@x.example',
+    to: ['b@x.example'],
+    cc: ['b@x.example'],
+    bcc: ['b@x.example'],
+    reply_to: 'a@x.example',
+    replyTo: 'a@x.example',
+    subject: 's',
+    tags: [{ name: 'n', value: 'v' }],
+    scheduled_at: null,
+    attachments: [],
+  };
+  const said = { isEmail: true, isContentHidden: true };
+  for (const list of [false, true]) {
+    const of = (one: unknown): unknown => (list ? [one] : one);
+    const shown = logBody(JSON.stringify(of({ ...email, bodytext: CONTENT, extra: 7 })), said);
+    expect(JSON.parse(shown ?? '')).toEqual(
+      of({ ...email, bodytext: HIDDEN_CONTENT, extra: '[hidden]' }),
+    );
+  }
+});

@@ -118,3 +118,11 @@ test('a link to an attachment may have 2,048 characters, must be https, and brin
     expect([url, link(url)]).toEqual([url, refused]);
   }
 });
+
+test('headers are a map: an empty list is none, as PHP writes it, any other list is refused', () => {
+  expect(read({ headers: [] })).toMatchObject({ headers: [] });
+  expect(read({ headers: {} })).toMatchObject({ headers: [] });
+  for (const headers of [['X-A: 1'], [{ name: 'X-A', value: '1' }]]) {
+    expect(read({ headers })).toEqual([['headers', expect.stringMatching(/./)]]);
+  }
+});
