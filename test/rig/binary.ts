@@ -45,6 +45,8 @@ export interface BinaryOptions {
   /** Joins this node, on the database in `store`. */
   joins?: BinaryAppliance;
   hostname?: string;
+  /** Host and port of the API; default: a port that is free at each start. */
+  listen?: string;
   /** TOML after `hostname`, `data_dir` and `[http]` with `listen`, in which it may go on. */
   config?: string;
   env?: Record<string, string>;
@@ -95,11 +97,13 @@ export class BinaryAppliance {
   #child: Bun.Subprocess<'ignore', 'pipe', 'pipe'> | null = null;
   readonly #env: Record<string, string>;
   readonly #store: string;
+  readonly #listen: string;
 
-  private constructor(folder: string, made: Made, { env = {}, store }: BinaryOptions) {
+  private constructor(folder: string, made: Made, { env = {}, store, listen }: BinaryOptions) {
     this.folder = folder;
     this.made = made;
     this.#env = env;
+    this.#listen = listen ?? '127.0.0.1:0';
     this.#store = store === undefined ? '' : `[store]\nurl = "${store}"\n`;
   }
 
@@ -132,7 +136,7 @@ export class BinaryAppliance {
     const head = `hostname = "${hostname}"\ndata_dir = "${this.made.data_dir}"\n`;
     writeFileSync(
       this.made.config,
-      `${head}${this.#store}[http]\nlisten = "127.0.0.1:0"\n${rest}\n`,
+      `${head}${this.#store}[http]\nlisten = "${this.#listen}"\n${rest}\n`,
     );
   }
 

@@ -29,8 +29,8 @@ export interface World {
   /** The verified domain: `example.org`. */
   domain: string;
   records: PublishedRecord[];
-  /** Starts another node on the same database. `store`: another way to it. */
-  join(name: string, store?: string): Promise<BinaryAppliance>;
+  /** Starts another node on the same database. `store`: another way to it; `listen`: of its API. */
+  join(name: string, store?: string, listen?: string): Promise<BinaryAppliance>;
   stop(): Promise<void>;
 }
 
@@ -49,6 +49,8 @@ export interface WorldOptions {
   folder?: string;
   /** URL of the PostgreSQL database; default: files. */
   store?: string;
+  /** Host and port of the first node's API; default: a port that is free at each start. */
+  listen?: string;
   /** Of the appliance's processes. */
   env?: Record<string, string>;
 }
@@ -76,6 +78,7 @@ ${options.config ?? ''}`;
     ...(options.folder === undefined ? {} : { folder: options.folder }),
     ...(options.env === undefined ? {} : { env: options.env }),
     ...(options.store === undefined ? {} : { store: options.store }),
+    ...(options.listen === undefined ? {} : { listen: options.listen }),
     config,
   });
   const joined: BinaryAppliance[] = [];
@@ -86,13 +89,14 @@ ${options.config ?? ''}`;
     appliance,
     domain: DOMAIN,
     records: [],
-    async join(name, store = options.store) {
+    async join(name, store = options.store, listen) {
       const node = await BinaryAppliance.start({
         hostname: `${name}.rig.test`,
         joins: appliance,
         config: `${config}\n[cluster]\nname = "${SERVICE}"\n[node]\nname = "${name}"\n`,
         ...(options.env === undefined ? {} : { env: options.env }),
         ...(store === undefined ? {} : { store }),
+        ...(listen === undefined ? {} : { listen }),
       });
       joined.push(node);
       return node;
