@@ -111,3 +111,29 @@ test('whoever has guessed wrong stands behind whoever has not, and gives way whe
   expect(await again).toBe('right');
   await Promise.all([...crowdGuesses, ...late]);
 });
+
+test('a hundred peers that signed in go before others; the one before them is as any other', async () => {
+  const waiting: { guess: string; settle: (isRight: boolean) => void }[] = [];
+  let isOpen = true;
+  const guesses = new Guesses(new TestClock(), (guess) =>
+    isOpen
+      ? Promise.resolve(guess === RIGHT)
+      : new Promise<boolean>((settle) => waiting.push({ guess, settle })),
+  );
+  for (let at = 0; at <= 100; at += 1) await guesses.check(RIGHT, crowd(at));
+  isOpen = false;
+  const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  // Two are checked, the others wait: a new peer, the one that was forgotten, and the oldest that is known.
+  const all = ['one', 'two', 'new peer'].map((name, at) => guesses.check(name, crowd(500 + at)));
+  all.push(guesses.check('forgotten', crowd(0)), guesses.check('known', crowd(1)));
+  const order: string[] = [];
+  await tick();
+  while (waiting.length > 0) {
+    const next = waiting.shift();
+    order.push(next?.guess ?? '');
+    next?.settle(false);
+    await tick();
+  }
+  await Promise.all(all);
+  expect(order).toEqual(['one', 'two', 'known', 'new peer', 'forgotten']);
+});

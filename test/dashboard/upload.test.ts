@@ -59,3 +59,14 @@ test('what is too long, has no length, finds no memory or is no form is refused'
   expect(await refused({ 'content-length': '1', 'content-type': type })).toBe('unreadable');
   expect(budget.bytes).toBe(0);
 });
+
+test('a form may have exactly as many bytes as the bound says, and not one more', async () => {
+  const budget = new ByteBudget();
+  const kindOf = async (bytes: number): Promise<unknown> => {
+    const headers = { 'content-length': String(bytes) };
+    return withUpload({ budget }, requestOf(formOf('x'), headers), () => Promise.resolve('read'));
+  };
+  expect(await kindOf(10_485_760)).toBe('read');
+  expect(await kindOf(10_485_761)).toBe('too_large');
+  expect(budget.bytes).toBe(0);
+});
