@@ -129,7 +129,7 @@ export const QUEUE_OPERATIONS = {
       await detail(scope, id);
       const failed =
         scope.queue === null
-          ? (await failByOperator(scope.ctx, id, () => false)).length
+          ? (await failByOperator(scope.ctx, id, null)).length
           : await scope.queue.fail(id);
       const { recipients } = await detail(scope, id);
       const open = recipients.filter((one) => one.nextAttemptAt !== null && !isFinal(one.status));

@@ -23,6 +23,7 @@ export interface RecipientState {
   status: MessageStatus;
   nextAttemptAt: number | null;
   owner: string | null;
+  leaseUntil: number | null;
   messageStatus: MessageStatus;
 }
 
@@ -98,9 +99,16 @@ export function chooseEnd(result: FinishAttempt, states: readonly RecipientState
   return { kind: 'changed', messageStatus: statusAfter(result, states) };
 }
 
-/** Whether the end of an attempt comes after another owner has taken the recipient over. */
-function isOvertaken({ owner }: FinishAttempt, before: RecipientState): boolean {
-  return owner !== null && before.owner !== null && before.owner !== owner;
+/** Whether the end of an attempt comes after another owner has taken the recipient over, or it is to be left to one. */
+function isOvertaken({ owner, spares }: FinishAttempt, before: RecipientState): boolean {
+  if (before.owner === null) return false;
+  if (owner !== null && before.owner !== owner) return true;
+  return spares !== undefined && before.owner !== spares.owner && isBegun(before, spares.now);
+}
+
+/** Whether its owner has begun an attempt: under a lease, or with its acceptance, which puts the next one off. */
+function isBegun({ leaseUntil, nextAttemptAt }: RecipientState, now: number): boolean {
+  return (leaseUntil ?? nextAttemptAt ?? -Infinity) > now;
 }
 
 function stateOf(id: string, states: readonly RecipientState[]): RecipientState | undefined {

@@ -129,6 +129,8 @@ export interface FinishAttempt {
   delayedAt: number | null;
   /** Whose attempt, or whose mark of one, ends; null for an end by another hand (operator, report). */
   owner: string | null;
+  /** Leaves the recipient to another owner that has begun its attempt by `now` (steady time): its mail may be arriving. */
+  spares?: { owner: string | null; now: number };
   /** Null when the recipient ended without one (expiry, operator, report). */
   attempt: Attempt | null;
   events: NewEvent[];

@@ -6,6 +6,7 @@ import { setAccountStatus, changeAccount } from '../../src/flow/accounts/account
 import { authenticate, createKey, revokeKey } from '../../src/flow/accounts/keys.ts';
 import { removeDomain } from '../../src/flow/domains/domains.ts';
 import type { Draft, Sender } from '../../src/flow/draft.ts';
+import { failByOperator } from '../../src/flow/queue/operator.ts';
 import { HaltSwitch } from '../../src/flow/halt-switch.ts';
 import { openPostgres } from '../../src/store/postgres/store.ts';
 import { TestClock } from '../rig/clock.ts';
@@ -163,6 +164,24 @@ test('the text of a webhook call is there for the first endpoint, whichever node
     await a.ctx.store.createEndpoint(endpoint, 10);
     await b.accept(sender, draft({ to: [mailbox('delivered@sandbox.test')] }));
     expect(b.sink.calls.map(({ endpointId }) => endpointId)).toContain(endpoint.id);
+  }));
+
+test('an operator gives up what waits, and leaves alone what another node has begun', () =>
+  withNodes(async ({ a, b, sender }) => {
+    const [id = ''] = (await b.accept(sender, draft())).messageIds;
+    const [recipient] = await b.ctx.store.recipients(id);
+    if (recipient === undefined) throw new Error('no recipient');
+    const now = b.clock.steady();
+    const lease = { owner: 'b', leaseUntil: now + 60_000, nextAttemptAt: now + 15_000 };
+    await b.ctx.store.begin([{ recipientId: recipient.id, ...lease }], now);
+    const queue = { owner: 'a', isInAttempt: () => false };
+    const heard: string[] = [];
+    a.ctx.followers.follow(({ type }) => void heard.push(type));
+    for (const one of [queue, null]) expect(await failByOperator(a.ctx, id, one)).toEqual([]);
+    expect(heard).toEqual([]);
+    await b.clock.advance(60_000);
+    expect(await failByOperator(a.ctx, id, queue)).toHaveLength(1);
+    expect(heard).toEqual(['email.failed']);
   }));
 
 /** `TRIES=1000` for as many of each; `test/store/postgres/revision.test.ts` makes a thousand of its own. */

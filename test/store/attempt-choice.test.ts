@@ -12,6 +12,7 @@ import {
   showsReason,
 } from '../../src/store/attempt-choice.ts';
 import type { EndChoice, OwnedRecipient, RecipientState } from '../../src/store/attempt-choice.ts';
+import type { FinishAttempt } from '../../src/store/journey.ts';
 import { finishOf, newEvent, newMessage, recipientOf } from './samples.ts';
 
 const NOW = 1_000;
@@ -63,7 +64,8 @@ function state(
 ): RecipientState {
   const isOpen = status === 'queued' || status === 'delivery_delayed';
   const nextAttemptAt = isOpen ? NOW : null;
-  return { id, status, nextAttemptAt, owner: null, messageStatus: 'queued', ...change };
+  const whose = { owner: null, leaseUntil: null };
+  return { id, status, nextAttemptAt, ...whose, messageStatus: 'queued', ...change };
 }
 
 describe('sent', () => {
@@ -96,7 +98,7 @@ describe('sent', () => {
 function endOf(
   states: RecipientState[],
   status: MessageStatus,
-  change: { owner?: string | null; nextAttemptAt?: number | null } = {},
+  change: Partial<Pick<FinishAttempt, 'owner' | 'nextAttemptAt' | 'spares'>> = {},
 ): EndChoice {
   return chooseEnd(finishOf(sample, waiting, { recipientId: 'r', status, ...change }), states);
 }
@@ -119,6 +121,24 @@ describe('end', () => {
     const states = [state('r', 'queued', { messageStatus: 'delivery_delayed', ...before })];
     const messageStatus = kind === 'changed' ? 'delivered' : 'delivery_delayed';
     expect(endOf(states, 'delivered', { owner })).toEqual({ kind, messageStatus });
+  });
+
+  const begun: [what: string, before: Partial<RecipientState>, kind: EndChoice['kind']][] = [
+    ['under a lease', { leaseUntil: NOW + 1, nextAttemptAt: NOW - 1 }, 'overtaken'],
+    ['under one that is over', { leaseUntil: NOW, nextAttemptAt: NOW + 1 }, 'changed'],
+    ['begun with its acceptance', { nextAttemptAt: NOW + 1 }, 'overtaken'],
+    ['taken, and not begun', { nextAttemptAt: NOW }, 'changed'],
+    ['of its own', { owner: 'me', leaseUntil: NOW + 1 }, 'changed'],
+    ["nobody's, and put off", { owner: null, nextAttemptAt: NOW + 1 }, 'changed'],
+    ['ended', { owner: null, status: 'delivered', nextAttemptAt: null }, 'recorded'],
+  ];
+  test.each(begun)('that leaves attempts to others: %s', (_what, before, kind) => {
+    const states = [state('r', 'queued', { owner: 'other', ...before })];
+    const spares = { owner: 'me', now: NOW };
+    expect(endOf(states, 'failed', { owner: null, spares }).kind).toBe(kind);
+    const isOurs = before.owner === 'me';
+    const byNobody = { owner: null, spares: { owner: null, now: NOW } };
+    expect(endOf(states, 'failed', byNobody).kind).toBe(isOurs ? 'overtaken' : kind);
   });
 
   test('a recipient that is gone changes nothing', () => {

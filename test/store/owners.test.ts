@@ -246,3 +246,28 @@ describe('finish', () => {
     expect(idsOf(ours)).toEqual([id]);
   });
 });
+
+eachStore(
+  'an end that leaves attempts to others writes nothing while one has begun',
+  async (store, account) => {
+    const message = await accepted(store, newMessage(account.id));
+    const now = Date.now();
+    const { id: recipientId } = recipientOf(message);
+    const lease = { owner: 'other', leaseUntil: now + 60_000, nextAttemptAt: now + 15_000 };
+    expect(await store.begin([{ recipientId, ...lease }], now)).toHaveLength(1);
+    const event = newEvent(message.message, recipientId, 'email.failed');
+    const end = finishOf(message, recipientOf(message), {
+      owner: null,
+      status: 'failed',
+      attempt: null,
+      events: [event],
+      spares: { owner: 'me', now },
+    });
+    expect(await store.finish(end)).toMatchObject({ isOvertaken: true, calls: [] });
+    const types = async () => (await store.events(message.message.id)).map(({ type }) => type);
+    expect(await types()).toEqual(['email.queued']);
+    const later = { ...end, spares: { owner: 'me', now: now + 60_000 } };
+    expect(await store.finish(later)).toMatchObject({ isOvertaken: false });
+    expect(await types()).toEqual(['email.queued', 'email.failed']);
+  },
+);

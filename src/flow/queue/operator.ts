@@ -1,8 +1,8 @@
 /**
  * What the operator does with waiting recipients: give up, and read in one sentence why a recipient waits.
  *
- * Works with a running queue and without one. Never gives up a recipient that is in an attempt: its mail may be
- * arriving. Fails as the store fails.
+ * Works with a running queue and without one. Never gives up a recipient that is in an attempt, here or on another node:
+ * its mail may be arriving. Fails as the store fails.
  */
 import { wallTime, wallTimeOrNull } from '../../base/clock.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -16,29 +16,43 @@ import { endOf } from '../recipient-end.ts';
 
 const GIVEN_UP = 'given up by the operator';
 
+/** The queue of this process, as this looks at it. */
+export interface OwnQueue {
+  /** Whose attempts are its own. */
+  owner: string;
+  /** Whether the recipient is in an attempt, which is left alone. */
+  isInAttempt: (recipientId: string) => boolean;
+}
+
 /**
  * Ends waiting recipients as `failed`, by recipient or message id. Returns one list of webhook calls for
- * each that was ended. `isInAttempt` tells which to leave alone.
+ * each that was ended. `queue`: null where none runs here.
  */
 export async function failByOperator(
   ctx: Context,
   id: string,
-  isInAttempt: (recipientId: string) => boolean,
+  queue: OwnQueue | null,
 ): Promise<CallRef[][]> {
   const one = await ctx.store.recipientById(id);
   const recipients = one === null ? await ctx.store.recipients(id) : [one];
   const ended: CallRef[][] = [];
   for (const recipient of recipients) {
     if (isFinal(recipient.status) || recipient.nextAttemptAt === null) continue;
-    if (isInAttempt(recipient.id)) continue;
-    ended.push(await giveUp(ctx, recipient));
+    if (queue?.isInAttempt(recipient.id) === true) continue;
+    const calls = await giveUp(ctx, recipient, queue?.owner ?? null);
+    if (calls !== null) ended.push(calls);
   }
   return ended;
 }
 
-async function giveUp(ctx: Context, recipient: Recipient): Promise<CallRef[]> {
+/** Null: nothing was ended. */
+async function giveUp(
+  ctx: Context,
+  recipient: Recipient,
+  owner: string | null,
+): Promise<CallRef[] | null> {
   const message = await ctx.store.messageById(recipient.messageId);
-  if (message === null) return [];
+  if (message === null) return null;
   const now = ctx.clock.now();
   const reason =
     recipient.lastReason === null ? GIVEN_UP : `${GIVEN_UP}; before that: ${recipient.lastReason}`;
@@ -56,7 +70,11 @@ async function giveUp(ctx: Context, recipient: Recipient): Promise<CallRef[]> {
     lastReason: reason,
     events: [event],
   });
-  const { calls } = await ctx.store.finish(end);
+  // On a store of its own a lease is of this process, or of a dead one.
+  const isShared = ctx.revision.number !== null;
+  const spares = isShared ? { spares: { owner, now: ctx.clock.steady() } } : {};
+  const { calls, isOvertaken } = await ctx.store.finish({ ...end, ...spares });
+  if (isOvertaken) return null;
   ctx.followers.tell(end.events);
   logEnd(ctx, message, end);
   return calls;

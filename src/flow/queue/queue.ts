@@ -180,7 +180,10 @@ export class Queue {
   async fail(id: string): Promise<number> {
     // Recipients that acceptance marked and that are not picked yet must be claimed from the store again.
     this.#marks.forget();
-    const failed = await failByOperator(this.#ctx, id, (r) => this.#waiting.isInAttempt(r));
+    const failed = await failByOperator(this.#ctx, id, {
+      owner: this.#due.owner,
+      isInAttempt: (recipientId) => this.#waiting.isInAttempt(recipientId),
+    });
     for (const calls of failed) this.offerCalls(calls);
     return failed.length;
   }

@@ -159,7 +159,7 @@ async function statesOf(
     session.all<RecipientRow>(
       part(
         'SELECT r.id, r.message_id AS "messageId", r.status, r.domain, r.last_reason AS "lastReason",' +
-          ' r.updated_at AS "updatedAt", r.delayed_at AS "delayedAt", q.next_attempt_at AS "nextAttemptAt", q.owner,' +
+          ' r.updated_at AS "updatedAt", r.delayed_at AS "delayedAt", q.next_attempt_at AS "nextAttemptAt", q.owner, q.lease_until AS "leaseUntil",' +
           ' COALESCE(q.attempts, r.attempts) AS attempts FROM recipients AS r' +
           ' LEFT JOIN queue AS q ON q.recipient_id = r.id WHERE r.message_id = ANY($1::uuid[]) ORDER BY r.id',
         messageIds,

@@ -107,7 +107,7 @@ class EndWriter {
     // Everything that finishing looks at, in one statement.
     this.#statesOf = db.prepare<State, [string]>(
       'SELECT r.id, r.status, r.next_attempt_at AS nextAttemptAt, m.seq, m.status AS messageStatus,' +
-        ' m.created_at AS createdAt, m.is_sandbox AS isSandbox, r.domain, r.owner FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
+        ' m.created_at AS createdAt, m.is_sandbox AS isSandbox, r.domain, r.owner, r.lease_until AS leaseUntil FROM messages AS m JOIN recipients AS r ON r.message_id = m.id' +
         ' WHERE m.id = ?',
     );
     this.#setSent = db.prepare(

@@ -106,7 +106,8 @@ test('the operator ends what waits, by message or recipient, and leaves alone wh
   );
   const heard: Event[] = [];
   fixture.ctx.followers.follow((event) => void heard.push(event));
-  const fail = (id: string, busy = '') => failByOperator(fixture.ctx, id, (one) => one === busy);
+  const fail = (id: string, busy = '') =>
+    failByOperator(fixture.ctx, id, { owner: 'a', isInAttempt: (one) => one === busy });
   expect(await fail(first.id, first.id)).toEqual([]);
   expect(await fail(first.id)).toHaveLength(1);
   expect(await fail(first.id)).toEqual([]);
