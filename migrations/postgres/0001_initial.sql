@@ -50,6 +50,8 @@ CREATE TABLE sessions (
   version     text NOT NULL,
   began_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
   lease_until timestamptz NOT NULL,
+  -- An operator wants it to end: it takes nothing more, and ends its session when what is under way has ended.
+  drain_asked bool NOT NULL DEFAULT false,
   ended_at    timestamptz
 );
 CREATE UNIQUE INDEX sessions_live ON sessions (number) WHERE ended_at IS NULL;

@@ -151,6 +151,7 @@ async function startParts(
     capture: captureAt === null ? null : `${captureAt.host}:${captureAt.port}`,
     ...mailListeners.addresses,
   };
+  ctx.node?.onDrain(() => void drainNode(ctx, [queue, webhooks, ...jobs]));
   log.info('ready', { ...addresses });
   const stop = async (): Promise<void> => {
     log.info('stopping');
@@ -159,6 +160,15 @@ async function startParts(
     log.info('stopped');
   };
   return { ctx, addresses, queue, dispatcher: webhooks, capture, reload: takeOver, stop };
+}
+
+/** Ends the work of a node whose operator wants it to, and its session; the process stays for who asks it how it is. */
+async function drainNode(ctx: Context, parts: readonly { stop(): Promise<void> }[]): Promise<void> {
+  await Promise.all(parts.map((part) => part.stop()));
+  await ctx.node?.end();
+  ctx.log.info('node_drained', {
+    hint: 'Stop the server now, or start it anew to take part again.',
+  });
 }
 
 /** The jobs of the flow. What is done for a whole store is done by one of the nodes that share it. */

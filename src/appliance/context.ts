@@ -76,7 +76,7 @@ export async function openContext(
             nodes: opened.nodes,
             ...options.server,
           });
-    return { ...ctx, clock, node };
+    return { ...ctx, clock, node, nodes: opened.nodes };
   } catch (error) {
     await store.close();
     throw error;
@@ -104,6 +104,7 @@ export async function makeContext(parts: Parts): Promise<Context> {
     large: new LargeMessages(parts),
     emulation: null,
     node: null,
+    nodes: null,
   };
   revision.onChange(() => {
     ctx.identities.forget();

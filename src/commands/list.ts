@@ -25,6 +25,7 @@ import { init } from './init.ts';
 import { key } from './key.ts';
 import { log } from './log.ts';
 import { migrate } from './migrate.ts';
+import { node } from './node.ts';
 import { operator, password } from './operator.ts';
 import { queue } from './queue.ts';
 import { rekey } from './rekey.ts';
@@ -63,6 +64,7 @@ export const COMMANDS: CommandTable = {
   restore,
   rekey,
   migrate,
+  node,
   version,
   completion: completionOf(() => COMMANDS),
 };

@@ -20,6 +20,7 @@ import { ACCOUNT_DELETION_OPERATIONS } from './account-deletion.ts';
 import { ERASURE_OPERATIONS } from './erasure.ts';
 import { KEY_OPERATIONS } from './keys.ts';
 import { LOG_OPERATIONS } from './logs.ts';
+import { NODE_OPERATIONS } from './nodes.ts';
 import type { Operation, Scope } from './operation.ts';
 import { OPERATOR_OPERATIONS } from './operators.ts';
 import { QUEUE_OPERATIONS } from './queue.ts';
@@ -43,6 +44,7 @@ const TABLE = {
   ...SUPPRESSION_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...OPERATOR_OPERATIONS,
+  ...NODE_OPERATIONS,
 };
 
 export type OperationName = keyof typeof TABLE;
@@ -68,6 +70,7 @@ const LOOKS: ReadonlySet<OperationName> = new Set([
   'email.wait',
   'key.list',
   'log.list',
+  'node.list',
   'operator.list',
   'queue.list',
   'queue.show',

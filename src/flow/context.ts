@@ -21,6 +21,7 @@ import type { SecretBox } from '../base/secret-box.ts';
 import type { SigningPool } from '../mail/dkim/signing.ts';
 import type { LargeMessages } from '../mail/large/large-messages.ts';
 import type { Domain } from '../store/rows.ts';
+import type { Nodes } from '../store/nodes.ts';
 import type { Store } from '../store/store.ts';
 import type { Resolver } from '../wire/dns/resolver.ts';
 import type { ByteBudget } from './byte-budget.ts';
@@ -78,4 +79,6 @@ export interface Context extends Parts, Memory {
   readonly emulation: Emulation | null;
   /** This server among those that share the store; null: it has the store alone, or is a command. */
   readonly node: NodeSession | null;
+  /** All that share the store; null: one process has it alone. */
+  readonly nodes: Nodes | null;
 }

@@ -54,6 +54,8 @@ export class NodeSession {
   /** The last beat got no answer. */
   #isUnheard = false;
   #isLeaving = false;
+  #isDraining = false;
+  #drain: () => void = () => undefined;
   #isOver = false;
   #cancel: () => void = () => undefined;
   #beating: Promise<void> | null = null;
@@ -89,6 +91,26 @@ export class NodeSession {
   async leave(): Promise<void> {
     this.#isLeaving = true;
     await new Promise<void>((resolve) => this.#options.clock.after(LEAVE_MS, resolve));
+  }
+
+  /** Whether it takes nothing more, because an operator wants it to end. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /**
+   * `drain` is called once when an operator has asked for it, and load balancers have noticed: from then on nothing is
+   * accepted. It should end what is under way, and then the session.
+   */
+  onDrain(drain: () => void): void {
+    this.#drain = drain;
+  }
+
+  async #leaveForGood(): Promise<void> {
+    this.#options.log.info('node_draining', { session: this.id });
+    await this.leave();
+    this.#isDraining = true;
+    this.#drain();
   }
 
   /** `listener` hears when there may be due work that nobody has in memory: a session ended, or this one lives on. */
@@ -140,7 +162,7 @@ export class NodeSession {
     }
   }
 
-  #note({ isLive, endings }: Beat, sent: { steady: number; wall: number }): void {
+  #note({ isLive, endings, isDrainAsked }: Beat, sent: { steady: number; wall: number }): void {
     const { clock, log, ended } = this.#options;
     if (this.#isOver) return;
     if (!isLive) {
@@ -161,6 +183,7 @@ export class NodeSession {
     const isNews = !wasCurrent || endings !== this.#endings;
     this.#endings = endings;
     if (isNews) this.#tell();
+    if (isDrainAsked && !this.#isLeaving) void this.#leaveForGood();
     if (clock.steady() - (this.#currentSince ?? Infinity) >= REVIVAL_MS) this.#reap();
   }
 

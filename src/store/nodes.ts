@@ -37,6 +37,21 @@ export interface Beat {
   isLive: boolean;
   /** Another text than the last time: sessions have ended in the meantime, and what they owned is free. */
   endings: string;
+  /** An operator wants it to take nothing more, and to end when what is under way has ended. */
+  isDrainAsked: boolean;
+}
+
+/** A session that has not ended, as operators see it. */
+export interface ListedSession {
+  id: string;
+  name: string;
+  version: string;
+  addresses: string[];
+  /** Epoch milliseconds, by the store's clock. */
+  beganAt: number;
+  /** Milliseconds since its last beat. */
+  heardMsAgo: number;
+  isDrainAsked: boolean;
 }
 
 export interface Nodes {
@@ -49,6 +64,10 @@ export interface Nodes {
   beat(): Promise<Beat>;
   /** Ends the other sessions whose lease is over by `REVIVAL_SECONDS`, and frees what they own. Returns their ids. */
   endLost(): Promise<string[]>;
+  /** Sessions that have not ended, by name. */
+  list(): Promise<ListedSession[]>;
+  /** Asks the session of this id, or those of this name, to drain: their next beat says so. Returns their ids. */
+  askToDrain(nameOrId: string): Promise<string[]>;
   /** Ends this process's session, and frees what it owns. */
   end(): Promise<void>;
 }

@@ -73,6 +73,17 @@ test('a wall clock that is set forth ends it, one that is set back does not prol
   expect(back.session.isCurrent).toBe(false);
 });
 
+test('an operator who wants it to end is heard with the next beat; 3 s later nothing is taken any more', async () => {
+  const { clock, nodes, session, events } = await begin();
+  const drains: number[] = [];
+  session.onDrain(() => drains.push(clock.elapsedMs));
+  await nodes.askToDrain('n');
+  await clock.advance(3_000);
+  expect([session.notReady, session.isDraining, drains]).toEqual(['leaving', false, []]);
+  await clock.advance(30_000);
+  expect([session.isDraining, drains, events()]).toEqual([true, [6_000], ['node_draining']]);
+});
+
 test('an ended session never lives again: it is logged, and the process told to end, once', async () => {
   const { clock, nodes, session, heard, events } = await begin();
   nodes.isLive = false;

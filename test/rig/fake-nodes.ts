@@ -1,5 +1,5 @@
 /** Sessions of nodes without a database, each answer as a test wants it. */
-import type { Beat, Nodes } from '../../src/store/nodes.ts';
+import type { Beat, ListedSession, Nodes } from '../../src/store/nodes.ts';
 import { StoreAwayError } from '../../src/store/store.ts';
 
 /** A store of which a test decides what each beat finds. */
@@ -7,21 +7,35 @@ export class FakeNodes implements Nodes {
   endings = '';
   isLive = true;
   isAway = false;
+  isDrainAsked = false;
   /** What a beat waits for. */
   answered: Promise<void> = Promise.resolve();
   beats = 0;
   reaps = 0;
   lost: string[] = [];
   isEnded = false;
+  listed: ListedSession[] = [];
 
   async begin(): Promise<void> {}
 
   async beat(): Promise<Beat> {
     this.beats += 1;
-    const { isLive, endings } = this;
+    const { isLive, endings, isDrainAsked } = this;
     await this.answered;
     if (this.isAway) throw new StoreAwayError('away');
-    return { isLive, endings };
+    return { isLive, endings, isDrainAsked };
+  }
+
+  async list(): Promise<ListedSession[]> {
+    return this.listed;
+  }
+
+  /** Those that are asked end at once. */
+  async askToDrain(nameOrId: string): Promise<string[]> {
+    this.isDrainAsked = true;
+    const asked = this.listed.filter(({ id, name }) => [id, name].includes(nameOrId));
+    this.listed = this.listed.filter((one) => !asked.includes(one));
+    return asked.map(({ id }) => id);
   }
 
   async endLost(): Promise<string[]> {

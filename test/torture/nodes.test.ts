@@ -56,7 +56,7 @@ describe('several nodes on one database', () => {
       host: HOLDING_HOST,
       port: world.receiver.port,
       isKeptBack: (helo) => helo === FROZEN || helo === 'cut.rig.test',
-      dotMs: (to) => (to.startsWith('slow') ? DOT_MS : 0),
+      dotMs: (to) => (to.startsWith('slow') ? DOT_MS : to.startsWith('soon') ? 4_000 : 0),
     });
     world.names.set('holding.test', 'MX', ['10 mx.holding.test']);
     world.names.set('mx.holding.test', 'A', [HOLDING_HOST]);
@@ -167,4 +167,36 @@ describe('several nodes on one database', () => {
     expect(cut.log.items.map(({ event }) => event)).not.toContain('session_ended');
     proxy.stop();
   }, 120_000);
+
+  test('one that is drained ends what is under way, takes nothing more, and takes part again when it starts anew', async () => {
+    const first = world.appliance;
+    const node = await world.join('drained');
+    const statesOf = async (): Promise<[unknown, unknown][]> => {
+      const all = (await first.json(['node', 'list'])) as unknown as Record<string, unknown>[];
+      return all.map(({ name, state }) => [name, state]);
+    };
+    expect(await statesOf()).toContainEqual(['drained', 'live']);
+    const id = await send(node, 'soon@holding.test', 'soon');
+    await holding.taken.first(({ to }) => to.startsWith('soon'));
+    const drained = first.run(['node', 'drain', 'drained']);
+    await node.log.first(({ event }) => event === 'node_draining');
+    // Until load balancers have noticed it still accepts.
+    expect((await fetch(`${node.url}/ready`)).status).toBe(503);
+    const late = await send(node, 'late@example.net', 'late');
+    expect((await drained).code).toBe(0);
+    const refusal = await send(node, 'no@example.net', 'no').catch((error: unknown) =>
+      String(error),
+    );
+    expect(refusal).toContain('platform_halted');
+    for (const one of [id, late]) {
+      while (!(await eventsOf(first, one)).includes('email.delivered')) await Bun.sleep(100);
+    }
+    expect(holding.taken.items.filter(({ to }) => to.startsWith('soon'))).toHaveLength(1);
+    expect((await statesOf()).map(([name]) => name)).not.toContain('drained');
+    expect(await node.signal('SIGTERM')).toBe(0);
+    await node.start();
+    expect(await statesOf()).toContainEqual(['drained', 'live']);
+    await send(node, 'again@example.net', 'again');
+    await world.receiver.messages.first((one) => subjectOf(one) === 'again');
+  }, 90_000);
 });

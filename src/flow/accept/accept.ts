@@ -121,6 +121,14 @@ async function refuseOutdated(
   if (revision.number !== sender.revision) throw new OutdatedError('the revision was raised');
 }
 
+/** Load balancers have been told; who is here all the same asks again and comes to another node. */
+function refuseWhileDraining({ node }: Pick<Context, 'node'>): void {
+  if (node?.isDraining !== true) return;
+  throw new ApiError('platform_halted', 'This server is being drained: another one takes mail.', {
+    headers: { 'Retry-After': '1' },
+  });
+}
+
 /** Takes them by what is remembered now. Fails with `OutdatedError` where that is not the present any more. */
 async function acceptNow(
   ctx: Context,
@@ -131,6 +139,7 @@ async function acceptNow(
 ): Promise<Acceptance> {
   ctx.halt.refuse();
   ctx.disk.refuseWhileLow();
+  refuseWhileDraining(ctx);
   refuseInactive(sender.account);
 
   const now = ctx.clock.now();

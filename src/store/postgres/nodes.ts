@@ -5,8 +5,9 @@
  * its own transactions commits beside it or later, so that no row is left to an owner who is gone. Times are the
  * database's. Beats have a connection of their own, so that they wait for no other work.
  */
+import { stringsOf } from '../json-columns.ts';
 import { LEASE_SECONDS, REVIVAL_SECONDS } from '../nodes.ts';
-import type { Beat, NewSession, Nodes } from '../nodes.ts';
+import type { Beat, ListedSession, NewSession, Nodes } from '../nodes.ts';
 import type { Connection } from './connection.ts';
 import type { Access, Database, Session } from './database.ts';
 import { keepOut } from './fence.ts';
@@ -47,6 +48,13 @@ export function nodesOn(
           if (await endSession(database, session, IS_LOST)) ended.push(session);
         }
         return ended;
+      },
+      list: () => list(database),
+      async askToDrain(nameOrId) {
+        const asked = await database.transaction((session) =>
+          session.all<{ session: string }>(part(ASK_TO_DRAIN, nameOrId)),
+        );
+        return asked.map(({ session }) => session);
       },
       async end() {
         if (membership.session !== null) await endSession(database, membership.session, 'true');
@@ -128,6 +136,21 @@ export async function freeRowsOf(session: Session, owners: readonly string[]): P
   );
 }
 
+const ASK_TO_DRAIN =
+  'UPDATE sessions SET drain_asked = true WHERE ended_at IS NULL AND (name = $1 OR session::text = $1) RETURNING session';
+
+const LIST =
+  'SELECT session AS id, name, version, addresses, (extract(epoch FROM began_at) * 1000)::int8 AS "beganAt",' +
+  ` (extract(epoch FROM clock_timestamp() - lease_until + interval '${LEASE_SECONDS} s') * 1000)::int8 AS "heardMsAgo",` +
+  ' drain_asked AS "isDrainAsked" FROM sessions WHERE ended_at IS NULL ORDER BY name, session';
+
+async function list(database: Access): Promise<ListedSession[]> {
+  const rows = await database.all<Omit<ListedSession, 'addresses'> & { addresses: string }>(
+    part(LIST),
+  );
+  return rows.map((row) => ({ ...row, addresses: stringsOf(row.addresses) }));
+}
+
 /** Beats on a connection of their own, which is replaced when it is lost. */
 class Beats {
   readonly #database: Database;
@@ -144,7 +167,7 @@ class Beats {
     const timer = setTimeout(() => connection.abandon(), BEAT_ANSWER_MS);
     try {
       const { rows } = await connection.ask<Beat>(BEAT, [session]);
-      return rows[0] ?? { isLive: false, endings: '' };
+      return rows[0] ?? { isLive: false, endings: '', isDrainAsked: false };
     } catch (error) {
       connection.abandon();
       throw error;
@@ -161,6 +184,6 @@ class Beats {
 }
 
 const BEAT =
-  `WITH live AS (UPDATE sessions SET lease_until = ${NEXT_LEASE} WHERE session = $1 AND ended_at IS NULL RETURNING 1)` +
-  ' SELECT EXISTS (SELECT 1 FROM live) AS "isLive",' +
+  `WITH live AS (UPDATE sessions SET lease_until = ${NEXT_LEASE} WHERE session = $1 AND ended_at IS NULL RETURNING drain_asked)` +
+  ' SELECT EXISTS (SELECT 1 FROM live) AS "isLive", COALESCE((SELECT drain_asked FROM live), false) AS "isDrainAsked",' +
   " COALESCE((SELECT max(ended_at) FROM sessions)::text, '') AS endings";

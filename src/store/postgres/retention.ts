@@ -72,6 +72,7 @@ export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLog
       // What nobody can ask about any more.
       await drop('commits', "at < now() - interval '1 hour'");
       await drop('rate_takes', "told_at < now() - interval '2 minutes'");
+      await drop('sessions', "ended_at < now() - interval '7 days'");
       return total;
     },
     // Pages of PostgreSQL are emptied by its own vacuum; a backup of it keeps what it has copied.

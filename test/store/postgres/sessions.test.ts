@@ -137,6 +137,29 @@ describe('a session', () => {
     }));
 });
 
+test('sessions are listed until their end, and asked to drain by name or id', () =>
+  onStage(async ({ node }) => {
+    const [a, b] = [await node('a'), await node('b')];
+    const listed = await a.nodes.list();
+    expect(listed.map(({ id, name, version }) => [id, name, version])).toEqual([
+      [a.session, 'a', '1.0.0'],
+      [b.session, 'b', '1.0.0'],
+    ]);
+    expect(Math.abs((listed[0]?.beganAt ?? 0) - Date.now())).toBeLessThan(60_000);
+    expect(Math.abs(listed[0]?.heardMsAgo ?? Infinity)).toBeLessThan(10_000);
+    expect([await a.nodes.askToDrain('b'), await a.nodes.askToDrain('c')]).toEqual([
+      [b.session],
+      [],
+    ]);
+    expect([await b.nodes.beat(), await a.nodes.beat()]).toMatchObject([
+      { isDrainAsked: true },
+      { isDrainAsked: false },
+    ]);
+    expect(await b.nodes.askToDrain(a.session)).toEqual([a.session]);
+    await b.nodes.end();
+    expect(await a.nodes.list()).toMatchObject([{ name: 'a', isDrainAsked: true }]);
+  }));
+
 describe('at the end of a session', () => {
   test('what it accepted, took and began is free, and what others own is not', () =>
     onStage(async ({ account, admin, node }) => {

@@ -1,0 +1,99 @@
+/** Operations about nodes: what they show, and whom they refuse. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import { perform } from '../../src/control/operations.ts';
+import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
+import type { Scope } from '../../src/control/operation.ts';
+import type { Nodes } from '../../src/store/nodes.ts';
+import { openFixture } from '../flow/fixture.ts';
+import type { Fixture } from '../flow/fixture.ts';
+import { FakeNodes } from '../rig/fake-nodes.ts';
+
+let fixture: Fixture;
+let told: string[];
+beforeEach(async () => {
+  fixture = await openFixture();
+  told = [];
+});
+afterEach(() => fixture.close());
+
+function run<Name extends OperationName>(
+  nodes: Nodes | null,
+  name: Name,
+  args: ArgumentsOf<Name>,
+): Promise<ResultOf<Name>> {
+  const scope: Scope = {
+    ctx: { ...fixture.ctx, nodes },
+    queue: null,
+    dispatcher: null,
+    reload: null,
+    sink: {
+      progress: (text) => void told.push(text),
+      chunk: () => Promise.resolve(),
+      left: new AbortController().signal,
+    },
+    by: 'tester',
+  };
+  return perform(scope, name, args);
+}
+
+function nodesOf(...heardMsAgo: number[]): FakeNodes {
+  const nodes = new FakeNodes();
+  nodes.listed = heardMsAgo.map((ms, at) => ({
+    id: `id-${at}`,
+    name: `n${at}`,
+    version: '1.2.3',
+    addresses: at === 0 ? ['192.0.2.1'] : [],
+    beganAt: Date.UTC(2026, 0, 2),
+    heardMsAgo: ms,
+    isDrainAsked: at === 1,
+  }));
+  return nodes;
+}
+
+test('a node is live, draining, or silent when it was not heard of for longer than its lease', async () => {
+  const listed = await run(nodesOf(-20, 3_000, 15_001), 'node.list', {});
+  expect(listed.map(({ name, state, heard_ms_ago }) => [name, state, heard_ms_ago])).toEqual([
+    ['n0', 'live', 0],
+    ['n1', 'draining', 3_000],
+    ['n2', 'silent', 15_001],
+  ]);
+  expect(listed[0]).toEqual({
+    id: 'id-0',
+    name: 'n0',
+    version: '1.2.3',
+    addresses: ['192.0.2.1'],
+    state: 'live',
+    began_at: '2026-01-02T00:00:00.000Z',
+    heard_ms_ago: 0,
+    is_this: false,
+  });
+});
+
+test('a drain is over when the session has ended', async () => {
+  const nodes = nodesOf(0, 0);
+  expect(await run(nodes, 'node.drain', { name: 'n1' })).toEqual({ drained: ['id-1'] });
+  expect(nodes.listed.map(({ name }) => name)).toEqual(['n0']);
+  expect(told).toEqual(['It takes no new mail, and ends what is under way.']);
+});
+
+test('who names no node, an unknown one, or has the store alone is told so', async () => {
+  const refusal = (nodes: Nodes | null, name: string | null): Promise<unknown> =>
+    run(nodes, 'node.drain', { name }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+  expect(await refusal(nodesOf(0), null)).toMatchObject({
+    message: 'No server is running on this data directory.',
+    hint: 'Name the node: `postrider node list` shows them.',
+  });
+  expect(await refusal(nodesOf(0), 'n7')).toMatchObject({
+    message: 'There is no node n7.',
+    hint: '`postrider node list` shows the nodes that take part.',
+  });
+  const alone = {
+    message: 'This server has its data to itself: there are no nodes.',
+    hint: 'Several servers need a PostgreSQL database: see [store] url.',
+  };
+  expect(await refusal(null, 'n0')).toMatchObject(alone);
+});
