@@ -64,6 +64,13 @@ test('what DNS shows stands beside what is expected, with the difference marked 
   expect(text).toMatch(/<mark>&lt;b&gt;xx<\/mark>/);
   expect(text).toContain('has another key.');
   expect(text).toContain('There is no CNAME record at send.wrong.example.');
+  const states = Array.from(
+    text.matchAll(
+      /<h3>\s*(DKIM|SPF|DMARC) [\s\S]*?<span class="badge \w+">([\w ]+)<\/span>\s*<\/h3>/g,
+    ),
+    ([, record, state]) => `${record} ${state}`,
+  );
+  expect(states).toEqual(['DKIM wrong', 'SPF missing', 'DMARC verified']);
   expect(text).toContain('change it to p=reject');
 });
 
@@ -107,7 +114,10 @@ test('the key changes in two steps: it is used when DNS shows it, not before', a
   const done = await rig.submit(`${path}/activate`);
   expect(done.headers.get('location')).toEndWith('?done=key_activated');
   expect((await store.domain(rig.rig.account, domain.id))?.selector).toBe(next.selector);
-  expect((await rig.visit(path)).text).toContain(`${domain.selector}._domainkey.rotated.example`);
+  const { text } = await rig.visit(path);
+  expect(text).toContain(`${domain.selector}._domainkey.rotated.example`);
+  expect(text).toContain('stays in DNS until');
+  expect(text).not.toContain('may be removed now');
 });
 
 test('a test email is sent from a verified domain, and its page opens', async () => {
