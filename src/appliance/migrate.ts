@@ -23,6 +23,7 @@ import {
   promoteKey,
   stageKey,
 } from '../store/key-file.ts';
+import { isDiskFull } from '../store/full-disk.ts';
 import { databaseAddress } from '../store/postgres/address.ts';
 import { forOperator } from '../store/postgres/failures.ts';
 import { openDatabaseSource } from '../store/postgres/transfer-reading.ts';
@@ -58,8 +59,16 @@ export async function migrateStore(job: Job): Promise<Migrated> {
   try {
     return await migrateAlone(job);
   } catch (error) {
-    throw forOperator(error);
+    throw isDiskFull(error) ? diskFull(job.to) : forOperator(error);
   }
+}
+
+function diskFull(to: Destination): OperatorError {
+  const where = to.kind === 'directory' ? to.dataDir : 'this machine';
+  return new OperatorError(
+    `The disk of ${where} is full`,
+    'Free about as much space as the data take, and run it again. Nothing was changed on the side that was read.',
+  );
 }
 
 async function migrateAlone(job: Job): Promise<Migrated> {

@@ -207,9 +207,10 @@ describe('from a database that was written as one', () => {
     const [begun] = await store.begin([{ recipientId, ...lease }], now);
     await store.close();
 
-    const back = newDir();
-    const home = await run(dir, url, toDirectory(back));
-    const files = await openTestStore(back);
+    // The data directory itself, which holds the key.
+    const home = await run(dir, url, toDirectory(dir));
+    expect(home.changes).toEqual({ 'store.url': '', 'store.password_file': '' });
+    const files = await openTestStore(dir);
     expect(await files.recipientById(recipientId)).toEqual(begun ?? null);
     const again = await openDatabase(url);
     for (const account of accounts) {
@@ -221,7 +222,7 @@ describe('from a database that was written as one', () => {
     await files.close();
     await again.close();
     const there = await (await testServer()).freshDatabase();
-    const second = await run(back, '', toDatabase(there));
+    const second = await run(dir, '', toDatabase(there));
     // Taking it has changed the row of its owner, and nothing that is carried.
     expect(hashes(second)).toEqual(hashes(home));
   }, 60_000);

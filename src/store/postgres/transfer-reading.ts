@@ -15,9 +15,10 @@ import { checkSchema, refuseHalfTransfer } from './schema.ts';
 import { countOf, selectOf, tablesOf } from './transfer-shapes.ts';
 import type { DatabaseTables } from './transfer-shapes.ts';
 
-/** What no statement of a transfer shall be ended by. */
-const NO_LIMITS =
-  'SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; SET lock_timeout = 0';
+/** No statement of a transfer is ended by a limit of time, and bytes look alike, whatever the role's settings are. */
+const SETTINGS =
+  'SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; SET lock_timeout = 0;' +
+  " SET bytea_output = 'hex'";
 
 /** Others that have the database open: servers, and commands beside them. */
 const OTHERS =
@@ -57,7 +58,7 @@ export class DatabaseReading implements TransferEnd {
 export async function openForTransfer(address: DatabaseAddress): Promise<Connection> {
   const connection = await new Database(address).connect();
   try {
-    await connection.ask(NO_LIMITS);
+    await connection.ask(SETTINGS);
     return connection;
   } catch (error) {
     connection.abandon();
