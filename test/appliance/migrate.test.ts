@@ -144,6 +144,7 @@ function filesOf(dir: string): Record<string, string> {
 const hashes = ({ tables }: Migrated): Record<string, string> =>
   Object.fromEntries(tables.map(({ table, rows, sha256 }) => [table, `${rows} ${sha256}`]));
 
+const LAST_DAY = { from: NOW - 86_400_000, until: NOW + 86_400_000, bucket: 'day' } as const;
 const PAGE = { limit: 100, after: null, before: null };
 
 /** What the verbs of a store say of an account. */
@@ -162,6 +163,11 @@ async function seen(store: Store, { id }: Account): Promise<unknown> {
     domains: await store.domains(id),
     keys: await store.keys(id),
     bytes: await store.storedBytes(id),
+    statuses: await store.countsByStatus(id, 0),
+    harm: await store.harm(id, 0),
+    outcomes: await Promise.all(
+      [id, null].map((accountId) => store.outcomes({ accountId, ...LAST_DAY })),
+    ),
     logs: await store.logs(id, { ...PAGE, q: null, method: null, status: null }),
     secrets: (await store.sealedSecrets()).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
   };
