@@ -148,6 +148,13 @@ describe('fields and paragraphs', () => {
     ]);
     expect(paragraph('')).toBe('');
   });
+
+  test('a paragraph fills 80 columns, and begins each line at the left unless told otherwise', () => {
+    const [left, right] = ['x'.repeat(39), 'y'.repeat(40)];
+    expect(paragraph(`${left} ${right}`)).toBe(`${left} ${right}`);
+    expect(paragraph(`${left} ${right}y`)).toBe(`${left}\n${right}y`);
+    expect(paragraph(`${left} ${right}`, 1)).toBe(`${left}\n ${right}`);
+  });
 });
 
 /** The part of a line between two columns of the terminal, without the blanks around it. */
