@@ -32,8 +32,9 @@ export interface DeliverOptions {
 /** A name in the store's settings. */
 const POLICIES = 'mta_sts';
 
-function policyMemory({ store }: Context): PolicyMemory {
+function policyMemory({ store, revision }: Context): PolicyMemory {
   return {
+    isShared: revision.number !== null,
     read: () => store.setting(POLICIES),
     write: (text) => store.setSetting(POLICIES, text),
   };

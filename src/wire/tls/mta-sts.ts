@@ -17,6 +17,8 @@ import type { KeptPolicy } from './sts-cache.ts';
 
 /** Keeps one text over a restart. A rejection does no harm: what is missing is fetched anew. */
 export interface PolicyMemory {
+  /** Whether other nodes write it, too: then what they have found is kept here, and none writes over another's. */
+  isShared?: boolean;
   read(): Promise<string | null>;
   write(text: string): Promise<void>;
 }
@@ -94,7 +96,10 @@ export class MtaSts {
   async #recall(): Promise<void> {
     try {
       const text = (await this.#options.memory?.read()) ?? '[]';
-      for (const [domain, kept] of readKept(JSON.parse(text))) this.#kept.set(domain, kept);
+      for (const [domain, kept] of readKept(JSON.parse(text))) {
+        const known = this.#kept.get(domain);
+        if (known === null || known.fetchedAt < kept.fetchedAt) this.#kept.set(domain, kept);
+      }
     } catch {
       // Only the protection against someone who suppresses a policy is lost, until it is fetched again.
     }
@@ -107,6 +112,7 @@ export class MtaSts {
     this.#isSaving = true;
     while (this.#hasChanged) {
       this.#hasChanged = false;
+      if (this.#options.memory?.isShared === true) await this.#recall();
       const text = JSON.stringify(this.#kept.enforced());
       await this.#options.memory?.write(text).catch(() => undefined);
       // What is not written yet when the process ends is fetched anew.

@@ -241,6 +241,25 @@ describe('policies over the network', () => {
     expect(await again(broken).policyFor('a.test')).toMatchObject({ mode: 'enforce' });
   });
 
+  test('a memory that nodes share loses nothing that another has written, and teaches it', async () => {
+    const { names, clock, again } = await start();
+    const memory = Object.assign(new Memory(), { isShared: true });
+    const sts = again(memory);
+    await sts.policyFor('a.test');
+    const policy = { mode: 'enforce', mxPatterns: ['mx.b.test'], maxAgeSeconds: 604_800 };
+    const other = ['b.test', { id: 'b', policy, fetchedAt: clock.steady() }];
+    const older = ['a.test', { id: 'none', policy, fetchedAt: clock.steady() - 1 }];
+    memory.text = JSON.stringify([other, older]);
+    names.set('_mta-sts.a.test', 'TXT', ['v=STSv1; id=two;'], 0);
+    await sts.policyFor('a.test');
+    const hasTwo = (): boolean => memory.text?.includes('"id":"two"') ?? false;
+    while (!hasTwo()) await Bun.sleep(1);
+    expect(JSON.parse(memory.text ?? '')).toHaveLength(2);
+    expect(memory.text).toContain('b.test');
+    names.fail('_mta-sts.b.test', 'servfail');
+    expect(await sts.policyFor('b.test')).toMatchObject({ mode: 'enforce' });
+  });
+
   test('a long memory is written at most once a minute, with what came meanwhile', async () => {
     const { names, clock, again } = await start();
     const memory = new Memory();
