@@ -173,7 +173,9 @@ CREATE INDEX messages_by_account ON messages (account_id, id);
 CREATE INDEX messages_of_sandbox ON messages (account_id, id) WHERE is_sandbox;
 CREATE INDEX messages_by_text ON messages USING gin (account_id, searched gin_trgm_ops);
 
--- A row of its own, so that lists never read past content. Text as bytes: it may hold U+0000.
+-- A row of its own, so that lists never read past content. Text as bytes: it may hold U+0000. These four tables are read
+-- by a message's id alone and hold most of what is stored: they have a partition for each day, made by the program, and
+-- one for everything else.
 CREATE TABLE bodies (
   message_id uuid PRIMARY KEY,
   html       bytea,
@@ -181,7 +183,8 @@ CREATE TABLE bodies (
   headers    text,
   raw        bytea,
   bytes      int8 NOT NULL
-);
+) PARTITION BY RANGE (message_id);
+CREATE TABLE bodies_other PARTITION OF bodies DEFAULT;
 
 CREATE TABLE attachments (
   message_id   uuid NOT NULL,
@@ -191,7 +194,8 @@ CREATE TABLE attachments (
   content_id   text,
   content      bytea NOT NULL,
   PRIMARY KEY (message_id, position)
-);
+) PARTITION BY RANGE (message_id);
+CREATE TABLE attachments_other PARTITION OF attachments DEFAULT;
 
 CREATE TABLE recipients (
   id          uuid PRIMARY KEY,
@@ -241,7 +245,8 @@ CREATE TABLE attempts (
   reply            text,
   may_be_duplicate bool NOT NULL,
   PRIMARY KEY (message_id, id)
-);
+) PARTITION BY RANGE (message_id);
+CREATE TABLE attempts_other PARTITION OF attempts DEFAULT;
 
 CREATE TABLE events (
   message_id   uuid NOT NULL,
@@ -253,7 +258,8 @@ CREATE TABLE events (
   -- The bytes that calls of this event carry; kept only where the account had an endpoint.
   webhook_body text,
   PRIMARY KEY (message_id, id)
-);
+) PARTITION BY RANGE (message_id);
+CREATE TABLE events_other PARTITION OF events DEFAULT;
 
 CREATE TABLE endpoints (
   id                     uuid PRIMARY KEY,

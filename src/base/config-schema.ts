@@ -240,12 +240,12 @@ export const CONFIG_FILE = table('', {
   retention: table('How long the appliance keeps what it knows.', {
     bodiesMs: key(format.duration(0), {
       about:
-        'How long html, text, headers and attachments are kept; "0": only until a message is final. The request log shows the message\'s html and text for as long. It keeps copies of its own (16 KiB of a request: batches, refusals, short emails, headers) only for accounts whose log_retention_days is no longer than this.',
+        'How long html, text, headers and attachments are kept; "0": only until a message is final. The request log shows the message\'s html and text for as long. It keeps copies of its own (16 KiB of a request: batches, refusals, short emails, headers) only for accounts whose log_retention_days is no longer than this. On PostgreSQL, from "7d" on, up to a day longer.',
       default: '30d',
     }),
     historyMs: key(format.duration(DAYS_30_MS), {
       about:
-        'How long emails are kept and listed, with their recipients, events, delivery attempts and webhook calls; at least "30d". Suppressions and usage stay.',
+        'How long emails are kept and listed, with their recipients, events, delivery attempts and webhook calls; at least "30d". Suppressions and usage stay. On PostgreSQL up to a day longer.',
       default: '365d',
     }),
     auditMs: key(format.duration(DAYS_30_MS), {

@@ -6,15 +6,23 @@
  */
 
 export interface RetentionStore {
-  /** Content of messages accepted before `before`, unless they still wait for delivery. */
-  purgeBodies(before: number): Promise<number>;
-  /** Events, attempts and webhook calls of messages accepted before `before`, and call attempts made before. */
-  purgeHistory(before: number): Promise<number>;
+  /** Makes what the store needs for mail of `now` and the next days. */
+  prepareDays(now: number): Promise<void>;
+  /**
+   * Content of messages accepted before `before`, unless they still wait for delivery. Some of it may stay for `mayWaitMs`
+   * longer (default: 0), where the store can then drop a whole day at once.
+   */
+  purgeBodies(before: number, mayWaitMs?: number): Promise<number>;
+  /**
+   * Events, attempts and webhook calls of messages accepted before `before`, and call attempts made before. `mayWaitMs`:
+   * as above.
+   */
+  purgeHistory(before: number, mayWaitMs?: number): Promise<number>;
   /**
    * Messages accepted before `before` with all that hangs on them, unless they still wait for delivery. The newest
-   * message of all stays, since positions and the search index go on from it.
+   * message of all stays, since positions and the search index go on from it. `mayWaitMs`: as above.
    */
-  purgeMessages(before: number): Promise<number>;
+  purgeMessages(before: number, mayWaitMs?: number): Promise<number>;
   /**
    * What has expired: idempotency records and settings (`EXPIRING`) by `steadyNow` (steady time; absent: `now`), marks of removed suppressions a
    * week and counters 92 days before `now`.

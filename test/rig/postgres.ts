@@ -22,6 +22,7 @@ import { SQL } from 'bun';
 
 import { databaseAddress } from '../../src/store/postgres/address.ts';
 import { Database } from '../../src/store/postgres/database.ts';
+import { makePartitions } from '../../src/store/postgres/partitions.ts';
 import { migrate } from '../../src/store/postgres/schema.ts';
 
 const TEMPLATE = 'template_postrider';
@@ -218,6 +219,7 @@ export class PostgresServer {
     await this.#administer(`CREATE DATABASE ${TEMPLATE}`);
     const database = new Database(databaseAddress(this.url(TEMPLATE), ''));
     await migrate(database, Date.now());
+    await makePartitions(database, Date.now());
     await database.close();
   }
 

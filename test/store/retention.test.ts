@@ -135,6 +135,18 @@ eachStore(
   },
 );
 
+eachStore(
+  'mail of days that were prepared, and of others, is kept alike',
+  async (store, account) => {
+    await store.prepareDays(Date.now() + 30 * DAY_MS);
+    for (const ageMs of [-31 * DAY_MS, -40 * DAY_MS, 40 * DAY_MS]) {
+      const { message } = await sentAgo(store, account.id, ageMs, true);
+      expect((await store.messageForDelivery(message.id))?.body.text).toBe('Thanks');
+      expect(await store.events(message.id)).toHaveLength(2);
+    }
+  },
+);
+
 eachStore("an account's old log goes, another's stays", async (store, account) => {
   const other = newAccount('other');
   await store.createAccount(other);

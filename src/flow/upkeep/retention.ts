@@ -21,6 +21,12 @@ const DAY_MS = 86_400_000;
 /** Some 200 bytes each: API keys that change things all day must not fill the disk. */
 const AUDIT_ROWS_MAX = 500_000;
 
+/** From here on a day more makes no difference. */
+const LONG_MS = 7 * DAY_MS;
+
+/** How much longer what is kept for `keptMs` may stay, so that a store can drop a day as a whole: that day, and a round or two. */
+const mayWaitMs = (keptMs: number): number => (keptMs < LONG_MS ? 0 : DAY_MS + 2 * EVERY_MS);
+
 type RetentionContext = Pick<Context, 'config' | 'store' | 'clock' | 'log'>;
 
 export class Retention implements Job {
@@ -45,8 +51,9 @@ export class Retention implements Job {
     const { store, clock, config, log } = this.#ctx;
     const now = clock.now();
     const { bodiesMs, historyMs, auditMs } = config.live.retention;
+    await store.prepareDays(now);
     const removed = {
-      bodies: await store.purgeBodies(now - bodiesMs),
+      bodies: await store.purgeBodies(now - bodiesMs, mayWaitMs(bodiesMs)),
       history: 0,
       messages: 0,
       expired: 0,
@@ -54,8 +61,10 @@ export class Retention implements Job {
       audit: 0,
     };
     if (!signal.aborted) removed.expired = await store.purgeExpired(now, clock.steady());
-    if (!signal.aborted) removed.history = await store.purgeHistory(now - historyMs);
-    if (!signal.aborted) removed.messages = await store.purgeMessages(now - historyMs);
+    if (!signal.aborted)
+      removed.history = await store.purgeHistory(now - historyMs, mayWaitMs(historyMs));
+    if (!signal.aborted)
+      removed.messages = await store.purgeMessages(now - historyMs, mayWaitMs(historyMs));
     if (!signal.aborted) removed.audit = await store.purgeAudit(now - auditMs, AUDIT_ROWS_MAX);
     for (const account of await store.accounts()) {
       if (signal.aborted) break;

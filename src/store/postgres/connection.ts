@@ -3,7 +3,8 @@
  *
  * Promises that statements go to the server in the order given, without waiting for each other, and that after a loss
  * everything fails: nothing is ever sent to a second connection instead, as a transaction would then end in pieces
- * (docs/runtime-hazards.md). A statement without an answer for `ANSWER_MS` counts as a loss.
+ * (docs/runtime-hazards.md). A statement without an answer for `ANSWER_MS`, or for a time of its own,
+ * counts as a loss.
  */
 import { SQL } from 'bun';
 import type { ReservedSQL } from 'bun';
@@ -30,6 +31,8 @@ const SETTINGS = {
   tcp_keepalives_count: '3',
   // Statements are short: to compile one would take longer than to run it.
   jit: 'off',
+  // A plan for any values would have to look at the partitions of all days.
+  plan_cache_mode: 'force_custom_plan',
   // Each statement sees what was committed before it: what a transaction has locked is read as it is then.
   default_transaction_isolation: 'read committed',
   TimeZone: 'UTC',

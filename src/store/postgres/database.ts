@@ -150,11 +150,13 @@ export class Database implements Access {
     return answer;
   }
 
-  async #read<Row>({ text, params }: Part): Promise<Result<Row>> {
+  async #read<Row>({ text, params, answerMs }: Part): Promise<Result<Row>> {
     const until = performance.now() + this.#patienceMs;
     for (let run = 1; ; run += 1) {
       try {
-        return await this.#withConnection(until, (connection) => connection.ask<Row>(text, params));
+        return await this.#withConnection(until, (connection) =>
+          connection.ask<Row>(text, params, answerMs),
+        );
       } catch (error) {
         await this.#beforeNextRun(error, run, until);
       }

@@ -194,7 +194,9 @@ function attemptReads(database: Access): Pick<CallReads, 'callAttempts' | 'attem
       const { callId } = attempt;
       if (callId === null) return { attempt, call: null, response: null, attempts: [attempt] };
       const [call, known] = await Promise.all([
-        database.first<Call>(part(`${SELECT_CALL} WHERE c.id = $1`, callId)),
+        database.first<Call>(
+          part(`${SELECT_CALL} WHERE c.id = $1 AND e.message_id = $2`, callId, attempt.messageId),
+        ),
         database.all<{ attemptId: string; response: string | null }>(
           part(
             'SELECT attempt_id AS "attemptId", response FROM call_responses WHERE call_id = $1 ORDER BY attempt_id',

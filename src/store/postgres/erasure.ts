@@ -12,7 +12,7 @@ import type { Access, Session, Transaction } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { dropContent, dropMessages, untilFewer } from './retention.ts';
 import { escapeLike } from './messages.ts';
-import { part } from './statement.ts';
+import { lasting, part } from './statement.ts';
 
 /** Recipients of one step. */
 const HITS_PER_STEP = 100;
@@ -57,18 +57,20 @@ async function eraseStep(
   after: string,
 ): Promise<Pick<Erased, 'messages' | 'shared' | 'waiting'> & { next: string | null }> {
   const hits = await session.all<Hit>(
-    part(
-      'SELECT r.id, r.message_id AS "messageId", m.to_list AS "toList", m.cc_list AS "ccList", m.bcc_list AS "bccList",' +
-        ' m.reply_to_list AS "replyToList",' +
-        ' EXISTS (SELECT 1 FROM queue AS q WHERE q.message_id = r.message_id) AS "isOpen",' +
-        ' (SELECT count(*) FROM recipients AS o WHERE o.message_id = r.message_id AND lower(o.address) <> $1) AS others' +
-        ' FROM recipients AS r JOIN messages AS m ON m.id = r.message_id' +
-        ' WHERE lower(r.address) = $1 AND r.id > $2 AND ($3::uuid IS NULL OR r.account_id = $3)' +
-        ' ORDER BY r.id LIMIT $4 FOR NO KEY UPDATE OF m',
-      address,
-      after,
-      accountId,
-      HITS_PER_STEP,
+    lasting(
+      part(
+        'SELECT r.id, r.message_id AS "messageId", m.to_list AS "toList", m.cc_list AS "ccList", m.bcc_list AS "bccList",' +
+          ' m.reply_to_list AS "replyToList",' +
+          ' EXISTS (SELECT 1 FROM queue AS q WHERE q.message_id = r.message_id) AS "isOpen",' +
+          ' (SELECT count(*) FROM recipients AS o WHERE o.message_id = r.message_id AND lower(o.address) <> $1) AS others' +
+          ' FROM recipients AS r JOIN messages AS m ON m.id = r.message_id' +
+          ' WHERE lower(r.address) = $1 AND r.id > $2 AND ($3::uuid IS NULL OR r.account_id = $3)' +
+          ' ORDER BY r.id LIMIT $4 FOR NO KEY UPDATE OF m',
+        address,
+        after,
+        accountId,
+        HITS_PER_STEP,
+      ),
     ),
   );
   const step = { messages: 0, shared: 0, waiting: 0 };
@@ -125,7 +127,7 @@ function eraseLists(
 ): Promise<Pick<Erased, 'confirmed' | 'suppressions_kept'>> {
   const IS = 'lower(email) = $1 AND ($2::uuid IS NULL OR account_id = $2)';
   const run = (session: Session, text: string) =>
-    session.run(part(`${text} ${IS}`, address, accountId));
+    session.run(lasting(part(`${text} ${IS}`, address, accountId)));
   return database.transaction(async (session) => {
     await run(session, 'DELETE FROM suppressions WHERE removed_at IS NOT NULL AND');
     return {
@@ -145,12 +147,14 @@ function eraseLogs(database: Access, address: string, accountId: string | null):
   );
   return untilFewer(LOGS_PER_STEP, () =>
     database.run(
-      part(
-        'DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE ($2::uuid IS NULL OR account_id = $2) AND' +
-          " lower(path || ' ' || COALESCE(request_body, '') || ' ' || COALESCE(response_body, '')) LIKE ANY($1::text[]) LIMIT $3)",
-        patterns,
-        accountId,
-        LOGS_PER_STEP,
+      lasting(
+        part(
+          'DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE ($2::uuid IS NULL OR account_id = $2) AND' +
+            " lower(path || ' ' || COALESCE(request_body, '') || ' ' || COALESCE(response_body, '')) LIKE ANY($1::text[]) LIMIT $3)",
+          patterns,
+          accountId,
+          LOGS_PER_STEP,
+        ),
       ),
     ),
   );

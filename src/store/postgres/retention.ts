@@ -1,15 +1,23 @@
 /**
  * Retention: takes out what has been kept long enough, a small step at a time.
  *
- * Promises that a step removes at most `ROWS_PER_STEP` messages or rows, oldest first, so that other transactions wait for
- * none of them long, and that the content of a message that still waits for delivery stays. The bytes of content that goes
+ * Days that are over as a whole go with their partition (`partitions.ts`); this walks over the rest. Promises that a step
+ * removes at most `ROWS_PER_STEP` messages or rows, oldest first, so that other transactions wait for none of them long,
+ * and that the content of a message that still waits for delivery stays. The bytes of content that goes
  * are given back in the same transaction.
  */
 import { MS_PER_DAY, hourOf } from '../counted.ts';
 import type { RetentionStore } from '../retention.ts';
 import type { Access, Transaction } from './database.ts';
 import { boundId } from './ids.ts';
-import { part, together } from './statement.ts';
+import {
+  LOCK_TIMEOUT,
+  dropPartition,
+  makePartitions,
+  partitionsOf,
+  unlessLocked,
+} from './partitions.ts';
+import { lasting, part, together } from './statement.ts';
 import type { Part } from './statement.ts';
 import { Sums } from './sums.ts';
 
@@ -23,10 +31,12 @@ const OUTCOMES_KEPT_MS = 92 * MS_PER_DAY;
 /** The brake looks at a week of whole UTC days. */
 const HARM_KEPT_MS = 9 * MS_PER_DAY;
 
-/** The verbs over the database. */
-export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLogs'> {
-  /** Removes rows of `from` where `is`, in steps; `$1` is the limit. */
-  const drop = (from: string, is: string, ...params: (string | number)[]): Promise<number> =>
+/** Removes rows of `from` where `is`, in steps; `$1` is the limit. Returns how many. */
+type Drop = (from: string, is: string, ...params: (string | number)[]) => Promise<number>;
+
+const dropOn =
+  (database: Access): Drop =>
+  (from, is, ...params) =>
     untilFewer(ROWS_PER_STEP, () =>
       database.run(
         part(
@@ -36,17 +46,13 @@ export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLog
         ),
       ),
     );
+
+/** The verbs over the database. */
+export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLogs'> {
+  const drop = dropOn(database);
   return {
-    purgeBodies: (before) => purgeBodies(database, before),
-    async purgeHistory(before) {
-      const bound = boundId(before);
-      // Calls first: their bodies are in the events.
-      let total = await drop('calls', 'id < $2', bound);
-      total += await drop('call_attempts', 'id < $2', bound);
-      total += await drop('events', 'message_id < $2', bound);
-      return total + (await drop('attempts', 'message_id < $2', bound));
-    },
-    purgeMessages: (before) =>
+    ...purgesByDay(database, drop),
+    purgeMessages: (before, mayWaitMs = 0) =>
       untilFewer(MESSAGES_PER_STEP, () =>
         database.transaction((session) =>
           dropMessages(
@@ -54,7 +60,7 @@ export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLog
             part(
               'SELECT m.id FROM messages AS m WHERE m.id < $1 AND m.id < (SELECT id FROM messages ORDER BY id DESC LIMIT 1)' +
                 ' AND NOT EXISTS (SELECT 1 FROM queue AS q WHERE q.message_id = m.id) ORDER BY m.id LIMIT $2 FOR UPDATE OF m',
-              boundId(before),
+              boundId(before - mayWaitMs),
               MESSAGES_PER_STEP,
             ),
           ),
@@ -78,6 +84,109 @@ export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLog
     // Pages of PostgreSQL are emptied by its own vacuum; a backup of it keeps what it has copied.
     scrub: () => Promise.resolve(),
   };
+}
+
+function purgesByDay(
+  database: Access,
+  drop: Drop,
+): Pick<RetentionStore, 'prepareDays' | 'purgeBodies' | 'purgeHistory'> {
+  return {
+    prepareDays: (now) => makePartitions(database, now),
+    async purgeBodies(before, mayWaitMs = 0) {
+      let total = 0;
+      for (const { name, day } of await partitionsOf(database, 'bodies')) {
+        if (day !== null && day.until <= before) total += await dropContentOf(database, name, day);
+      }
+      return total + (await purgeBodies(database, before - mayWaitMs));
+    },
+    async purgeHistory(before, mayWaitMs = 0) {
+      // Calls first: their bodies are in the events.
+      let total = await drop('calls', 'id < $2', boundId(before));
+      total += await drop('call_attempts', 'id < $2', boundId(before));
+      const rest = before - mayWaitMs;
+      for (const table of ['events', 'attempts'] as const) {
+        for (const { name, day } of await partitionsOf(database, table)) {
+          if (day !== null && day.until <= before) total += await dropHistoryOf(database, name);
+          else if (day === null || day.from < rest)
+            total += await drop(name, 'message_id < $2', boundId(rest));
+        }
+      }
+      return total;
+    },
+  };
+}
+
+/** Drops a day of events or attempts; returns how many rows there were. 0: others were at it, the next round drops it. */
+async function dropHistoryOf(database: Access, name: string): Promise<number> {
+  const row = await database.first<{ count: number }>(
+    lasting(part('SELECT count(*) AS count FROM ' + name)),
+  );
+  return (await dropPartition(database, name)) ? (row?.count ?? 0) : 0;
+}
+
+/** Drops a day of content and gives its bytes back, unless something of that day still waits; returns how many bodies there were. */
+async function dropContentOf(
+  database: Access,
+  bodies: string,
+  { from, until }: { from: number; until: number },
+): Promise<number> {
+  const attachments = bodies.replace('bodies', 'attachments');
+  let count: number | null = null;
+  await unlessLocked(async () => {
+    count = await database.transaction((session) =>
+      emptyDay(session, bodies, attachments, from, until),
+    );
+  });
+  // Empty ones are dropped apart from that: who drops waits for everybody at the table, who empties only for that day's.
+  if (count !== null) {
+    for (const name of [attachments, bodies]) await dropPartition(database, name);
+  }
+  return count ?? 0;
+}
+
+/** Null: something waits. */
+async function emptyDay(
+  session: Transaction,
+  bodies: string,
+  attachments: string,
+  from: number,
+  until: number,
+): Promise<number | null> {
+  await session.run(part(LOCK_TIMEOUT));
+  // Nobody else takes content of that day out while it is summed up; who reads goes on.
+  await session.run(
+    part('LOCK TABLE ' + bodies + ', ' + attachments + ' IN SHARE ROW EXCLUSIVE MODE'),
+  );
+  const waiting = await session.first(
+    part(
+      'SELECT 1 FROM queue WHERE message_id >= $1 AND message_id < $2 LIMIT 1',
+      boundId(from),
+      boundId(until),
+    ),
+  );
+  if (waiting !== null) return null;
+  const gone = await session.all<{ accountId: string; bytes: number; count: number }>(
+    lasting(
+      part(
+        'SELECT m.account_id AS "accountId", sum(b.bytes) AS bytes, count(*) AS count FROM ' +
+          bodies +
+          ' AS b JOIN messages AS m ON m.id = b.message_id GROUP BY m.account_id',
+      ),
+    ),
+  );
+  await session.run(part('TRUNCATE ' + bodies + ', ' + attachments));
+  await giveBack(session, gone);
+  return gone.reduce((sum, { count }) => sum + count, 0);
+}
+
+async function giveBack(
+  session: Transaction,
+  gone: readonly { accountId: string; bytes: number }[],
+): Promise<void> {
+  const sums = new Sums(session, 'other');
+  for (const { accountId, bytes } of gone) sums.stored(accountId, -bytes);
+  const parts = sums.parts();
+  if (parts.length > 0) await session.run(together(parts));
 }
 
 async function purgeBodies(database: Access, before: number): Promise<number> {
@@ -116,10 +225,7 @@ export async function dropContent(session: Transaction, ids: readonly string[]):
       ids,
     ),
   );
-  const sums = new Sums(session, 'other');
-  for (const { accountId, bytes } of gone) sums.stored(accountId, -bytes);
-  const parts = sums.parts();
-  if (parts.length > 0) await session.run(together(parts));
+  await giveBack(session, gone);
   return gone.length;
 }
 

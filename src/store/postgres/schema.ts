@@ -10,7 +10,7 @@ import { EXIT_CONFIG, OperatorError } from '../../base/errors.ts';
 import postgres0001 from '../../../migrations/postgres/0001_initial.sql' with { type: 'text' };
 import type { Connection } from './connection.ts';
 import type { Access, Session } from './database.ts';
-import { part } from './statement.ts';
+import { lasting, part } from './statement.ts';
 import type { Part } from './statement.ts';
 
 const STEPS: readonly { name: string; sql: string }[] = [{ name: 'initial', sql: postgres0001 }];
@@ -21,13 +21,17 @@ const OLDEST_VERSION = 150_000;
 const SCHEMA_LOCK = 7_867_478;
 /** The setting that a database has while everything is carried into it: it is not whole. */
 export const TRANSFER_MARK = 'migration';
+/** A step may build an index over all mail. */
+const MOST_STEP_MS = 6 * 3_600_000;
 const HINT = 'Run the release that wrote this database, or a newer one.';
 
 /** Brings the database to the newest schema. `now` in epoch milliseconds. */
 export async function migrate(database: Access, now: number): Promise<void> {
   await database.transaction(async (session) => {
     await checkVersion(session);
-    await session.run(part('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK));
+    // Another node may be at it.
+    const lock = part('SELECT pg_advisory_xact_lock($1)', SCHEMA_LOCK);
+    await session.run(lasting(lock, MOST_STEP_MS));
     await session.run(
       part(
         'CREATE TABLE IF NOT EXISTS migrations (version int4 PRIMARY KEY, name text NOT NULL,' +
@@ -69,7 +73,7 @@ async function applyMissing(session: Session, now: number): Promise<void> {
         HINT,
       );
     }
-    await session.run(part(sql));
+    await session.run(lasting(part(sql), MOST_STEP_MS));
     await session.run(
       part(
         'INSERT INTO migrations (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)',

@@ -7,6 +7,9 @@
 import { parameter } from './values.ts';
 import type { Parameter, Value } from './values.ts';
 
+/** Of a walk over a table with all mail in it. */
+const LASTING_MS = 600_000;
+
 /** PostgreSQL types of columns, as they are written in a cast. */
 export type ColumnType = 'uuid' | 'text' | 'int4' | 'int8' | 'bool' | 'bytea';
 
@@ -23,6 +26,13 @@ export type RowOf<T> = T extends Table<infer F> ? Readonly<Record<F, Value>> : n
 export interface Part {
   text: string;
   params: readonly Parameter[];
+  /** Milliseconds after which an answer counts as lost; absent: as long as any statement of a request may take. */
+  answerMs?: number;
+}
+
+/** The statement with a time of its own: it walks over much, and nobody waits for it. */
+export function lasting(statement: Part, answerMs: number = LASTING_MS): Part {
+  return { ...statement, answerMs };
 }
 
 /** `fields` by the table's columns: a column has its field's name in snake_case. */

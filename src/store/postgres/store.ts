@@ -37,6 +37,7 @@ import { jobVerbs } from './jobs.ts';
 import { appendAllLogs, logVerbs } from './logs.ts';
 import { messageVerbs } from './messages.ts';
 import { nodesOn } from './nodes.ts';
+import { makePartitions } from './partitions.ts';
 import { peopleVerbs } from './people.ts';
 import { queueVerbs } from './queue.ts';
 import { retentionVerbs } from './retention.ts';
@@ -85,6 +86,7 @@ export async function openPostgres({
   try {
     await migrate(database, now);
     await refuseHalfTransfer((statement) => database.all(statement));
+    await makePartitions(database, now);
     if (requireStandby !== undefined) {
       standby = await StandbyWatch.start(database, requireStandby.log);
     }

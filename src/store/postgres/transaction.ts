@@ -42,12 +42,14 @@ export class InDoubt {
 function transactionOn(connection: Connection, sent: Promise<unknown>[]): Transaction {
   return {
     node: 0,
-    all: async <Row>({ text, params }: Part) => (await connection.ask<Row>(text, params)).rows,
-    first: async <Row>({ text, params }: Part) =>
-      (await connection.ask<Row>(text, params)).rows[0] ?? null,
-    run: async ({ text, params }) => (await connection.ask(text, params)).changes,
-    send({ text, params }) {
-      const answer = connection.ask(text, params);
+    all: async <Row>({ text, params, answerMs }: Part) =>
+      (await connection.ask<Row>(text, params, answerMs)).rows,
+    first: async <Row>({ text, params, answerMs }: Part) =>
+      (await connection.ask<Row>(text, params, answerMs)).rows[0] ?? null,
+    run: async ({ text, params, answerMs }) =>
+      (await connection.ask(text, params, answerMs)).changes,
+    send({ text, params, answerMs }) {
+      const answer = connection.ask(text, params, answerMs);
       answer.catch(() => undefined);
       sent.push(answer);
     },

@@ -13,6 +13,7 @@ import type { Lines, TransferTable, TransferTarget } from '../transfer.ts';
 import type { DatabaseAddress } from './address.ts';
 import type { Connection } from './connection.ts';
 import { Database } from './database.ts';
+import { makePartitions } from './partitions.ts';
 import { TRANSFER_MARK, migrate } from './schema.ts';
 import { searchedText } from './shapes.ts';
 import { isSummed } from './transfer-shapes.ts';
@@ -20,6 +21,8 @@ import { DatabaseReading, openForTransfer, refuseOthers } from './transfer-readi
 
 /** Of the one transfer into a database: any number that nothing else locks. */
 const LOCK = 7_867_490;
+/** Older mail, which usually has no content any more, stands together. */
+const DAYS_CARRIED = 31;
 /** Memory for making one index. */
 const INDEX_MEMORY = '256MB';
 /** Sums are carried as one row, for the first slot. */
@@ -52,6 +55,7 @@ async function bringUpToDate(address: DatabaseAddress, now: number): Promise<voi
   const database = new Database(address);
   try {
     await migrate(database, now);
+    await makePartitions(database, now, DAYS_CARRIED);
   } finally {
     await database.close();
   }

@@ -185,7 +185,8 @@ async function hostsOf(
   const rows = await session.all<{ recipientId: string; host: string | null }>(
     part(
       'SELECT DISTINCT ON (recipient_id) recipient_id AS "recipientId", host FROM attempts' +
-        ' WHERE (message_id, recipient_id) IN (SELECT * FROM unnest($1::uuid[], $2::uuid[]))' +
+        ' WHERE message_id = ANY($1::uuid[])' +
+        ' AND (message_id, recipient_id) IN (SELECT * FROM unnest($1::uuid[], $2::uuid[]))' +
         ' ORDER BY recipient_id, id DESC',
       ended.map(({ messageId }) => messageId),
       ended.map(({ recipientId }) => recipientId),

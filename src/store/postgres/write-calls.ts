@@ -46,21 +46,22 @@ export async function beginAllCalls(
   // `created_at` carries the time of the question.
   const values = valuesOf(BEGUN, rows);
   const begun = await database.transaction(async (session) => {
-    const ids = await session.all<{ id: string }>({
+    const ids = await session.all<{ id: string; messageId: string }>({
       text:
         'WITH free AS (SELECT c.id, v.owner, v.lease_until, v.next_attempt_at FROM calls AS c' +
         ` JOIN ${values.text} ON v.id = c.id JOIN endpoints AS e ON e.id = c.endpoint_id AND e.status = 'active'` +
         " WHERE c.status = 'open' AND (c.lease_until IS NULL OR c.lease_until <= v.created_at)" +
         ' ORDER BY c.id FOR UPDATE OF c)' +
         ' UPDATE calls SET attempts = attempts + 1, owner = free.owner, lease_until = free.lease_until,' +
-        ' next_attempt_at = free.next_attempt_at FROM free WHERE calls.id = free.id RETURNING calls.id',
+        ' next_attempt_at = free.next_attempt_at FROM free WHERE calls.id = free.id RETURNING calls.id, calls.message_id AS "messageId"',
       params: values.params,
     });
     if (ids.length === 0) return [];
     return session.all<Call>(
       part(
-        `${SELECT_CALL} WHERE c.id = ANY($1::uuid[])`,
+        `${SELECT_CALL} WHERE c.id = ANY($1::uuid[]) AND e.message_id = ANY($2::uuid[])`,
         ids.map(({ id }) => id),
+        [...new Set(ids.map(({ messageId }) => messageId))],
       ),
     );
   });

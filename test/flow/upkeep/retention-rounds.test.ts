@@ -4,6 +4,7 @@ import { Retention } from '../../../src/flow/upkeep/retention.ts';
 import { openFixture, type Fixture } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 let fixture: Fixture;
 beforeEach(async () => {
@@ -24,6 +25,7 @@ function round(after: (verb: string) => void = () => undefined, removed = 0) {
     };
   const store = {
     ...fixture.ctx.store,
+    prepareDays: async (at: number) => void (await verb('days')(at)),
     purgeBodies: verb('bodies'),
     purgeExpired: verb('expired'),
     purgeHistory: verb('history'),
@@ -42,10 +44,12 @@ test('each kind goes after its own time, expiry by steady time, and the files ar
   const { asked, job } = round();
   await job.run(new AbortController().signal);
   expect(asked).toEqual([
-    ['bodies', now - 2 * DAY_MS],
+    ['days', now],
+    // Kept for less than a week: at most so long.
+    ['bodies', now - 2 * DAY_MS, 0],
     ['expired', now, fixture.clock.steady()],
-    ['history', now - 40 * DAY_MS],
-    ['messages', now - 40 * DAY_MS],
+    ['history', now - 40 * DAY_MS, DAY_MS + 2 * HOUR_MS],
+    ['messages', now - 40 * DAY_MS, DAY_MS + 2 * HOUR_MS],
     ['audit', now - 100 * DAY_MS, 500_000],
     ['logs', account.id, now - 3 * DAY_MS],
     ['scrub'],
@@ -56,11 +60,11 @@ test('each kind goes after its own time, expiry by steady time, and the files ar
 test('a stop ends the round after the step under way', async () => {
   await fixture.sender();
   for (const [last, expected] of [
-    ['bodies', 1],
-    ['expired', 2],
-    ['history', 3],
-    ['messages', 4],
-    ['audit', 5],
+    ['bodies', 2],
+    ['expired', 3],
+    ['history', 4],
+    ['messages', 5],
+    ['audit', 6],
   ] as const) {
     const stopping = new AbortController();
     const { asked, job } = round((verb) => {

@@ -1,6 +1,9 @@
 /** Lost connections: what was answered stands once, what was in doubt is looked up, and nothing is written twice. */
 import { describe, expect, test } from 'bun:test';
 
+import { databaseAddress } from '../../../src/store/postgres/address.ts';
+import { Database } from '../../../src/store/postgres/database.ts';
+import { lasting, part } from '../../../src/store/postgres/statement.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import { StoreAwayError } from '../../../src/store/store.ts';
 import type { Account } from '../../../src/store/rows.ts';
@@ -151,4 +154,14 @@ describe('a server', () => {
     await store.close();
     await server.stop();
   }, 30_000);
+});
+
+test('a statement has its own time for an answer: past it the connection counts as lost', async () => {
+  const database = new Database(databaseAddress(await (await testServer()).freshDatabase(), ''), 0);
+  const slow = part('SELECT pg_sleep(0.4)::text AS slept');
+  const lost = await database.first(lasting(slow, 50)).catch((error: unknown) => error);
+  expect(lost).toBeInstanceOf(StoreAwayError);
+  expect(await database.first(lasting(slow, 20_000))).toEqual({ slept: '' });
+  expect(await database.transaction((session) => session.run(lasting(slow, 20_000)))).toBe(1);
+  await database.close();
 });
