@@ -87,7 +87,7 @@ const counted = (count: number): string => count.toLocaleString('en');
 function textOf({ tables, changes }: Migrated, file: string): string {
   const rows = tables.map(({ table, rows: count, sha256 }): [string, string] => [
     table,
-    `${counted(count)} rows, sha256 ${sha256.slice(0, 16)}`,
+    `${counted(count)} ${count === 1 ? 'row' : 'rows'}, sha256 ${sha256.slice(0, 16)}`,
   ]);
   const total = tables.reduce((sum, { rows: count }) => sum + count, 0);
   return [
