@@ -1,7 +1,7 @@
 /** How much of an email its page shows: recipients and text. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
-import { accepted, newMessage } from '../../store/samples.ts';
+import { accepted, finishOf, newMessage } from '../../store/samples.ts';
 import { type DashboardRig, startDashboardRig } from '../dashboard-rig.ts';
 
 let rig: DashboardRig;
@@ -39,4 +39,23 @@ test.each([
   const { text } = await rig.visit(`${rig.account}/emails/${id}?tab=text`);
   expect(/x{100,}/.exec(text)?.[0]).toHaveLength(32_768);
   expect(/x\n…/.test(text)).toBe(isCut);
+});
+
+test.each([
+  [3, 'a0@x.example, a1@x.example, a2@x.example: '],
+  [5, 'a0@x.example, a1@x.example, a2@x.example and 2 more: '],
+])('a reason of %d recipients names three of them', async (count, words) => {
+  const { store } = rig.rig.appliance.ctx;
+  const addresses = Array.from({ length: 6 }, (_, at) => `a${at}@x.example`);
+  const made = await accepted(store, newMessage(rig.rig.account, {}, addresses));
+  const bounced = {
+    status: 'bounced',
+    lastReason: '550 5.1.1 No such user',
+    attempt: null,
+  } as const;
+  for (const recipient of made.recipients.slice(0, count)) {
+    await store.finish(finishOf(made, recipient, bounced));
+  }
+  const { text } = await rig.visit(`${rig.account}/emails/${made.message.id}`);
+  expect(text).toContain(`<p>${words}`);
 });
