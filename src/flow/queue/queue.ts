@@ -18,7 +18,7 @@ import type { NewMessage } from '../../store/journey.ts';
 import type { RetryTarget } from '../../store/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
 import { OutdatedError } from '../../store/revision.ts';
-import { StoreAwayError } from '../../store/store.ts';
+import { StoreFullError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import type { Context } from '../context.ts';
 import { isCurrent, longestLookMs } from '../node-session.ts';
@@ -311,7 +311,7 @@ export class Queue {
     } else if (fault === 'full') {
       log.error('queue_paused', {
         error,
-        hint: error instanceof StoreAwayError ? AWAY_HINT : FULL_HINT,
+        hint: error instanceof StoreFullError ? FULL_HINT : AWAY_HINT,
       });
     } else {
       log.error('claim_failed', {
