@@ -25,6 +25,7 @@ import {
 } from '../store/key-file.ts';
 import { isDiskFull } from '../store/full-disk.ts';
 import { databaseAddress } from '../store/postgres/address.ts';
+import type { DatabaseAddress } from '../store/postgres/address.ts';
 import { forOperator } from '../store/postgres/failures.ts';
 import { openDatabaseSource } from '../store/postgres/transfer-reading.ts';
 import { openDatabaseTarget } from '../store/postgres/transfer-writing.ts';
@@ -144,12 +145,26 @@ async function keyOf(dataDir: string, source: TransferSource): Promise<Uint8Arra
   return key;
 }
 
+/** The address that the command was given, whose faults are named as it was written there. */
+function givenAddress(url: string, passwordFile: string): DatabaseAddress {
+  try {
+    return databaseAddress(url, passwordFile);
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    const given = (text: string): string =>
+      text
+        .replace('[store] url', '--to')
+        .replace(/(?:\[store\] )?password_file/, '--password-file');
+    throw new OperatorError(given(error.message), given(error.hint), error.exitCode);
+  }
+}
+
 async function intoDatabase(
   { now, report }: Job,
   { url, passwordFile }: Destination & { kind: 'database' },
   source: TransferSource,
 ): Promise<Migrated> {
-  const target = await openDatabaseTarget(databaseAddress(url, passwordFile), now);
+  const target = await openDatabaseTarget(givenAddress(url, passwordFile), now);
   const tables = await carried(source, target, report);
   return { tables, changes: { 'store.url': url, 'store.password_file': passwordFile } };
 }

@@ -270,6 +270,15 @@ describe('what is refused', () => {
     expect(await refusal(run(dir, '', toDirectory(newDir())))).toMatch(/in files of the data/);
   }, 60_000);
 
+  test('an address that is none, named as it was written', async () => {
+    const { dir } = await filledDirectory();
+    expect(await refusal(run(dir, '', toDatabase('postgres://x:secret@db/mail')))).toBe(
+      '1 --to is not the URL of a database',
+    );
+    const to = { ...toDatabase('postgres://x@db/mail'), passwordFile: join(dir, 'none') };
+    expect(await refusal(run(dir, '', to))).toStartWith('1 --password-file cannot be read');
+  });
+
   test('a server on the source or on the target', async () => {
     const { dir } = await filledDirectory();
     const url = await (await testServer()).freshDatabase();
