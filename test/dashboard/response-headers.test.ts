@@ -204,8 +204,15 @@ test('what needs no key', async () => {
   ]);
 });
 
-test('while sending is halted every page says since when and why', async () => {
+test('while sending is halted every page says since when and why, and the queue rests', async () => {
   const before = Date.now();
+  const { queue } = rig.rig.appliance;
+  const rests: boolean[] = [];
+  const setResting = queue.setResting.bind(queue);
+  queue.setResting = (isResting) => {
+    rests.push(isResting);
+    setResting(isResting);
+  };
   await rig.submit('/halt', { reason: 'A leak.' });
   const { text } = await rig.visit('/accounts');
   const words = /<strong>Sending is halted<\/strong> since ([\s\S]*?): A leak\. New sends/.exec(
@@ -215,4 +222,6 @@ test('while sending is halted every page says since when and why', async () => {
   expect(Date.parse(since)).toBeGreaterThanOrEqual(before - 1_000);
   await rig.submit('/resume');
   expect((await rig.visit('/accounts')).text).not.toContain('Sending is halted');
+  // The queue begins nothing in between.
+  expect(rests).toEqual([true, false]);
 });
