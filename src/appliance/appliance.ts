@@ -185,8 +185,9 @@ function jobsOf(ctx: Context): Periodic[] {
   return [...shared, ctx.revision].map((job) => new Periodic(ctx, job));
 }
 
-/** Marks the time for the next start, once more when all else has stopped. */
+/** Marks the time for the next start, once more when all else has stopped. Nodes go by the time of their store. */
 function markTime(ctx: Context & { clock: SteadyClock }, started: Undo[]): void {
+  if (ctx.revision.number !== null) return;
   const marks = new Periodic(ctx, new ClockMarks(ctx.clock, ctx.store));
   marks.start();
   started.push(async () => {

@@ -27,6 +27,7 @@ import type { RevisionStore } from './revision.ts';
 import type { SecretStore } from './secrets.ts';
 import type { SettingStore } from './settings.ts';
 import type { SuppressionStore } from './suppressions.ts';
+import type { TimeStore } from './time.ts';
 import type { WebhookStore } from './webhooks.ts';
 
 /**
@@ -79,6 +80,7 @@ export interface Store
     SecretStore,
     SettingStore,
     SuppressionStore,
+    TimeStore,
     WebhookStore {
   /** Ends after the writes that were begun; nothing may be asked of the store from here on. */
   close(): Promise<void>;

@@ -46,6 +46,7 @@ import { revisionVerbs } from './revision.ts';
 import { migrate, refuseHalfTransfer } from './schema.ts';
 import { StandbyWatch } from './standby.ts';
 import { suppressionVerbs } from './suppressions.ts';
+import { timeVerbs } from './time.ts';
 import { acceptAll, contentBytesOf } from './write-accept.ts';
 import { beginAll, finishAll, noteAllSent } from './write-attempts.ts';
 import { beginAllCalls, callWrites, finishAllCalls } from './write-calls.ts';
@@ -117,6 +118,7 @@ export async function openPostgres({
     ...revisionVerbs(database),
     ...jobVerbs(database),
     ...rateVerbs(database),
+    ...timeVerbs(database),
     ...noBackup(),
     databaseState: () => Promise.resolve(database.state()),
     ...writes,

@@ -98,6 +98,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     databaseState: () => Promise.resolve(null),
     // Its directory is locked: nobody else changes what this process remembers.
     revision: () => Promise.resolve(null),
+    storeTime: () => Promise.resolve(null),
     exchangeTakes: () => Promise.resolve(null),
     takeJob: () => Promise.resolve(true),
     endJob: () => Promise.resolve(),

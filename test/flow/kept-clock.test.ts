@@ -1,0 +1,44 @@
+/** Nodes on one store have one steady time, whatever the clocks of their machines say. */
+import { expect, test } from 'bun:test';
+
+import { readClock } from '../../src/flow/kept-clock.ts';
+import { TestClock } from '../rig/clock.ts';
+
+const HOUR_MS = 3_600_000;
+const TIME = Date.UTC(2026, 0, 15, 12, 0, 0);
+
+/** What `readClock` reads of a store that says it is `TIME`; `lagMs`: how long the answer takes. */
+function storeAt(clock: TestClock, mark: string | null = null, lagMs = 0) {
+  return {
+    setting: () => Promise.resolve(mark),
+    setSetting: () => Promise.reject(new Error('nothing is written')),
+    async storeTime() {
+      clock.pass(lagMs);
+      return await Promise.resolve(TIME);
+    },
+  };
+}
+
+test.each([-HOUR_MS, 0, HOUR_MS, 365 * 24 * HOUR_MS])(
+  'a machine whose wall clock is %p ms off goes by the store',
+  async (offMs) => {
+    const machine = new TestClock(TIME + offMs);
+    const clock = await readClock(machine, storeAt(machine));
+    expect(clock.steady()).toBe(TIME);
+    expect(clock.now()).toBe(TIME + offMs);
+    machine.pass(5_000);
+    expect(clock.steady()).toBe(TIME + 5_000);
+    machine.jump(HOUR_MS);
+    expect(clock.steady()).toBe(TIME + 5_000);
+  },
+);
+
+test('the time of the question counts half, and a mark of files that were carried over stays', async () => {
+  const slow = new TestClock(TIME - HOUR_MS);
+  expect((await readClock(slow, storeAt(slow, null, 400))).steady()).toBe(TIME + 200);
+  const machine = new TestClock(TIME);
+  // Steady time was a minute ahead of the wall clock when the files were left.
+  const mark = { steady: TIME - HOUR_MS + 60_000, wall: TIME - HOUR_MS, uptime: 1, bootId: 'x' };
+  const clock = await readClock(machine, storeAt(machine, JSON.stringify(mark)));
+  expect(clock.steady()).toBe(TIME + 60_000);
+});
