@@ -19,7 +19,7 @@ export type Partitioned = (typeof PARTITIONED)[number];
 /** Days that are made ahead. */
 const DAYS_AHEAD = 3;
 /** Of the lock that one node holds while it makes them: any number that nothing else uses. */
-const LOCK = 7_867_481;
+const LOCK = 7_867_482;
 export const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '2s'";
 /** lock_not_available; check_violation: the default partition has rows of that day already, and keeps them. */
 const LEFT_FOR_LATER: ReadonlySet<string> = new Set(['55P03', '23514']);
