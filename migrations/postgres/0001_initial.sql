@@ -13,7 +13,7 @@ CREATE TABLE commits (
   is_lost bool NOT NULL DEFAULT false,
   at      timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (session, number)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX commits_by_time ON commits (at);
 
 -- One row. Each change of what nodes keep in memory raises the number, in its own transaction.
@@ -291,7 +291,7 @@ CREATE TABLE calls (
   created_at      int8 NOT NULL,
   owner           text,
   lease_until     int8
-) WITH (fillfactor = 85);
+) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX calls_by_message ON calls (message_id);
 CREATE INDEX calls_by_due ON calls (endpoint_id, next_attempt_at, id) WHERE status = 'open';
 CREATE INDEX calls_failed ON calls (endpoint_id, created_at) WHERE status = 'failed';
@@ -357,13 +357,14 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_by_expiry ON idempotency (expires_at);
 
+-- Sums change with every group: the free half of each page takes the new state of its rows, and no index changes.
 CREATE TABLE usage_days (
   account_id uuid NOT NULL,
   day        text NOT NULL,
   slot       int4 NOT NULL,
   count      int8 NOT NULL,
   PRIMARY KEY (account_id, day, slot)
-);
+) WITH (fillfactor = 50);
 
 CREATE TABLE status_days (
   account_id uuid NOT NULL,
@@ -372,14 +373,14 @@ CREATE TABLE status_days (
   slot       int4 NOT NULL,
   count      int8 NOT NULL,
   PRIMARY KEY (account_id, day, status, slot)
-);
+) WITH (fillfactor = 50);
 
 CREATE TABLE stored_bytes (
   account_id uuid NOT NULL,
   slot       int4 NOT NULL,
   bytes      int8 NOT NULL,
   PRIMARY KEY (account_id, slot)
-);
+) WITH (fillfactor = 50);
 
 -- `account_id` is null for all accounts together.
 CREATE TABLE outcome_hours (
@@ -394,7 +395,7 @@ CREATE TABLE outcome_hours (
   complained  int8 NOT NULL,
   failed      int8 NOT NULL,
   UNIQUE NULLS NOT DISTINCT (account_id, hour, destination, provider, slot)
-);
+) WITH (fillfactor = 50);
 
 CREATE TABLE harm_hours (
   hour         int4 NOT NULL,

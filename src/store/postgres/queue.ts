@@ -12,6 +12,7 @@ import type { OperatorStore, RetryTarget } from '../operator.ts';
 import type { Recipient } from '../rows.ts';
 import { takingDue } from '../take-due.ts';
 import type { Access } from './database.ts';
+import { DueFloor } from './due-floor.ts';
 import { idOrNull, idsOf } from './ids.ts';
 import { freeRowsOf } from './nodes.ts';
 import { SELECT_RECIPIENT } from './shapes.ts';
@@ -30,23 +31,27 @@ const IS_WITHIN_REACH =
 
 /** The verbs over the database. */
 export function queueVerbs(database: Access): QueueVerbs {
+  const floor = new DueFloor();
   return {
     ...takingDue({
-      dueRows({ owner, now, limit, after, of }) {
+      async dueRows({ owner, now, limit, after, of }) {
+        const from = floor.from(now);
         const only = of === undefined ? '' : ' AND domain = $6 AND account_id = $7';
-        return database.all<DueRow>(
+        const rows = await database.all<DueRow>(
           part(
             'SELECT recipient_id AS id, account_id AS "accountId", domain, next_attempt_at AS "dueAt", owner' +
               ` FROM queue WHERE ${IS_WITHIN_REACH} AND (next_attempt_at, recipient_id) > ($3, $4::uuid)${only}` +
               ' ORDER BY next_attempt_at, recipient_id LIMIT $5',
             owner,
             now,
-            after?.dueAt ?? 0,
-            after?.id ?? NO_ID,
+            Math.max(after?.dueAt ?? 0, from),
+            after === null || after.dueAt < from ? NO_ID : after.id,
             limit,
             ...(of === undefined ? [] : [of.domain, of.accountId]),
           ),
         );
+        if (from === 0 && after === null && of === undefined) floor.seen(rows, now);
+        return rows;
       },
       takeStep: (owner, ids, now) =>
         database.transaction(async (session) => {
