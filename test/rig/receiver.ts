@@ -57,8 +57,8 @@ export interface Receiver {
   messages: Arrivals<ReceivedMessage>;
   /** Connections taken so far. */
   connections(): number;
-  /** Sessions open now. */
-  openSessions(): number;
+  /** Sessions open now; with `helo` those of this sender. */
+  openSessions(helo?: string): number;
   stop(): Promise<void>;
 }
 
@@ -124,7 +124,10 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
     script,
     messages,
     connections: () => numbers.size,
-    openSessions: () => server.connections.size,
+    openSessions: (helo) =>
+      Array.from(server.connections).filter(
+        ({ session }) => helo === undefined || session.hostNameAppearsAs === helo,
+      ).length,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
