@@ -50,6 +50,8 @@ export interface Steps {
   mayBegin: () => boolean;
   /** The signed message is on its way: its hosts are dialled now. */
   begun: (message: Message) => void;
+  /** `giveBack`: what the attempt had for its conversation, a session and a slot of its lane, may serve another one. */
+  over: (giveBack: () => void) => void;
 }
 
 /** Delivers to one recipient within its lane. */
@@ -58,7 +60,7 @@ export async function deliver(
   recipient: Recipient,
   found: SiteResult,
   lane: Lane,
-  { mayBegin, begun }: Steps,
+  { mayBegin, begun, over }: Steps,
 ): Promise<Delivery> {
   if (found.kind === 'none') {
     return { outcome: mayBegin() ? found.outcome : null, signed: null };
@@ -80,10 +82,10 @@ export async function deliver(
     const again = throttledBy(tools, lane) ?? backoffOfSite(tools, site);
     if (again !== null) return { outcome: again, signed };
     begun(signed.message);
-    const job = { recipient, signed, site, maxWaitMs: maxWaitMs(tools, lane) };
+    const job = { recipient, signed, site, maxWaitMs: maxWaitMs(tools, lane), over };
     return { outcome: await talk(tools, job, lane), signed };
   } finally {
-    lane.leave();
+    over(() => lane.leave());
     tools.messages.release(recipient.messageId);
   }
 }

@@ -35,6 +35,8 @@ export interface Job {
   site: Site;
   /** Longest wait for the connection, and again for the greeting, in milliseconds; null: the usual deadlines. */
   maxWaitMs: number | null;
+  /** Takes what gives the session back that the message went over. */
+  over: (giveBack: () => void) => void;
 }
 
 /** Tries the addresses of `job.site` in their order until one answers for the message. */
@@ -100,11 +102,15 @@ async function tryAddress(
     }
     const { session, isReused } = acquired;
     const result = await sendAsOffered(tools, job, session);
-    tools.sessions.release(session, job.site.limits.messagesPerConnection);
+    const giveBack = (): void =>
+      tools.sessions.release(session, job.site.limits.messagesPerConnection);
     // The other side may have closed a kept session in the meantime: that says nothing about the message.
     const wasStale = isReused && result.kind === 'broken' && !result.mayBeDuplicate;
-    if (!wasStale || !isCurrent(tools.ctx))
+    if (!wasStale || !isCurrent(tools.ctx)) {
+      job.over(giveBack);
       return { outcome: ended(job, address, session, result), mayTryNext: false };
+    }
+    giveBack();
   }
 }
 

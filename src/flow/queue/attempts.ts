@@ -87,6 +87,7 @@ export class Attempts {
     let beganAt = ctx.clock.now();
     let isInLane = true;
     let note: SentNote | null = null;
+    const kept: (() => void)[] = [];
     const slowAt = setTimeout(() => this.#slow(claim), concurrency.limits.slowMs);
     try {
       const steps = {
@@ -96,6 +97,11 @@ export class Attempts {
         },
         begun: (message: Message): void => {
           note = this.#sent.begin(message, recipient, beganAt);
+        },
+        // Where others take over what a lost node had, a session serves one message whose end is not known there.
+        over: (giveBack: () => void): void => {
+          if (ctx.node === null) giveBack();
+          else kept.push(giveBack);
         },
       };
       const suppressed = await endOfSuppressed(ctx, recipient);
@@ -117,6 +123,7 @@ export class Attempts {
       await this.#putBack(recipient, error);
     }
     clearTimeout(slowAt);
+    for (const giveBack of kept) giveBack();
     this.#options.ended(claim);
   }
 

@@ -9,6 +9,8 @@ afterEach(async () => {
   for (const end of ended.splice(0)) await end();
 });
 
+/** Gives back at once. */
+const over = (giveBack: () => void): void => giveBack();
 const DIRECT = '192.0.2.1';
 const RELAY = '192.0.2.99';
 
@@ -18,7 +20,7 @@ async function start(answer: Answer = {}) {
   rig.sites.relay = rig.siteOf([hostOf(0, [RELAY])], false);
   const state = { answer };
   rig.sessions.script = (address) => (address === DIRECT ? state.answer : {});
-  const steps = { mayBegin: () => true, begun: () => undefined };
+  const steps = { mayBegin: () => true, begun: () => undefined, over };
   const send = (mayBegin = steps.mayBegin) =>
     deliver(rig.tools, rig.recipient, { kind: 'site', site: rig.site }, rig.lane, {
       ...steps,

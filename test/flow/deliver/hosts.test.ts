@@ -21,10 +21,18 @@ async function start(hosts: SiteHost[], script: Script = () => ({})) {
   const rig = await startScripted(hosts);
   ended.push(() => rig.fixture.close());
   rig.sessions.script = script;
-  const job = { recipient: rig.recipient, signed: rig.signed, site: rig.site, maxWaitMs: null };
+  const job = {
+    recipient: rig.recipient,
+    signed: rig.signed,
+    site: rig.site,
+    maxWaitMs: null,
+    over,
+  };
   return { ...rig, job, tell: () => tryHosts(rig.tools, job) };
 }
 
+/** Gives back at once. */
+const over = (giveBack: () => void): void => giveBack();
 const ten = Array.from({ length: 10 }, (_, at) => `192.0.2.${at + 1}`);
 const dead: Script = () => ({ failed: {} });
 

@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'bun:test';
 
 import { NodeSession } from '../../../src/flow/node-session.ts';
+import { Arrivals } from '../../rig/arrivals.ts';
 import { FakeNodes } from '../../rig/fake-nodes.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import type { ScriptedOptions, ScriptedSmtp } from '../../rig/scripted-smtp.ts';
@@ -19,12 +20,17 @@ interface Stage {
   mx: ScriptedSmtp;
 }
 
-async function start(reply: ScriptedOptions['reply'], isNode = true): Promise<Stage> {
+async function start(
+  reply: ScriptedOptions['reply'],
+  isNode = true,
+  finish: () => unknown = () => undefined,
+): Promise<Stage> {
   const mx = await startScriptedSmtp(reply === undefined ? {} : { reply });
   ended.push(() => mx.stop());
   const nodes = new FakeNodes();
   const rig = await startQueueRig({
     delivery: { port: mx.port },
+    faults: { finish },
     ...(isNode && {
       node: ({ clock, log }) =>
         NodeSession.begin(
@@ -89,3 +95,26 @@ test('what others accept is found within a second, and what a lost node had as s
   await rig.clock.advance(3_000);
   await rig.attempted(lost.message.id, 1);
 });
+
+for (const isNode of [true, false]) {
+  const what = isNode ? 'carries no other message' : 'may carry the next one';
+  test(`a session whose message has no end in the store yet ${what}`, async () => {
+    const open = Promise.withResolvers<undefined>();
+    const asked = new Arrivals<string>('ends that were asked for');
+    const { rig, mx } = await start(undefined, isNode, () => {
+      asked.push('end');
+      return open.promise;
+    });
+    const first = await rig.send(['ann@a.example']);
+    await asked.atLeast(1);
+    const second = await rig.send(['bob@a.example']);
+    await asked.atLeast(2);
+    expect([mx.bodies.length, mx.connections]).toEqual([2, isNode ? 2 : 1]);
+    open.resolve(undefined);
+    for (const { id } of [first, second]) await rig.attempted(id, 1);
+    await rig.idle();
+    // Both carry on once their ends stand.
+    await rig.attempted((await rig.send(['cy@a.example'])).id, 1);
+    expect([mx.bodies.length, mx.connections]).toEqual([3, isNode ? 2 : 1]);
+  });
+}

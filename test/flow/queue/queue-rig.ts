@@ -87,7 +87,8 @@ export interface QueueRigOptions {
   node?: (parts: Pick<Context, 'clock' | 'log'>) => Promise<NodeSession>;
   /** Called before the store's verb; what it throws, the verb rejects with. */
   faults?: {
-    finish?: (end: FinishAttempt) => void;
+    /** Awaited: what it waits for, the verb waits for. */
+    finish?: (end: FinishAttempt) => unknown;
     begin?: (attempts: BeginAttempt[]) => void;
     noteSent?: (attempts: SentAttempt[]) => unknown;
     suppressed?: () => void;
@@ -130,7 +131,7 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
         return store.suppressed(account, emails);
       },
       async finish(result) {
-        options.faults?.finish?.(result);
+        await options.faults?.finish?.(result);
         const answer = await store.finish(result);
         if (result.attempt !== null) finished.push(result.messageId);
         return answer;
