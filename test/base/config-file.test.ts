@@ -284,7 +284,7 @@ describe('refusals', () => {
       'allow_networks = { a = 1 }',
     ].join('\n');
     expect(problems(toml)).toEqual([
-      '3: nonsense is not a known key; known here: hostname, data_dir, store, http, smtp, delivery, inbox, dns, tls, acme, cluster, api, limits, webhooks, retention, brake, plans',
+      '3: nonsense is not a known key; known here: hostname, data_dir, store, http, smtp, delivery, inbox, dns, tls, acme, cluster, node, api, limits, webhooks, retention, brake, plans',
       '11: delivery.port must be a whole number from 1 to 65535, not "x"',
       '18: delivery.routes[1].tsl is not a known key: did you mean tls?',
       '19: delivery.routes[1].limits is not a known key; known here: domains, host, port, username, password, tls',
