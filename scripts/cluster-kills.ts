@@ -85,7 +85,9 @@ for (const record of added['records'] as { type: 'TXT' | 'CNAME'; name: string; 
 await world.appliance.json(['domain', 'verify', 'soak.test']);
 
 const fates = new Map<string, Fate>();
-const totals = { sent: 0, answered: 0, again: 0, kills: 0, openAtKills: 0 };
+const totals = { sent: 0, answered: 0, kills: 0, openAtKills: 0 };
+/** Sends that were asked again, by the status of the answer; `none`: there was none. */
+const again: Record<string, number> = {};
 
 function field(message: ReceivedMessage, name: string): string {
   const head = message.bytes.toString('latin1').split('\r\n\r\n', 1)[0] ?? '';
@@ -124,7 +126,8 @@ async function send(index: number): Promise<void> {
     ]);
     if (answer?.ok === true) fate.answeredAt = performance.now();
     else {
-      totals.again += 1;
+      const status = answer?.status ?? 'none';
+      again[status] = (again[status] ?? 0) + 1;
       await Bun.sleep(100);
     }
   }
@@ -180,6 +183,7 @@ const delays = all
 const [median = 0, longest = 0] = [delays[Math.floor(delays.length / 2)], delays.at(-1)];
 const figures = {
   ...totals,
+  again,
   lost: missing(),
   repeated,
   otherMessageId: strange,
