@@ -52,6 +52,11 @@ CREATE TABLE sessions (
   lease_until timestamptz NOT NULL,
   -- An operator wants it to end: it takes nothing more, and ends its session when what is under way has ended.
   drain_asked bool NOT NULL DEFAULT false,
+  -- What it said of itself with its last beat: recipients that it has taken, of these in delivery, and by how many
+  -- milliseconds its clock is ahead of the database's.
+  taken       int4,
+  in_delivery int4,
+  clock_ahead_ms int8,
   ended_at    timestamptz
 );
 CREATE UNIQUE INDEX sessions_live ON sessions (number) WHERE ended_at IS NULL;

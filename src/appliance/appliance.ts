@@ -151,6 +151,10 @@ async function startParts(
     capture: captureAt === null ? null : `${captureAt.host}:${captureAt.port}`,
     ...mailListeners.addresses,
   };
+  ctx.node?.onBeat(() => {
+    const { inLines, inFlight } = queue.counts();
+    return { taken: inLines + inFlight, inDelivery: inFlight };
+  });
   ctx.node?.onDrain(() => void drainNode(ctx, [queue, webhooks, ...jobs]));
   log.info('ready', { ...addresses });
   const stop = async (): Promise<void> => {

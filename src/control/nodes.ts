@@ -2,8 +2,8 @@
 import { Type } from '@sinclair/typebox';
 
 import { OperatorError } from '../base/errors.ts';
-import { LEASE_SECONDS } from '../store/nodes.ts';
-import type { ListedSession, Nodes } from '../store/nodes.ts';
+import { NODE_STATES, nodeState } from '../store/nodes.ts';
+import type { Nodes } from '../store/nodes.ts';
 import type { Context } from '../flow/context.ts';
 import { operation } from './operation.ts';
 import { Text, oneOf, orNull } from './shapes.ts';
@@ -11,7 +11,6 @@ import { Text, oneOf, orNull } from './shapes.ts';
 /** A drain takes 30 s at most, and is noticed within a beat. */
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 250;
-const STATES = ['live', 'silent', 'draining'] as const;
 
 const NodeShape = Type.Object({
   id: Type.String(),
@@ -19,10 +18,15 @@ const NodeShape = Type.Object({
   version: Type.String(),
   addresses: Type.Array(Type.String()),
   /** `silent`: not heard of for longer than its lease. */
-  state: oneOf(STATES),
+  state: oneOf(NODE_STATES),
   /** ISO 8601. */
   began_at: Type.String(),
   heard_ms_ago: Type.Integer(),
+  /** Recipients that it has taken and not ended yet, and of these in an attempt; null: it has not said yet. */
+  taken: orNull(Type.Integer()),
+  in_delivery: orNull(Type.Integer()),
+  /** By which its clock is ahead of the database's; null: it has not said yet. */
+  clock_ahead_ms: orNull(Type.Integer()),
   /** The server that was asked. */
   is_this: Type.Boolean(),
 });
@@ -35,9 +39,12 @@ export const NODE_OPERATIONS = {
       name: one.name,
       version: one.version,
       addresses: one.addresses,
-      state: stateOf(one),
+      state: nodeState(one),
       began_at: new Date(one.beganAt).toISOString(),
       heard_ms_ago: Math.max(0, one.heardMsAgo),
+      taken: one.report?.taken ?? null,
+      in_delivery: one.report?.inDelivery ?? null,
+      clock_ahead_ms: one.report?.clockAheadMs ?? null,
       is_this: one.id === ctx.node?.id,
     }));
   }),
@@ -76,11 +83,6 @@ function nodesOf({ nodes }: Pick<Context, 'nodes'>): Nodes {
     'This server has its data to itself: there are no nodes.',
     'Several servers need a PostgreSQL database: see [store] url.',
   );
-}
-
-function stateOf({ heardMsAgo, isDrainAsked }: ListedSession): (typeof STATES)[number] {
-  if (heardMsAgo > LEASE_SECONDS * 1_000) return 'silent';
-  return isDrainAsked ? 'draining' : 'live';
 }
 
 /** Throws `OperatorError` when one of them does not end. */

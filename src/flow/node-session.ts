@@ -7,10 +7,11 @@
  * ended never does: it is logged and `ended` is called, which ends the process. A server that was current for
  * `REVIVAL_SECONDS` ends the sessions of those that are lost. On a store that one process has alone there is no session.
  */
+import { aheadMs } from '../base/clock-difference.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { LEASE_SECONDS, REVIVAL_SECONDS } from '../store/nodes.ts';
-import type { Beat, NewSession, Nodes } from '../store/nodes.ts';
+import type { Beat, NewSession, NodeReport, Nodes } from '../store/nodes.ts';
 import { StoreUnwritableError } from '../store/store.ts';
 
 /** From one beat to the next; sooner after one that failed. */
@@ -41,6 +42,9 @@ export interface NodeSessionOptions {
   ended: () => void;
 }
 
+/** What a server is at, for operators. */
+type Work = Pick<NodeReport, 'taken' | 'inDelivery'>;
+
 export class NodeSession {
   /** The owner of what it takes. */
   readonly id: string;
@@ -56,6 +60,9 @@ export class NodeSession {
   #isLeaving = false;
   #isDraining = false;
   #drain: () => void = () => undefined;
+  #work: (() => Work) | null = null;
+  /** Milliseconds; null: no beat was answered yet. */
+  #clockAheadMs: number | null = null;
   #isOver = false;
   #cancel: () => void = () => undefined;
   #beating: Promise<void> | null = null;
@@ -106,6 +113,11 @@ export class NodeSession {
     this.#drain = drain;
   }
 
+  /** `work` is asked for each beat, which tells the others. */
+  onBeat(work: () => Work): void {
+    this.#work = work;
+  }
+
   async #leaveForGood(): Promise<void> {
     this.#options.log.info('node_draining', { session: this.id });
     await this.leave();
@@ -151,7 +163,10 @@ export class NodeSession {
     const { clock, nodes } = this.#options;
     const sent = { steady: clock.steady(), wall: clock.now() };
     try {
-      this.#note(await nodes.beat(), sent);
+      const beat = await nodes.beat(this.#report());
+      const answered = { askedAt: sent.wall, answeredAt: clock.now(), said: beat.at };
+      this.#clockAheadMs = 0 - Math.round(aheadMs(answered));
+      this.#note(beat, sent);
       this.#isUnheard = false;
       return BEAT_MS;
     } catch {
@@ -160,6 +175,11 @@ export class NodeSession {
       this.#warn();
       return BEAT_AGAIN_MS;
     }
+  }
+
+  #report(): NodeReport | null {
+    if (this.#work === null || this.#clockAheadMs === null) return null;
+    return { ...this.#work(), clockAheadMs: this.#clockAheadMs };
   }
 
   #note({ isLive, endings, isDrainAsked }: Beat, sent: { steady: number; wall: number }): void {

@@ -11,12 +11,11 @@ import type { DatabaseFacts } from '../store/postgres/inspection.ts';
 import { standbyAdvice } from '../store/postgres/standby.ts';
 import { type DoctorContext, type Finding, finding, ok } from './finding.ts';
 import { keyFinding } from './machine.ts';
+import { MOST_CLOCK_MS, nodeFindings } from './nodes.ts';
 
 const OLDEST_VERSION = 150_000;
-/** Leases of nodes rest on the database's clock, the times of mail on this machine's. */
-const MOST_CLOCK_MS = 2_000;
-/** Eight a node, and a second one that starts while the first one ends. */
-const CONNECTIONS_MIN = 16;
+/** Of one node. One more is counted that starts while another one ends. */
+const CONNECTIONS_OF_NODE = 8;
 
 /** Nothing where the store is files. */
 export async function examineDatabase({ config, clock }: DoctorContext): Promise<Finding[]> {
@@ -35,6 +34,7 @@ export async function examineDatabase({ config, clock }: DoctorContext): Promise
         `The database has ${Math.ceil(facts.bytes / 2 ** 20)} MiB. Its free space cannot be seen from here: watch it on its server.`,
       ),
       keyFinding(keyState(dataDir, facts.fingerprint)),
+      ...nodeFindings(facts.nodes),
     ];
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
@@ -72,13 +72,11 @@ function durability({ fsync, fullPageWrites, synchronousCommit }: DatabaseFacts)
 }
 
 function standby(facts: DatabaseFacts, isRequired: boolean): Finding {
-  const { connected, synchronous } = facts;
   const check = 'database_standby';
-  if (synchronous > 0) return ok(check, 'A synchronous standby has what the database commits.');
-  const seen =
-    connected === 0
-      ? 'The database has no standby.'
-      : 'The database has asynchronous standbys only: a failover loses the mail of the last moment.';
+  if (facts.synchronous > 0) {
+    return ok(check, 'A synchronous standby has what the database commits.');
+  }
+  const seen = standbysSeen(facts);
   if (isRequired) {
     return finding(
       check,
@@ -95,15 +93,22 @@ function standby(facts: DatabaseFacts, isRequired: boolean): Finding {
   );
 }
 
-function connections({ mostConnections, otherConnections }: DatabaseFacts): Finding {
+function standbysSeen({ connected, hidden }: DatabaseFacts): string {
+  if (connected === 0) return 'The database has no standby.';
+  if (hidden > 0) return 'Whether the standbys of the database are synchronous cannot be seen.';
+  return 'The database has asynchronous standbys only: emails that were answered with an id can be lost with a failover.';
+}
+
+function connections({ mostConnections, otherConnections, nodes }: DatabaseFacts): Finding {
   const free = mostConnections - otherConnections;
+  const wanted = CONNECTIONS_OF_NODE * (Math.max(nodes.length, 1) + 1);
   const seen = `The database can take ${Math.max(free, 0)} connections of nodes.`;
-  if (free >= CONNECTIONS_MIN) return ok('database_connections', seen);
+  if (free >= wanted) return ok('database_connections', seen);
   return finding(
     'database_connections',
     'warning',
     seen,
-    'Raise max_connections of the server: each node takes up to eight.',
+    `Raise max_connections of the server by ${wanted - free}: each node takes up to ${CONNECTIONS_OF_NODE}, and one may start while another ends.`,
   );
 }
 

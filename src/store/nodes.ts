@@ -31,8 +31,20 @@ export interface NewSession {
   version: string;
 }
 
+/** What a server says of itself with a beat: for operators, who see it from any other. */
+export interface NodeReport {
+  /** Recipients that it has taken and not ended yet. */
+  taken: number;
+  /** Of these, in an attempt. */
+  inDelivery: number;
+  /** Milliseconds by which its wall clock is ahead of the store's. */
+  clockAheadMs: number;
+}
+
 /** What a beat finds. */
 export interface Beat {
+  /** The store's clock, in epoch milliseconds. */
+  at: number;
   /** False: it was ended, and will never live again. */
   isLive: boolean;
   /** Another text than the last time: sessions have ended in the meantime, and what they owned is free. */
@@ -52,6 +64,20 @@ export interface ListedSession {
   /** Milliseconds since its last beat. */
   heardMsAgo: number;
   isDrainAsked: boolean;
+  /** Its last; null: it has said nothing yet. */
+  report: NodeReport | null;
+}
+
+export const NODE_STATES = ['live', 'silent', 'draining'] as const;
+export type NodeState = (typeof NODE_STATES)[number];
+
+/** `silent`: not heard of for longer than its lease. */
+export function nodeState({
+  heardMsAgo,
+  isDrainAsked,
+}: Pick<ListedSession, 'heardMsAgo' | 'isDrainAsked'>): NodeState {
+  if (heardMsAgo > LEASE_SECONDS * 1_000) return 'silent';
+  return isDrainAsked ? 'draining' : 'live';
 }
 
 export interface Nodes {
@@ -60,8 +86,8 @@ export interface Nodes {
    * the same directory and name has left.
    */
   begin(session: NewSession): Promise<void>;
-  /** Prolongs the lease of this process's session to `LEASE_SECONDS` from now. */
-  beat(): Promise<Beat>;
+  /** Prolongs the lease of this process's session to `LEASE_SECONDS` from now, and notes what it says of itself. */
+  beat(report?: NodeReport | null): Promise<Beat>;
   /** Ends the other sessions whose lease is over by `REVIVAL_SECONDS`, and frees what they own. Returns their ids. */
   endLost(): Promise<string[]>;
   /** Sessions that have not ended, by name. */

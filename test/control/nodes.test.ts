@@ -47,6 +47,7 @@ function nodesOf(...heardMsAgo: number[]): FakeNodes {
     beganAt: Date.UTC(2026, 0, 2),
     heardMsAgo: ms,
     isDrainAsked: at === 1,
+    report: at === 0 ? { taken: 7, inDelivery: 2, clockAheadMs: -40 } : null,
   }));
   return nodes;
 }
@@ -66,8 +67,12 @@ test('a node is live, draining, or silent when it was not heard of for longer th
     state: 'live',
     began_at: '2026-01-02T00:00:00.000Z',
     heard_ms_ago: 0,
+    taken: 7,
+    in_delivery: 2,
+    clock_ahead_ms: -40,
     is_this: false,
   });
+  expect(listed[1]).toMatchObject({ taken: null, in_delivery: null, clock_ahead_ms: null });
 });
 
 test('a drain is over when the session has ended', async () => {

@@ -158,3 +158,19 @@ test('a server that woke up too late is not ready', async () => {
   await clock.advance(12_000);
   expect([session.notReady, session.isCurrent]).toEqual(['database_away', false]);
 });
+
+test('a beat tells what the server is at, and its clock once that is known', async () => {
+  const { clock, nodes, session } = await begin();
+  let taken = 4;
+  session.onBeat(() => ({ taken, inDelivery: 1 }));
+  expect(nodes.report).toBeNull();
+  nodes.clock = () => clock.now();
+  // The clock that the first answer showed was another one's.
+  await clock.advance(3_000);
+  taken = 9;
+  await clock.advance(3_000);
+  expect(nodes.report).toEqual({ taken: 9, inDelivery: 1, clockAheadMs: 0 });
+  nodes.clock = () => clock.now() + 5_000;
+  await clock.advance(6_000);
+  expect(nodes.report).toEqual({ taken: 9, inDelivery: 1, clockAheadMs: -5_000 });
+});

@@ -9,7 +9,9 @@ import { parseConfig } from '../../src/base/config-file.ts';
 import { SecretBox } from '../../src/base/secret-box.ts';
 import { examineDatabase } from '../../src/health/database.ts';
 import { openPostgres } from '../../src/store/postgres/store.ts';
+import type { PostgresStore } from '../../src/store/postgres/store.ts';
 import { createResolver } from '../../src/wire/dns/dns.ts';
+import { newId } from '../rig/ids.ts';
 import { PostgresServer } from '../rig/postgres.ts';
 
 let server: PostgresServer;
@@ -66,6 +68,22 @@ async function withSettings(
   }
 }
 
+/** `body` gets the config of a role that owns the database and sees nothing of the server. */
+async function asPlainRole(body: (store: string) => Promise<void>): Promise<void> {
+  const admin = server.admin();
+  const name = new URL(url).pathname.slice(1);
+  await admin.unsafe('CREATE ROLE plain LOGIN');
+  await admin.unsafe(`GRANT ALL ON DATABASE ${name} TO plain`);
+  const inside = server.admin(name);
+  await inside.unsafe('GRANT ALL ON ALL TABLES IN SCHEMA public TO plain');
+  await body(`url = "${url.replace('postgres://postrider@', 'postgres://plain@')}"`);
+  await inside.unsafe('DROP OWNED BY plain');
+  await inside.close();
+  await admin.unsafe('DROP OWNED BY plain');
+  await admin.unsafe('DROP ROLE plain');
+  await admin.close();
+}
+
 test('files are not asked about', async () => {
   expect((await found({ store: '' })).size).toBe(0);
 });
@@ -116,7 +134,24 @@ test('an asynchronous standby does not make a failover safe, a synchronous one d
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };
-  expect(await is('warning')).toContain('asynchronous standbys only');
+  expect(await is('warning')).toBe(
+    'The database has asynchronous standbys only: emails that were answered with an id can be lost with a failover.',
+  );
+  await asPlainRole(async (store) => {
+    const hidden = (await found({ store })).get('database_standby');
+    expect(hidden).toMatchObject({
+      level: 'warning',
+      summary: 'Whether the standbys of the database are synchronous cannot be seen.',
+    });
+    expect(hidden?.advice).toStartWith(
+      'Grant the role of [store] url the role pg_monitor: it may not see the standbys.',
+    );
+    const required = (await found({ store: `${store}\nrequire_standby = true` })).get(
+      'database_standby',
+    );
+    expect(required?.level).toBe('error');
+    expect(required?.summary).toEndWith('Sends are refused: [store] require_standby is true.');
+  });
   const admin = server.admin();
   await admin.unsafe("ALTER SYSTEM SET synchronous_standby_names = 'second'");
   await admin.unsafe('SELECT pg_reload_conf()');
@@ -125,6 +160,37 @@ test('an asynchronous standby does not make a failover safe, a synchronous one d
   await admin.unsafe('SELECT pg_reload_conf()');
   await admin.close();
   await standby.stop();
+}, 30_000);
+
+/** A session of a node on the database, which beats once. */
+async function joined(name: string, version: string, clockAheadMs: number): Promise<PostgresStore> {
+  const store = await openPostgres({ url, passwordFile: '', now: Date.now() });
+  const session = { id: newId(Date.now()), name, directory: name, addresses: [], version };
+  await store.nodes.begin(session);
+  await store.nodes.beat({ taken: 0, inDelivery: 0, clockAheadMs });
+  return store;
+}
+
+test('nodes are compared with each other, and each wants its connections', async () => {
+  const nodes = [await joined('a', '1.0.0', 0), await joined('b', '1.1.0', 2_600)];
+  const findings = await found();
+  expect(findings.get('node_versions')).toMatchObject({
+    level: 'warning',
+    summary: 'The nodes have different versions: 1.0.0 on a; 1.1.0 on b.',
+  });
+  expect(findings.get('node_clocks')?.summary).toContain(': b 2.6 s ahead.');
+  expect(findings.get('node_names')?.level).toBe('ok');
+  expect(findings.get('database_connections')?.level).toBe('ok');
+  for (const name of ['c', 'd', 'e', 'f', 'g']) nodes.push(await joined(name, '1.1.0', 0));
+  expect((await found()).get('database_connections')).toMatchObject({
+    level: 'warning',
+    advice: expect.stringMatching(/^Raise max_connections of the server by \d: each node/),
+  });
+  for (const node of nodes) {
+    await node.nodes.end();
+    await node.close();
+  }
+  expect((await found()).has('node_versions')).toBe(false);
 }, 30_000);
 
 test('few connections, and clocks that differ by more than two seconds', async () => {

@@ -1,5 +1,5 @@
 /** Sessions of nodes without a database, each answer as a test wants it. */
-import type { Beat, ListedSession, Nodes } from '../../src/store/nodes.ts';
+import type { Beat, ListedSession, NodeReport, Nodes } from '../../src/store/nodes.ts';
 import { StoreAwayError } from '../../src/store/store.ts';
 
 /** A store of which a test decides what each beat finds. */
@@ -11,6 +11,10 @@ export class FakeNodes implements Nodes {
   /** What a beat waits for. */
   answered: Promise<void> = Promise.resolve();
   beats = 0;
+  /** The store's clock. */
+  clock: () => number = Date.now;
+  /** What the last beat said. */
+  report: NodeReport | null = null;
   reaps = 0;
   lost: string[] = [];
   isEnded = false;
@@ -18,12 +22,13 @@ export class FakeNodes implements Nodes {
 
   async begin(): Promise<void> {}
 
-  async beat(): Promise<Beat> {
+  async beat(report: NodeReport | null = null): Promise<Beat> {
     this.beats += 1;
+    this.report = report;
     const { isLive, endings, isDrainAsked } = this;
     await this.answered;
     if (this.isAway) throw new StoreAwayError('away');
-    return { isLive, endings, isDrainAsked };
+    return { at: this.clock(), isLive, endings, isDrainAsked };
   }
 
   async list(): Promise<ListedSession[]> {

@@ -4,9 +4,12 @@
  * Reads only, on a connection of its own beside the server's, whether or not the database has a schema. Fails as the
  * network or the server does, and with `OperatorError` for what the config says wrong.
  */
+import { aheadMs } from '../../base/clock-difference.ts';
 import { FINGERPRINT_SETTING } from '../key-file.ts';
+import type { ListedSession } from '../nodes.ts';
 import { databaseAddress } from './address.ts';
 import { Database } from './database.ts';
+import { listSessions } from './nodes.ts';
 import { readStandbys } from './standby.ts';
 import type { Standbys } from './standby.ts';
 import { part } from './statement.ts';
@@ -28,6 +31,8 @@ export interface DatabaseFacts extends Standbys {
   aheadMs: number;
   /** Of the secret key that the stored secrets are sealed under; null: none is stored. */
   fingerprint: string | null;
+  /** The nodes that take part. */
+  nodes: ListedSession[];
 }
 
 const FACTS =
@@ -37,7 +42,7 @@ const FACTS =
   " current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4 AS \"mostConnections\"," +
   " (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'postrider')" +
   ' AS "otherConnections", pg_database_size(current_database()) AS bytes,' +
-  ' to_regclass(\'settings\') IS NOT NULL AS "hasSettings"';
+  ' to_regclass(\'settings\') IS NOT NULL AS "hasSchema"';
 
 /** Looks at the primary. `clock` in epoch milliseconds. */
 export async function inspectDatabase(
@@ -47,10 +52,12 @@ export async function inspectDatabase(
   const database = new Database(databaseAddress(url, passwordFile), 0);
   try {
     const facts = await database.first<
-      Omit<DatabaseFacts, 'aheadMs' | 'fingerprint' | keyof Standbys> & { hasSettings: boolean }
+      Omit<DatabaseFacts, 'aheadMs' | 'fingerprint' | 'nodes' | keyof Standbys> & {
+        hasSchema: boolean;
+      }
     >(part(FACTS));
     if (facts === null) throw new Error('the server says nothing of itself');
-    const key = facts.hasSettings
+    const key = facts.hasSchema
       ? await database.first<{ value: string }>(
           part('SELECT value FROM settings WHERE name = $1', FINGERPRINT_SETTING),
         )
@@ -60,20 +67,18 @@ export async function inspectDatabase(
       ...(await readStandbys(database)),
       aheadMs: await aheadOf(database, clock),
       fingerprint: key?.value ?? null,
+      nodes: facts.hasSchema ? await listSessions(database) : [],
     };
   } finally {
     await database.close();
   }
 }
 
-/** Of what lies within the time of the question nothing is known. */
 async function aheadOf(database: Database, clock: () => number): Promise<number> {
   const askedAt = clock();
   const row = await database.first<{ at: number }>(
     part('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at'),
   );
   const answeredAt = clock();
-  const at = row?.at ?? answeredAt;
-  if (at > answeredAt) return at - answeredAt;
-  return at < askedAt ? at - askedAt : 0;
+  return aheadMs({ askedAt, answeredAt, said: row?.at ?? answeredAt });
 }

@@ -7,7 +7,7 @@
  */
 import { stringsOf } from '../json-columns.ts';
 import { LEASE_SECONDS, REVIVAL_SECONDS } from '../nodes.ts';
-import type { Beat, ListedSession, NewSession, Nodes } from '../nodes.ts';
+import type { Beat, ListedSession, NewSession, NodeReport, Nodes } from '../nodes.ts';
 import type { Connection } from './connection.ts';
 import type { Access, Database, Session } from './database.ts';
 import { keepOut } from './fence.ts';
@@ -33,8 +33,8 @@ export function nodesOn(
         const number = await begin(database, session);
         Object.assign(membership, { session: session.id, number });
       },
-      async beat() {
-        return beats.beat(membership.session);
+      async beat(report = null) {
+        return beats.beat(membership.session, report);
       },
       async endLost() {
         const lost = await database.all<{ session: string }>(
@@ -49,7 +49,7 @@ export function nodesOn(
         }
         return ended;
       },
-      list: () => list(database),
+      list: () => listSessions(database),
       async askToDrain(nameOrId) {
         const asked = await database.transaction((session) =>
           session.all<{ session: string }>(part(ASK_TO_DRAIN, nameOrId)),
@@ -142,13 +142,24 @@ const ASK_TO_DRAIN =
 const LIST =
   'SELECT session AS id, name, version, addresses, (extract(epoch FROM began_at) * 1000)::int8 AS "beganAt",' +
   ` (extract(epoch FROM clock_timestamp() - lease_until + interval '${LEASE_SECONDS} s') * 1000)::int8 AS "heardMsAgo",` +
-  ' drain_asked AS "isDrainAsked" FROM sessions WHERE ended_at IS NULL ORDER BY name, session';
+  ' drain_asked AS "isDrainAsked", taken, in_delivery AS "inDelivery", clock_ahead_ms AS "clockAheadMs"' +
+  ' FROM sessions WHERE ended_at IS NULL ORDER BY name, session';
 
-async function list(database: Access): Promise<ListedSession[]> {
-  const rows = await database.all<Omit<ListedSession, 'addresses'> & { addresses: string }>(
-    part(LIST),
-  );
-  return rows.map((row) => ({ ...row, addresses: stringsOf(row.addresses) }));
+type Listed = Omit<ListedSession, 'addresses' | 'report'> & {
+  addresses: string;
+} & { [name in keyof NodeReport]: number | null };
+
+/** Sessions that have not ended, by name. */
+export async function listSessions(database: Pick<Access, 'all'>): Promise<ListedSession[]> {
+  const rows = await database.all<Listed>(part(LIST));
+  return rows.map(({ taken, inDelivery, clockAheadMs, addresses, ...row }) => ({
+    ...row,
+    addresses: stringsOf(addresses),
+    report:
+      taken === null || inDelivery === null || clockAheadMs === null
+        ? null
+        : { taken, inDelivery, clockAheadMs },
+  }));
 }
 
 /** Beats on a connection of their own, which is replaced when it is lost. */
@@ -161,13 +172,17 @@ class Beats {
   }
 
   /** Fails when there is no answer. */
-  async beat(session: string | null): Promise<Beat> {
+  async beat(session: string | null, report: NodeReport | null): Promise<Beat> {
     this.#connection ??= await this.#database.connect();
     const connection = this.#connection;
     const timer = setTimeout(() => connection.abandon(), BEAT_ANSWER_MS);
     try {
-      const { rows } = await connection.ask<Beat>(BEAT, [session]);
-      return rows[0] ?? { isLive: false, endings: '', isDrainAsked: false };
+      const { taken = null, inDelivery = null, clockAheadMs = null } = report ?? {};
+      const said = [taken, inDelivery, clockAheadMs];
+      const { rows } = await connection.ask<Beat>(BEAT, [session, ...said]);
+      const [beat] = rows;
+      if (beat === undefined) throw new Error('the server answered a beat with nothing');
+      return beat;
     } catch (error) {
       connection.abandon();
       throw error;
@@ -184,6 +199,8 @@ class Beats {
 }
 
 const BEAT =
-  `WITH live AS (UPDATE sessions SET lease_until = ${NEXT_LEASE} WHERE session = $1 AND ended_at IS NULL RETURNING drain_asked)` +
+  `WITH live AS (UPDATE sessions SET lease_until = ${NEXT_LEASE}, taken = $2::int4, in_delivery = $3::int4,` +
+  ' clock_ahead_ms = $4::int8 WHERE session = $1 AND ended_at IS NULL RETURNING drain_asked)' +
   ' SELECT EXISTS (SELECT 1 FROM live) AS "isLive", COALESCE((SELECT drain_asked FROM live), false) AS "isDrainAsked",' +
-  " COALESCE((SELECT max(ended_at) FROM sessions)::text, '') AS endings";
+  " COALESCE((SELECT max(ended_at) FROM sessions)::text, '') AS endings," +
+  ' (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at';

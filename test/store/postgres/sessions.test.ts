@@ -128,7 +128,10 @@ describe('a session', () => {
     onStage(async ({ node }) => {
       const [a, b] = [await node('a'), await node('b')];
       const first = await a.nodes.beat();
-      expect([first.isLive, await a.nodes.beat()]).toEqual([true, first]);
+      const { at, ...second } = await a.nodes.beat();
+      expect([first.isLive, { ...second, at: first.at }]).toEqual([true, first]);
+      expect(at).toBeGreaterThan(first.at);
+      expect(Math.abs(at - Date.now())).toBeLessThan(10_000);
       await b.nodes.end();
       const later = await a.nodes.beat();
       expect(later.isLive).toBe(true);
@@ -158,6 +161,18 @@ test('sessions are listed until their end, and asked to drain by name or id', ()
     expect(await b.nodes.askToDrain(a.session)).toEqual([a.session]);
     await b.nodes.end();
     expect(await a.nodes.list()).toMatchObject([{ name: 'a', isDrainAsked: true }]);
+  }));
+
+test('what a session says of itself with its last beat is seen by all, until it says nothing', () =>
+  onStage(async ({ node }) => {
+    const [a, b] = [await node('a'), await node('b')];
+    const report = { taken: 12, inDelivery: 3, clockAheadMs: -2_500 };
+    await a.nodes.beat({ ...report, taken: 99 });
+    await a.nodes.beat(report);
+    const reports = async () => (await b.nodes.list()).map((one) => one.report);
+    expect(await reports()).toEqual([report, null]);
+    await a.nodes.beat();
+    expect(await reports()).toEqual([null, null]);
   }));
 
 describe('at the end of a session', () => {
