@@ -1,8 +1,9 @@
 /**
  * The appliance's metrics: every counter, gauge and histogram that `/metrics` shows, on prom-client.
  *
- * Promises bounded memory: the values of labels come from closed lists of the code, never from mail, requests or the
- * config. Counting costs well under a microsecond; text is made when somebody asks. Adding
+ * Promises bounded memory: the values of labels come from closed lists of the code, never from mail or requests; only the
+ * one series of `postrider_node_info` has names of the config. What a store that several nodes share says is the same on
+ * each, and its help says so: it must not be summed over nodes. Counting costs well under a microsecond; text is made when somebody asks. Adding
  * a metric is one field here and a row in docs/metrics.md. Throws only for a label that is not declared here.
  */
 import type { CounterConfiguration, GaugeConfiguration, HistogramConfiguration } from 'prom-client';
@@ -78,17 +79,17 @@ export class Metrics {
   });
   readonly queueRecipients = this.#gauge({
     name: 'postrider_queue_recipients',
-    help: 'Recipients that wait, by kind of destination.',
+    help: 'Recipients that wait, by kind of destination. The same on every node.',
     labelNames: ['destination'],
   });
   readonly queueOldestSeconds = this.#gauge({
     name: 'postrider_queue_oldest_seconds',
-    help: 'Age of the oldest recipient that waits, by kind of destination.',
+    help: 'Age of the oldest recipient that waits, by kind of destination. The same on every node.',
     labelNames: ['destination'],
   });
   readonly webhookBacklog = this.#gauge({
     name: 'postrider_webhook_backlog',
-    help: 'Webhook calls that are still open.',
+    help: 'Webhook calls that are still open. The same on every node.',
   });
   readonly findings = this.#gauge({
     name: 'postrider_doctor_findings',
@@ -97,11 +98,21 @@ export class Metrics {
   });
   readonly isHalted = this.#gauge({
     name: 'postrider_halted',
-    help: '1 while sending is halted by the operator.',
+    help: '1 while sending is halted by the operator. The same on every node.',
   });
   readonly isDiskLow = this.#gauge({
     name: 'postrider_disk_low',
     help: '1 while new sends are refused because the disk is nearly full.',
+  });
+  readonly nodes = this.#gauge({
+    name: 'postrider_nodes',
+    help: 'Nodes that take part, by state. The same on every node.',
+    labelNames: ['state'],
+  });
+  readonly node = this.#gauge({
+    name: 'postrider_node_info',
+    help: 'Always 1; the labels name this node, the service and the version.',
+    labelNames: ['node', 'service', 'version'],
   });
   readonly databaseConnections = this.#gauge({
     name: 'postrider_database_connections',

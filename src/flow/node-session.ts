@@ -48,6 +48,8 @@ type Work = Pick<NodeReport, 'taken' | 'inDelivery'>;
 export class NodeSession {
   /** The owner of what it takes. */
   readonly id: string;
+  /** What operators call this node. */
+  readonly name: string;
   readonly #options: NodeSessionOptions;
   /** Until when mail may leave, by each clock. */
   #until = { steady: -Infinity, wall: -Infinity };
@@ -69,15 +71,16 @@ export class NodeSession {
   #reaping: Promise<void> | null = null;
   readonly #listeners: (() => void)[] = [];
 
-  private constructor(id: string, options: NodeSessionOptions) {
+  private constructor({ id, name }: NewSession, options: NodeSessionOptions) {
     this.id = id;
+    this.name = name;
     this.#options = options;
   }
 
   /** Begins the session; fails as the store does. */
   static async begin(session: NewSession, options: NodeSessionOptions): Promise<NodeSession> {
     await options.nodes.begin(session);
-    const begun = new NodeSession(session.id, options);
+    const begun = new NodeSession(session, options);
     await begun.#beatNow();
     return begun;
   }

@@ -5,29 +5,56 @@
  * (machine, config, database, resolver, identity, network, smarthost), and gives one `Finding` for each: what was seen and what
  * to do. `postrider doctor` prints them; `host-check.ts` repeats them every hour in the service, for `/health`, the
  * dashboard and the log. `loop-watch.ts` measures the delay of the main thread all the time; this file reads the other
- * numbers when `/metrics` is asked. Nothing here is kept on disk and nothing is changed on the host, so a crash loses only
+ * numbers when `/metrics` is asked. What all nodes read from one store (`kept-reading.ts`) is
+ * read seldom enough not to load it. Nothing here is kept on disk and nothing is changed on the host, so a crash loses only
  * the last findings.
  *
- * Promises that reading the numbers never waits for the network.
+ * Promises that numbers are shown within seconds while the store is away, without those that it alone knows.
  */
 import { readdirSync } from 'node:fs';
 
 import { VERSION } from '../base/version.ts';
 import type { Context } from '../flow/context.ts';
 import { destinationKind } from '../base/destination-kind.ts';
+import type { QueueCount } from '../store/operator.ts';
+import { NODE_STATES, nodeState } from '../store/nodes.ts';
+import type { ListedSession } from '../store/nodes.ts';
+import { StoreAwayError } from '../store/store.ts';
 import type { Finding } from './finding.ts';
 import { HostCheck } from './host-check.ts';
+import { KeptReading } from './kept-reading.ts';
+
+/** Who scrapes waits for 10 s, unless told otherwise. */
+const PATIENCE_MS = 5_000;
+
+/** What waits, as it was at the moment `now`. */
+interface Backlog {
+  now: number;
+  counts: QueueCount[];
+  openCalls: number;
+}
 import { LoopWatch } from './loop-watch.ts';
 
 export class Vitals {
   readonly #ctx: Context;
   readonly #hostCheck: HostCheck;
   readonly #loopWatch: LoopWatch;
+  readonly #waiting: KeptReading<Backlog>;
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
     this.#hostCheck = new HostCheck(ctx);
     this.#loopWatch = new LoopWatch(ctx);
+    this.#waiting = new KeptReading(ctx.clock, async () => {
+      const now = ctx.clock.now();
+      const counts = await ctx.store.queueCounts(now);
+      return { now, counts, openCalls: await ctx.store.openCalls() };
+    });
+    if (ctx.node !== null) {
+      const { cluster } = ctx.config.startup;
+      const labels = { node: ctx.node.name, service: cluster.name, version: VERSION.version };
+      ctx.metrics.node.set(labels, 1);
+    }
     ctx.metrics.build.set({ ...VERSION }, 1);
     ctx.metrics.startedAt.set(Math.floor(Date.now() / 1000 - process.uptime()));
   }
@@ -52,11 +79,12 @@ export class Vitals {
     return this.#hostCheck.checkNow();
   }
 
-  /** Everything in the Prometheus text format, read now. */
+  /** Everything in the Prometheus text format, read now; what waits, a moment ago. */
   async render(): Promise<string> {
-    const { metrics, store, halt } = this.#ctx;
-    await this.#readQueue();
-    metrics.webhookBacklog.set(await store.openCalls());
+    const { metrics, halt } = this.#ctx;
+    const shared = await this.#readShared();
+    this.#showWaiting(shared?.waiting ?? null);
+    this.#showNodes(shared?.nodes ?? []);
     metrics.isHalted.set(halt.state === null ? 0 : 1);
     await this.#readDatabase();
     metrics.memory.set(process.memoryUsage.rss());
@@ -64,33 +92,62 @@ export class Vitals {
     return await metrics.render();
   }
 
+  /** What every node reads from the store that they share; null while it does not answer. */
+  async #readShared(): Promise<{ waiting: Backlog; nodes: ListedSession[] } | null> {
+    const { clock, nodes } = this.#ctx;
+    const late = Promise.withResolvers<null>();
+    const cancel = clock.after(PATIENCE_MS, () => late.resolve(null));
+    const reading = Promise.all([this.#waiting.get(), nodes?.list() ?? []]);
+    try {
+      const read = await Promise.race([reading, late.promise]);
+      return read && { waiting: read[0], nodes: read[1] };
+    } catch (error) {
+      if (error instanceof StoreAwayError) return null;
+      throw error;
+    } finally {
+      cancel();
+    }
+  }
+
   async #readDatabase(): Promise<void> {
-    const { metrics, store } = this.#ctx;
+    const { metrics, store, node } = this.#ctx;
     const state = await store.databaseState();
     if (state === null) return;
     metrics.databaseConnections.set({ state: 'used' }, state.used);
     metrics.databaseConnections.set({ state: 'idle' }, state.idle);
     metrics.databaseWaiting.set(state.waiting);
-    metrics.isDatabaseAway.set(state.isAway ? 1 : 0);
+    metrics.isDatabaseAway.set(state.isAway || node?.notReady === 'database_away' ? 1 : 0);
     metrics.databaseCommitAge.set(state.sinceCommitMs / 1000);
   }
 
-  async #readQueue(): Promise<void> {
-    const { metrics, store, clock } = this.#ctx;
-    const now = clock.now();
+  #showNodes(nodes: readonly ListedSession[]): void {
+    const { metrics } = this.#ctx;
+    metrics.nodes.reset();
+    if (nodes.length === 0) return;
+    const states = nodes.map(nodeState);
+    for (const state of NODE_STATES) {
+      metrics.nodes.set({ state }, states.filter((one) => one === state).length);
+    }
+  }
+
+  #showWaiting(seen: Backlog | null): void {
+    const { metrics } = this.#ctx;
+    metrics.queueRecipients.reset();
+    metrics.queueOldestSeconds.reset();
+    metrics.webhookBacklog.remove();
+    if (seen === null) return;
+    metrics.webhookBacklog.set(seen.openCalls);
     const waiting = new Map<string, { count: number; oldestAt: number }>();
-    for (const row of await store.queueCounts(now)) {
+    for (const row of seen.counts) {
       const name = destinationKind(row.domain);
       const sum = waiting.get(name) ?? { count: 0, oldestAt: row.oldestCreatedAt };
       sum.count += row.waiting;
       sum.oldestAt = Math.min(sum.oldestAt, row.oldestCreatedAt);
       waiting.set(name, sum);
     }
-    metrics.queueRecipients.reset();
-    metrics.queueOldestSeconds.reset();
     for (const [destination, { count, oldestAt }] of waiting) {
       metrics.queueRecipients.set({ destination }, count);
-      metrics.queueOldestSeconds.set({ destination }, Math.max(0, now - oldestAt) / 1000);
+      metrics.queueOldestSeconds.set({ destination }, Math.max(0, seen.now - oldestAt) / 1000);
     }
   }
 }

@@ -4,7 +4,14 @@ import { expect, test } from 'bun:test';
 import { Vitals } from '../../src/health/vitals.ts';
 import { failByOperator } from '../../src/flow/queue/operator.ts';
 import { addSuppression } from '../../src/flow/suppressions/suppressions.ts';
+import { NodeSession } from '../../src/flow/node-session.ts';
+import { StoreAwayError } from '../../src/store/store.ts';
 import { draft, mailbox, openFixture } from '../flow/fixture.ts';
+import type { Fixture } from '../flow/fixture.ts';
+import { FakeNodes } from '../rig/fake-nodes.ts';
+
+/** A reading of the queue is kept for so long. */
+const KEPT_MS = 2_000;
 
 test('of several destinations of one kind the oldest recipient counts, and all that wait', async () => {
   const fixture = await openFixture();
@@ -44,6 +51,7 @@ test('a destination for which nothing waits any more is not shown with its last 
   const { messageIds } = await fixture.accept(sender, draft());
   expect(await shown()).toHaveLength(2);
   await failByOperator(ctx, messageIds[0] ?? '', null);
+  await fixture.clock.advance(KEPT_MS);
   expect(await shown()).toEqual([]);
   await fixture.close();
 });
@@ -118,7 +126,77 @@ test('open webhook calls are counted when they are asked for', async () => {
   const vitals = new Vitals(ctx);
   for (const open of [7, 0]) {
     ctx.store.openCalls = () => Promise.resolve(open);
+    await fixture.clock.advance(KEPT_MS);
     expect((await vitals.render()).split('\n')).toContain(`postrider_webhook_backlog ${open}`);
   }
+  await fixture.close();
+});
+
+/** Three nodes on the fixture's store, of which this is `a`. */
+async function threeNodes({ ctx, clock }: Fixture) {
+  const nodes = new FakeNodes();
+  nodes.clock = () => clock.now();
+  const one = { version: '1', addresses: [], beganAt: 0, isDrainAsked: false, report: null };
+  nodes.listed = [
+    { ...one, id: '1', name: 'a', heardMsAgo: 10 },
+    { ...one, id: '2', name: 'b', heardMsAgo: 10 },
+    { ...one, id: '3', name: 'c', heardMsAgo: 15_001 },
+  ];
+  const node = await NodeSession.begin(
+    { id: '1', name: 'a', directory: 'd', addresses: [], version: '1' },
+    { nodes, clock, log: ctx.log, ended: () => undefined },
+  );
+  return { nodes, node };
+}
+
+test('a node says who it is, and all that take part by their state', async () => {
+  const fixture = await openFixture();
+  const { nodes, node } = await threeNodes(fixture);
+  const vitals = new Vitals({ ...fixture.ctx, nodes, node });
+  const lines = (await vitals.render())
+    .split('\n')
+    .filter((line) => line.startsWith('postrider_node'));
+  expect(lines.slice(0, 3)).toEqual([
+    'postrider_nodes{state="live"} 2',
+    'postrider_nodes{state="silent"} 1',
+    'postrider_nodes{state="draining"} 0',
+  ]);
+  const { name } = fixture.ctx.config.startup.cluster;
+  expect(lines[3]).toStartWith(`postrider_node_info{node="a",service="${name}",version="`);
+  await fixture.close();
+});
+
+test('a server with files says nothing of nodes', async () => {
+  const fixture = await openFixture();
+  expect(await new Vitals(fixture.ctx).render()).not.toMatch(/^postrider_node/m);
+  await fixture.close();
+});
+
+test('while the database is away what it alone knows is left out, and the rest is shown', async () => {
+  const fixture = await openFixture();
+  const { nodes, node } = await threeNodes(fixture);
+  const { clock, ctx } = fixture;
+  const state = { used: 0, idle: 0, waiting: 9, isAway: false, sinceCommitMs: 0 };
+  const store = { ...ctx.store, databaseState: () => Promise.resolve(state) };
+  const vitals = new Vitals({ ...ctx, store, nodes, node });
+  const shown = async (): Promise<string[]> =>
+    (await vitals.render())
+      .split('\n')
+      .filter((line) =>
+        /^postrider_(?:webhook_backlog|nodes|queue|database_away|halted)/.test(line),
+      );
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  await fixture.accept(sender, draft());
+  expect(await shown()).toHaveLength(8);
+  nodes.isAway = true;
+  store.queueCounts = () => Promise.reject(new StoreAwayError('away'));
+  await clock.advance(3_000);
+  expect(await shown()).toEqual(['postrider_halted 0', 'postrider_database_away 1']);
+  // A server that says nothing at all keeps nobody waiting for long.
+  store.queueCounts = () => new Promise(() => undefined);
+  const late = shown();
+  await clock.advance(5_000);
+  expect(await late).toEqual(['postrider_halted 0', 'postrider_database_away 1']);
   await fixture.close();
 });
