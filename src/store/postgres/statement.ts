@@ -63,11 +63,49 @@ export function valuesOf<F extends string>(
   rows: readonly Readonly<Record<F, Value>>[],
 ): Part {
   const fields = Object.keys(of.columns) as F[];
-  const arrays = fields.map((field, at) => `$${at + 1}::${of.columns[field]}[]`);
-  return {
-    text: `unnest(${arrays.join(', ')}) AS v (${fields.map(columnOf).join(', ')})`,
-    params: fields.map((field) => rows.map((row) => parameter(row[field]))),
-  };
+  const inArrays = fields.filter((field) => of.columns[field] !== 'bytea');
+  const ofBytes = fields.filter((field) => of.columns[field] === 'bytea');
+  const arrays = inArrays.map((field, at) => `$${at + 1}::${of.columns[field]}[]`);
+  const columns = inArrays.map(columnOf);
+  const params: Parameter[] = inArrays.map((field) => rows.map((row) => parameter(row[field])));
+  if (ofBytes.length === 0) {
+    return { text: `unnest(${arrays.join(', ')}) AS v (${columns.join(', ')})`, params };
+  }
+  // An array travels as text, which the server reads letter by letter: all bytes go as one value, and rows cut theirs out.
+  const { bytes, places } = joined(ofBytes.map((field) => rows.map((row) => row[field])));
+  const from = inArrays.length;
+  const cut = ofBytes.map((field, at) => {
+    const column = columnOf(field);
+    arrays.push(`$${from + 2 * at + 1}::int4[]`, `$${from + 2 * at + 2}::int4[]`);
+    return `substring($${from + 2 * ofBytes.length + 1}::bytea FROM ${column}_at FOR ${column}_length) AS ${column}`;
+  });
+  params.push(...places, bytes);
+  const cutColumns = ofBytes.map(columnOf).flatMap((name) => [`${name}_at`, `${name}_length`]);
+  const all = `unnest(${arrays.join(', ')}) AS u (${[...columns, ...cutColumns].join(', ')})`;
+  return { text: `(SELECT ${[...columns, ...cut].join(', ')} FROM ${all}) AS v`, params };
+}
+
+/** All bytes of some columns one after the other; `places`: for each column where each row's begin, from 1, and how many. */
+function joined(columns: readonly (readonly Value[])[]): {
+  bytes: Uint8Array;
+  places: (number | null)[][];
+} {
+  const pieces: Uint8Array[] = [];
+  let end = 1;
+  const places = columns.flatMap((values) => {
+    const begins: (number | null)[] = [];
+    const lengths: (number | null)[] = [];
+    for (const value of values) {
+      const piece = value instanceof Uint8Array ? value : null;
+      begins.push(piece === null ? null : end);
+      lengths.push(piece === null ? null : piece.byteLength);
+      if (piece === null) continue;
+      pieces.push(piece);
+      end += piece.byteLength;
+    }
+    return [begins, lengths];
+  });
+  return { bytes: Buffer.concat(pieces), places };
 }
 
 /** Adds the rows; `conflict`: what follows the values, such as `ON CONFLICT DO NOTHING`. */
