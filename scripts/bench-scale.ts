@@ -231,6 +231,8 @@ function line(name: string, runs: readonly Run[], first: number): void {
 }
 
 process.stdout.write(`medians, each node at most ${values.share} of a core\n`);
-const firstRate = spread((results.get(counts[0] ?? 1) ?? []).map(({ delivered }) => delivered)).median;
+const firstRate = spread(
+  (results.get(counts[0] ?? 1) ?? []).map(({ delivered }) => delivered),
+).median;
 for (const [count, runs] of results) line(`${count} nodes`, runs, firstRate);
 process.exit(0);

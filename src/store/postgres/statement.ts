@@ -72,27 +72,27 @@ export function valuesOf<F extends string>(
     return { text: `unnest(${arrays.join(', ')}) AS v (${columns.join(', ')})`, params };
   }
   // An array travels as text, which the server reads letter by letter: all bytes go as one value, and rows cut theirs out.
-  const { bytes, places } = joined(ofBytes.map((field) => rows.map((row) => row[field])));
+  const { bytes, positions } = joined(ofBytes.map((field) => rows.map((row) => row[field])));
   const from = inArrays.length;
   const cut = ofBytes.map((field, at) => {
     const column = columnOf(field);
     arrays.push(`$${from + 2 * at + 1}::int4[]`, `$${from + 2 * at + 2}::int4[]`);
     return `substring($${from + 2 * ofBytes.length + 1}::bytea FROM ${column}_at FOR ${column}_length) AS ${column}`;
   });
-  params.push(...places, bytes);
+  params.push(...positions, bytes);
   const cutColumns = ofBytes.map(columnOf).flatMap((name) => [`${name}_at`, `${name}_length`]);
   const all = `unnest(${arrays.join(', ')}) AS u (${[...columns, ...cutColumns].join(', ')})`;
   return { text: `(SELECT ${[...columns, ...cut].join(', ')} FROM ${all}) AS v`, params };
 }
 
-/** All bytes of some columns one after the other; `places`: for each column where each row's begin, from 1, and how many. */
+/** All bytes of some columns one after the other; `positions`: for each column where each row's begin, from 1, and how many. */
 function joined(columns: readonly (readonly Value[])[]): {
   bytes: Uint8Array;
-  places: (number | null)[][];
+  positions: (number | null)[][];
 } {
   const pieces: Uint8Array[] = [];
   let end = 1;
-  const places = columns.flatMap((values) => {
+  const positions = columns.flatMap((values) => {
     const begins: (number | null)[] = [];
     const lengths: (number | null)[] = [];
     for (const value of values) {
@@ -105,7 +105,7 @@ function joined(columns: readonly (readonly Value[])[]): {
     }
     return [begins, lengths];
   });
-  return { bytes: Buffer.concat(pieces), places };
+  return { bytes: Buffer.concat(pieces), positions };
 }
 
 /** Adds the rows; `conflict`: what follows the values, such as `ON CONFLICT DO NOTHING`. */

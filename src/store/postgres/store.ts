@@ -34,6 +34,7 @@ import { fenced } from './fence.ts';
 import type { Membership } from './fence.ts';
 import { Group } from './group.ts';
 import { jobVerbs } from './jobs.ts';
+import { withKeptPlans } from './kept-plans.ts';
 import { appendAllLogs, logVerbs } from './logs.ts';
 import { messageVerbs } from './messages.ts';
 import { nodesOn } from './nodes.ts';
@@ -147,7 +148,7 @@ function groupedWrites(
   const grouped = <Item, Result>(
     write: (of: Access, items: readonly Item[]) => Promise<readonly Result[]>,
     bytesOf?: (item: Item) => number,
-    through: Access = fence(database),
+    through: Access = fence(withKeptPlans(database)),
   ): ((item: Item) => Promise<Exclude<Result, Error>>) => {
     const group = new Group<Item, Result>((items) => write(through, items), onCommit, bytesOf);
     groups.push(group);
@@ -156,7 +157,7 @@ function groupedWrites(
   const accept = grouped(
     acceptAll,
     contentBytesOf,
-    fence(standby === null ? database : database.replicated()),
+    fence(withKeptPlans(standby === null ? database : database.replicated())),
   );
   const begin = grouped(beginAll);
   const beginCalls = grouped(beginAllCalls);
@@ -167,7 +168,7 @@ function groupedWrites(
     finish: grouped(finishAll),
     beginCalls: (calls, now) => beginCalls({ calls, now }),
     finishCall: grouped(finishAllCalls),
-    appendLogs: grouped(appendAllLogs, undefined, database),
+    appendLogs: grouped(appendAllLogs, undefined, withKeptPlans(database)),
     drained: () => Promise.all(groups.map((group) => group.drained())),
   };
 }
