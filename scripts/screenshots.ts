@@ -1,7 +1,7 @@
 /**
  * Pictures of every page of the dashboard and of `/docs`, light and dark, 390, 768 and 1440 pixels wide: of a server with
- * a month of mail, and of a new one (`new-…`), which then captures a few emails (`inbox…`),
- * with the spam score of a real rspamd where there is one.
+ * a month of mail, of a new one (`new-…`), which then captures a few emails (`inbox…`), with the spam score of a real
+ * rspamd where there is one, and the nodes of three that share a PostgreSQL database (`nodes…`).
  *
  * Builds when needed, fills a throw-away data directory (`test/rig/month.ts`), starts the binary in an internet on
  * loopback and writes PNG files, whole pages, to `dist/screenshots` or the folder that is named; `--only A,B` takes the
@@ -22,10 +22,12 @@ import {
   type DashboardSession,
   type NamedPage,
 } from '../test/rig/dashboard-pages.ts';
+import { PostgresServer } from '../test/rig/postgres.ts';
 import { fillMonth } from '../test/rig/month.ts';
 import { startMonthInternet, type MonthInternet } from '../test/rig/month-internet.ts';
 import { isInstalled, PROGRAMS } from '../test/rig/programs.ts';
 import { type Rspamd, startRspamd } from '../test/rig/rspamd.ts';
+import { startWorld } from '../test/rig/world.ts';
 import { showcase } from '../test/rig/showcase-emails.ts';
 import { build } from './build.ts';
 
@@ -203,6 +205,28 @@ async function newPages(
   }
 }
 
+/** Of three nodes, before and after the host was checked and one was stopped where it is. */
+async function nodesPages(shots: Shots): Promise<void> {
+  if (!shots.only.some((word) => 'nodes-silent'.includes(word))) return;
+  const server = await PostgresServer.start();
+  const world = await startWorld({ store: await server.freshDatabase() });
+  try {
+    for (const name of ['node2', 'node3']) await world.join(name);
+    const session = await signedIn(world.appliance.url, world.appliance.made.admin_password);
+    const path = '/dashboard/nodes';
+    await shootAll(shots, session, [{ name: 'nodes', path }]);
+    await post(session, '/settings/check', {});
+    const lost = await world.join('node4');
+    lost.freeze();
+    await until(session, path, (text) => text.includes('>silent<'));
+    await shootAll(shots, session, [{ name: 'nodes-silent', path }]);
+    lost.goOn();
+  } finally {
+    await world.stop();
+    await server.stop();
+  }
+}
+
 async function main(): Promise<void> {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values, positionals } = parseArgs({
@@ -233,6 +257,7 @@ async function main(): Promise<void> {
   };
   try {
     await newPages(shots, internet, rspamd);
+    await nodesPages(shots);
     await monthPages(shots, internet);
   } finally {
     await browser.close();

@@ -84,7 +84,8 @@ export function createDashboard(ctx: Context, parts: OutsideParts): Dashboard {
       });
       const words = 'The page could not be shown. The server log has the details.';
       const may = (): boolean => false;
-      const nothing = { accounts: [], path: '', notice: null, halt: null, operator: null, may };
+      const nobody = { accounts: [], hasNodes: false, operator: null, may };
+      const nothing = { ...nobody, path: '', notice: null, halt: null };
       return page({ ...errorPage('Internal error', words), status: 500 }, nothing);
     });
   };
@@ -227,6 +228,7 @@ class DashboardApp {
       path,
       notice: noticeOf(url.searchParams),
       halt: mayAll ? halt.state : null,
+      hasNodes: this.#ctx.nodes !== null,
       operator,
       may: mayOf(operator ?? ALL_RIGHTS),
     };

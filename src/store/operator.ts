@@ -50,6 +50,8 @@ export interface DatabaseState {
   isAway: boolean;
   /** Since the last commit, or since the store was opened. */
   sinceCommitMs: number;
+  /** Whether a synchronous standby has what is committed; null where none is required: nobody looks. */
+  hasStandby: boolean | null;
 }
 
 export interface OperatorStore {

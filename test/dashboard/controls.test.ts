@@ -15,6 +15,7 @@ import { addOperator, setPassword } from '../../src/flow/people/operators.ts';
 import { addSuppression } from '../../src/flow/suppressions/suppressions.ts';
 import { addEndpoint } from '../../src/flow/webhooks/endpoints.ts';
 import type { Operator } from '../../src/store/people.ts';
+import { FakeNodes } from '../rig/fake-nodes.ts';
 import { type DashboardRig, startDashboardRig } from './dashboard-rig.ts';
 
 const ROOT = '/dashboard';
@@ -50,6 +51,11 @@ beforeAll(async () => {
     owner: await signedIn('owner', { role: 'admin', accountId: account }),
     guest: await signedIn('guest', { role: 'read_only', accountId: account }),
   };
+  // Servers that share the store: what is changed of one stands on its page.
+  const nodes = new FakeNodes();
+  const node = { name: 'one', version: '1', addresses: [], beganAt: 0, isDrainAsked: false };
+  nodes.listed = [{ ...node, id: 'id', heardMsAgo: 0, report: null }];
+  Object.assign(rig.rig.appliance.ctx, { nodes });
   ADDRESSES = await everything();
 }, 30_000);
 afterAll(() => rig.stop());

@@ -93,6 +93,7 @@ const ROWS: readonly Row[] = [
   ],
   ['/queue/fail', {}, 404, 'There is no such recipient.'],
   ['/queue/fail', { id: 'x' }, 404, 'There is no such recipient.'],
+  ['/nodes/drain', {}, 404, 'This node takes part no longer.'],
   ['/inbox/99/remove', {}, 404, 'This message is no longer in the inbox.'],
   ['/accounts', { name: '' }, 422, ACCOUNT_NAME],
   ['/accounts', { name: 'n'.repeat(61) }, 422, ACCOUNT_NAME],

@@ -107,7 +107,14 @@ test('a queue that cannot be read fails the reading of the numbers, instead of s
 test('the connections to a database are shown', async () => {
   const fixture = await openFixture();
   const { ctx } = fixture;
-  const state = { used: 3, idle: 2, waiting: 4, isAway: true, sinceCommitMs: 1_500 };
+  const state = {
+    used: 3,
+    idle: 2,
+    waiting: 4,
+    isAway: true,
+    sinceCommitMs: 1_500,
+    hasStandby: null,
+  };
   const store = { ...ctx.store, databaseState: () => Promise.resolve(state) };
   const text = await new Vitals({ ...ctx, store }).render();
   expect(text.split('\n').filter((line) => line.startsWith('postrider_database'))).toEqual([
@@ -176,7 +183,7 @@ test('while the database is away what it alone knows is left out, and the rest i
   const fixture = await openFixture();
   const { nodes, node } = await threeNodes(fixture);
   const { clock, ctx } = fixture;
-  const state = { used: 0, idle: 0, waiting: 9, isAway: false, sinceCommitMs: 0 };
+  const state = { used: 0, idle: 0, waiting: 9, isAway: false, sinceCommitMs: 0, hasStandby: null };
   const store = { ...ctx.store, databaseState: () => Promise.resolve(state) };
   const vitals = new Vitals({ ...ctx, store, nodes, node });
   const shown = async (): Promise<string[]> =>

@@ -14,7 +14,7 @@ eachStore(
       expect(before).toBeNull();
       return;
     }
-    expect(state).toMatchObject({ used: 0, waiting: 0, isAway: false });
+    expect(state).toMatchObject({ used: 0, waiting: 0, isAway: false, hasStandby: null });
     expect(state.idle).toBeGreaterThan(0);
     expect(state.sinceCommitMs).toBeLessThan(60_000);
     const read = store.accounts();

@@ -41,6 +41,8 @@ export interface FrameView extends Viewer {
   /** From `noticeOf`. */
   notice: string | null;
   halt: Halt | null;
+  /** Whether servers share the store. */
+  hasNodes: boolean;
   /** Who is signed in; null in an emulator. */
   operator: Pick<Operator, 'name' | 'role' | 'accountId'> | null;
 }
@@ -111,9 +113,9 @@ function menu(page: PageResponse, view: FrameView): Html {
   const account = page.account ?? view.accounts[0] ?? null;
   const others = view.accounts.filter(({ id }) => id !== account?.id);
   const base = account === null ? '' : accountPath(account);
+  const server = SERVER_MENU.filter(([below]) => below !== 'nodes' || view.hasNodes);
   return html`<nav class="menu" aria-label="Dashboard">
-    ${entries(SERVER_MENU, ROOT, view)}
-    ${view.operator !== null && entries(PEOPLE_MENU, ROOT, view)}
+    ${entries(server, ROOT, view)} ${view.operator !== null && entries(PEOPLE_MENU, ROOT, view)}
     ${
       account !== null &&
       html`<p class="menu-head"><span>Account</span>${account.name}</p>

@@ -17,6 +17,7 @@ export const SERVER_MENU: readonly MenuEntry[] = [
   ['queue', 'Queue'],
   ['inbox', 'Inbox'],
   ['accounts', 'Accounts'],
+  ['nodes', 'Nodes'],
   ['settings', 'Settings'],
 ];
 

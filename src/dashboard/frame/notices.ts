@@ -22,6 +22,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   replayed: 'Events scheduled for delivery again',
   halted: 'Sending halted: new sends are refused and deliveries are paused.',
   resumed: 'Sending resumed.',
+  drain_asked: 'The node drains: it ends what is under way. Stop it when it is no longer listed.',
   sent: 'Accepted. What happens to it is shown below.',
 };
 

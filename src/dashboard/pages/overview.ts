@@ -6,6 +6,7 @@
  */
 import { wallTime } from '../../base/clock.ts';
 import type { Context } from '../../flow/context.ts';
+import type { Finding } from '../../health/finding.ts';
 import { checklist } from './checklist.ts';
 import { linkButton, together } from '../frame/action.ts';
 import {
@@ -214,13 +215,18 @@ export function findings({ vitals }: Visit['parts']): Html {
   if (last === null) return html`<p class="none">The first check is still running.</p>`;
   const open = last.findings.filter(({ level }) => level !== 'ok');
   return html`<p class="soft">Checked at ${time(last.checkedAt)}.</p>
-    ${table(
-      [
-        ['Level', 'state'],
-        ['Finding', 'title'],
-        ['What to do', 'words'],
-      ],
-      open.map(({ level, summary, advice }) => [badge(level), summary, advice]),
-      `All ${last.findings.length} checks passed.`,
-    )}`;
+    ${findingTable(open, `All ${last.findings.length} checks passed.`)}`;
+}
+
+/** Findings with what to do; `none` where there are none. */
+export function findingTable(list: readonly Finding[], none: string): Html {
+  return table(
+    [
+      ['Level', 'state'],
+      ['Finding', 'title'],
+      ['What to do', 'words'],
+    ],
+    list.map(({ level, summary, advice }) => [badge(level), summary, advice]),
+    none,
+  );
 }

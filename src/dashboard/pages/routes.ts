@@ -12,6 +12,7 @@ import { emailsPages } from './emails.ts';
 import { inboxPages } from './inbox.ts';
 import { keyPages } from './keys.ts';
 import { logPages } from './logs.ts';
+import { nodePages } from './nodes.ts';
 import { operatorPages } from './operators.ts';
 import { overviewPages } from './overview.ts';
 import { profilePages } from './profile.ts';
@@ -28,6 +29,7 @@ export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...testEmailPages,
   ...queuePages,
+  ...nodePages,
   ...inboxPages,
   ...accountPages,
   ...emailsPages,

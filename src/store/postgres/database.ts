@@ -79,7 +79,7 @@ export class Database implements Access {
     this.#patienceMs = patienceMs;
   }
 
-  state(): DatabaseState {
+  state(): Omit<DatabaseState, 'hasStandby'> {
     const idle = this.#free.length;
     return {
       used: this.#open - idle,

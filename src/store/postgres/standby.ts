@@ -74,6 +74,11 @@ export class StandbyWatch {
     return watch;
   }
 
+  /** Whether there was one at the last look. */
+  get isThere(): boolean {
+    return this.#missingSince === null;
+  }
+
   async stop(): Promise<void> {
     this.#isOver = true;
     this.#wake();

@@ -121,7 +121,8 @@ export async function openPostgres({
     ...rateVerbs(database),
     ...timeVerbs(database),
     ...noBackup(),
-    databaseState: () => Promise.resolve(database.state()),
+    databaseState: () =>
+      Promise.resolve({ ...database.state(), hasStandby: standby?.isThere ?? null }),
     ...writes,
     nodes,
     async close() {

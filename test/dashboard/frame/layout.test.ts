@@ -36,6 +36,7 @@ function menuOf(
     path,
     notice: null,
     halt: null,
+    hasNodes: false,
     operator: rights === null ? null : { name: 'anna', ...rights },
     may: mayOf(rights ?? { role: 'admin', accountId: null }),
   };

@@ -125,14 +125,18 @@ describe('a database with a standby', () => {
     () =>
       withStore(async (store, account, events) => {
         expect(await send(store, account)).toBe('accepted');
+        const hasStandby = async () => (await store.databaseState())?.hasStandby;
+        expect(await hasStandby()).toBe(true);
         const missing = events.next('standby_missing');
         await waitFor('');
         expect(await missing).toContain('Set synchronous_standby_names on the primary');
+        expect(await hasStandby()).toBe(false);
         expect(await send(store, account)).toBeInstanceOf(StoreUnconfirmedError);
         expect((await store.countsByStatus(account.id, 0)).queued).toBe(1);
         const back = events.next('standby_back');
         await waitFor('second');
         await back;
+        expect(await hasStandby()).toBe(true);
         expect(await send(store, account)).toBe('accepted');
       }),
     20_000,
