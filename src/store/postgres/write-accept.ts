@@ -33,6 +33,7 @@ export function acceptAll(
       recordsOf(session, batches),
       usedBy(session, batches),
       subscribersOf(session, batches.flatMap(eventsOf)),
+      lockAccounts(session, batches),
     ]);
     const acceptance = new Acceptance(
       records,
@@ -55,6 +56,15 @@ export function contentBytesOf({ messages }: AcceptBatch): number {
 
 const eventsOf = ({ messages }: AcceptBatch) => messages.flatMap(({ events }) => events);
 const keyOf = (accountId: string, key: string): string => `${accountId} ${key}`;
+
+/** Keeps the accounts from being deleted until the commit. Fails when one of them is gone. */
+async function lockAccounts(session: Session, batches: readonly AcceptBatch[]): Promise<void> {
+  const ids = [...new Set(batches.map(({ accountId }) => accountId))];
+  const locked = await session.all(
+    part('SELECT id FROM accounts WHERE id = ANY($1::uuid[]) ORDER BY id FOR KEY SHARE', ids),
+  );
+  if (locked.length < ids.length) throw new Error('an account was deleted before the acceptance');
+}
 
 /** The records of earlier requests, and a lock on each key. */
 async function recordsOf(
