@@ -69,7 +69,8 @@ describeWith(['chromium', 'openssl'], 'the nodes of a service, on a page', () =>
       expect(found).toEqual([]);
       await walker.leave();
     },
-    TIMEOUT_MS,
+    // Twelve runs of axe-core.
+    3 * TIMEOUT_MS,
   );
 
   describe.each([

@@ -103,6 +103,12 @@ scrape_configs:
     expect(rules.exitCode).toBe(0);
   });
 
+  test('of two nodes an alert about the service comes once, and numbers of a node have its name', () => {
+    const file = join(import.meta.dir, 'alerts-of-nodes.yml');
+    const run = Bun.spawnSync(['/usr/bin/promtool', 'test', 'rules', file], { stderr: 'pipe' });
+    expect([run.exitCode, run.stderr.toString()]).toEqual([0, '']);
+  });
+
   test('every number of the rules and the dashboard is one that the appliance has', async () => {
     const text = await (await fetch(`${world.appliance.url}/metrics`)).text();
     const known = new Set((text.match(/^# TYPE (\S+)/gm) ?? []).map((line) => line.slice(7)));

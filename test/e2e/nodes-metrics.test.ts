@@ -4,18 +4,19 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { BinaryAppliance } from '../rig/binary.ts';
 import { happened, listen } from '../rig/journey.ts';
 import { freePorts } from '../rig/ports.ts';
-import { testServer } from '../rig/postgres.ts';
+import { PostgresServer } from '../rig/postgres.ts';
 import { startWorld } from '../rig/world.ts';
 import type { World } from '../rig/world.ts';
 
 /** Nobody listens there: mail to it waits. */
 const AWAY = 'away.test';
 
+let server: PostgresServer;
 let world: World;
 let nodes: readonly [BinaryAppliance, BinaryAppliance];
 
 beforeAll(async () => {
-  const server = await testServer();
+  server = await PostgresServer.start();
   const [port] = await freePorts(1);
   world = await startWorld({
     store: await server.freshDatabase(),
@@ -24,7 +25,10 @@ beforeAll(async () => {
   nodes = [world.appliance, await world.join('b')];
   await listen(world);
 }, 60_000);
-afterAll(() => world.stop());
+afterAll(async () => {
+  await world.stop();
+  await server.stop();
+});
 
 async function send(node: BinaryAppliance, to: string): Promise<string> {
   const email = { from: 'hello@example.org', to, subject: 'Counted', text: 'x' };
@@ -106,3 +110,23 @@ test('each beats to the others what it has taken, and a clock that agrees', asyn
   expect(listed).toHaveLength(2);
   for (const { clock_ahead_ms: ms } of listed) expect(Math.abs(ms ?? 0)).toBeLessThan(1_000);
 });
+
+test('while the database is away a node says so, shows its own numbers, and none that only the database knows', async () => {
+  const [a] = nodes;
+  await server.pause();
+  let seen: Map<string, number>;
+  do {
+    const beganAt = performance.now();
+    seen = await numbers(a);
+    // Prometheus gives up after 10 s.
+    expect(performance.now() - beganAt).toBeLessThan(8_000);
+  } while (seen.get('postrider_database_away') !== 1);
+  expect(sumOf(seen, 'postrider_messages_accepted_total')).toBe(6);
+  expect(
+    [...seen.keys()].filter((key) => /^postrider_(?:queue|webhook_backlog|nodes)/.test(key)),
+  ).toEqual([]);
+  await server.resume();
+  do seen = await numbers(a);
+  while (seen.get('postrider_database_away') !== 0);
+  expect(seen.get('postrider_queue_recipients{destination="other"}')).toBe(3);
+}, 60_000);
