@@ -32,6 +32,8 @@ export interface HoldingOptions {
   isKeptBack?: (helo: string, to: string) => boolean;
   /** How long the reply to the final dot is kept back, in milliseconds. */
   dotMs?: (to: string) => number;
+  /** What the reply to the final dot waits for besides. */
+  dotAfter?: (to: string) => Promise<unknown> | null;
 }
 
 export interface HoldingReceiver {
@@ -47,6 +49,7 @@ export async function startHoldingReceiver({
   port,
   isKeptBack = () => false,
   dotMs = () => 0,
+  dotAfter = () => null,
 }: HoldingOptions): Promise<HoldingReceiver> {
   const taken = new Arrivals<TakenMessage>('messages taken');
   const atData = new Arrivals<AtData>('sessions at DATA');
@@ -71,7 +74,8 @@ export async function startHoldingReceiver({
       isBody = false;
       taken.push({ helo, to, text: text.slice(0, end) });
       text = text.slice(end + END.length);
-      setTimeout(() => say('250 taken'), dotMs(to));
+      const after = Promise.all([dotAfter(to), Bun.sleep(dotMs(to))]);
+      void after.then(() => say('250 taken'));
     };
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');

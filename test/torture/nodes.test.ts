@@ -1,6 +1,7 @@
 /**
  * Several nodes on one PostgreSQL database: one is killed, one is stopped where it is for longer than its lease, one loses
- * the way to the database (docs/reliability.md R101, R102), on the compiled binary.
+ * the way to the database (docs/reliability.md R101, R102, R126), on the compiled binary. `NODES_LONG=1` for the long
+ * form: the freeze lasts 90 s, the way is cut for 20 s and for 120 s, and a receiver replies after 40 s.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
@@ -16,12 +17,24 @@ import type { World } from '../rig/world.ts';
 /** A second address of this machine: the receiver that keeps its replies back. */
 const HOLDING_HOST = '127.0.0.2';
 const SENDS = 150;
+const IS_LONG = process.env['NODES_LONG'] === '1';
 /** Longer than a session's lease. */
-const DOT_MS = 25_000;
+const DOT_MS = IS_LONG ? 40_000 : 25_000;
+/** At least; in the short form it ends when the third node has begun what the frozen one had. */
+const FREEZE_MS = IS_LONG ? 90_000 : 0;
+/** Of the way to the database, under load. */
+const CUTS_S = IS_LONG ? [20, 120] : [5];
+/** A session whose node was not heard of for so long is ended by the others. */
+const ENDED_AFTER_S = 45;
+/** Messages whose final dot has been said when the way is cut, and whose reply comes afterwards. */
+const UNANSWERED = 4;
 const FROZEN = 'frozen.rig.test';
 
 const subjectOf = ({ bytes }: ReceivedMessage): string =>
   /^Subject: (.*)\r$/m.exec(bytes.toString('latin1'))?.[1] ?? '';
+
+const messageIdOf = (text: string): string =>
+  /^Message-ID: (.*)\r$/im.exec(text)?.[1] ?? 'no Message-ID';
 
 async function send(node: BinaryAppliance, to: string, subject: string): Promise<string> {
   const sent = await node.api('POST', '/emails', {
@@ -32,6 +45,37 @@ async function send(node: BinaryAppliance, to: string, subject: string): Promise
   });
   if (sent.status !== 200) throw new Error(`${sent.status}: ${await sent.text()}`);
   return ((await sent.json()) as { id: string }).id;
+}
+
+/** Whether it was answered with an id within 8 s. What a kill, a freeze or a cut leaves without an answer promises nothing. */
+function isAnswered(node: BinaryAppliance, to: string, subject: string): Promise<boolean> {
+  return Promise.race([
+    send(node, to, subject).then(
+      () => true,
+      () => false,
+    ),
+    Bun.sleep(8_000).then(() => false),
+  ]);
+}
+
+/** Sends 15 emails a second through the nodes in rotation until `isOver`; gives the subjects that were answered for. */
+async function sendUntil(
+  isOver: () => boolean,
+  nodes: readonly BinaryAppliance[],
+  word: string,
+): Promise<string[]> {
+  const acknowledged: string[] = [];
+  const all: Promise<void>[] = [];
+  for (let at = 0; !isOver(); at += 1) {
+    const node = nodes[at % nodes.length];
+    if (node === undefined) break;
+    const subject = `${word} ${at}`;
+    const sent = isAnswered(node, `${word}${at}@d${at % 20}.example.net`, subject);
+    all.push(sent.then((isSent) => void (isSent && acknowledged.push(subject))));
+    await Bun.sleep(66);
+  }
+  await Promise.all(all);
+  return acknowledged;
 }
 
 /** The types of the email's events, as `node` shows them. */
@@ -47,6 +91,8 @@ describe('several nodes on one database', () => {
   let world: World;
   let holding: HoldingReceiver;
   let url = '';
+  /** What the reply to the final dot waits for at addresses that begin with `unanswered`. */
+  let gate = Promise.withResolvers<undefined>();
 
   beforeAll(async () => {
     server = await PostgresServer.start();
@@ -55,7 +101,9 @@ describe('several nodes on one database', () => {
     holding = await startHoldingReceiver({
       host: HOLDING_HOST,
       port: world.receiver.port,
-      isKeptBack: (helo) => helo === FROZEN || helo === 'cut.rig.test',
+      isKeptBack: (helo, to) =>
+        (helo === FROZEN && !to.startsWith('unanswered')) || helo === 'cut.rig.test',
+      dotAfter: (to) => (to.startsWith('unanswered') ? gate.promise : null),
       dotMs: (to) => (to.startsWith('slow') ? DOT_MS : to.startsWith('soon') ? 4_000 : 0),
     });
     world.names.set('holding.test', 'MX', ['10 mx.holding.test']);
@@ -65,82 +113,174 @@ describe('several nodes on one database', () => {
   afterAll(async () => {
     await Promise.all([world.stop(), holding.stop()]);
     await server.stop();
-  });
+  }, 60_000);
 
-  test('one is killed under load and one frozen: the third sends what they had, and they come back', async () => {
-    const [killed, frozen, third] = await Promise.all([
-      world.join('killed'),
-      world.join('frozen'),
-      world.join('third'),
-    ]);
-    const slow = await send(third, 'slow@holding.test', 'slow');
-    const stalled = await send(frozen, 'stalled@holding.test', 'stalled');
-    const asked = await holding.atData.first(({ helo }) => helo === FROZEN);
-    const acknowledged: string[] = [];
-    const open = { sessions: 0 };
-    await Promise.all(
-      Array.from({ length: SENDS }, async (_, at) => {
-        const node = [killed, frozen, third][at % 3] ?? third;
-        const subject = `load ${at}`;
-        // What the kill or the freeze leaves without an answer promises nothing.
-        const isSent = await Promise.race([
-          send(node, `r${at}@d${at % 20}.example.net`, subject).then(
-            () => true,
-            () => false,
-          ),
-          Bun.sleep(8_000).then(() => false),
-        ]);
-        if (isSent) acknowledged.push(subject);
-        if (acknowledged.length !== SENDS / 3 || open.sessions > 0) return;
-        open.sessions = world.receiver.openSessions() + 1;
-        frozen.freeze();
-        await killed.signal('SIGKILL');
-      }),
-    );
-    const deadAt = performance.now();
-    expect(acknowledged.length).toBeGreaterThanOrEqual(SENDS / 3);
-    // In an attempt of the frozen node: the third one begins it anew.
-    const again = await holding.taken.first(({ to }) => to.startsWith('stalled'), 65_000);
-    expect(again.helo).not.toBe(FROZEN);
-    expect(performance.now() - deadAt).toBeLessThan(60_000);
-    const bySubject = (): Map<string, ReceivedMessage[]> =>
-      Map.groupBy(world.receiver.messages.items, subjectOf);
-    for (const subject of acknowledged)
-      await world.receiver.messages.first((one) => subjectOf(one) === subject, 20_000);
-    const events = await eventsOf(third, stalled);
-    expect(events).toContain('email.delivered');
-
-    asked.letGo();
-    const beforeWaking = world.receiver.messages.items.length;
-    frozen.goOn();
-    expect(await frozen.ended()).toBe(1);
-    const wokenAt = performance.now();
-    await frozen.start();
-    expect(performance.now() - wokenAt).toBeLessThan(10_000);
-    expect(frozen.log.items.map(({ event }) => event)).toContain('session_ended');
-    const late = world.receiver.messages.items.slice(beforeWaking);
-    expect(late.filter(({ helo }) => helo === FROZEN)).toEqual([]);
-    expect(holding.taken.items.filter(({ helo }) => helo === FROZEN)).toEqual([]);
-    expect(await eventsOf(frozen, stalled)).toEqual(events);
-    // It takes part again, and so does the killed one.
-    await killed.start();
-    for (const node of [frozen, killed]) await send(node, 'back@example.net', `back ${node.url}`);
-    await world.receiver.messages.atLeast(2, (one) => subjectOf(one).startsWith('back'));
-
-    const copies = [...bySubject().values()].map((all) => all.length);
-    const duplicates = copies.reduce((sum, count) => sum + count - 1, 0);
-    expect(duplicates).toBeLessThanOrEqual(open.sessions);
-    for (const all of bySubject().values()) {
-      const ids = all.map(({ bytes }) => /^Message-ID: (.*)\r$/im.exec(bytes.toString())?.[1]);
-      expect(new Set(ids).size).toBe(1);
+  /** How often more than once the messages of these subjects have arrived; each copy has the same Message-ID. */
+  function duplicatesOf(isMeant: (subject: string) => boolean): number {
+    const meant = world.receiver.messages.items.filter((one) => isMeant(subjectOf(one)));
+    let duplicates = 0;
+    for (const all of Map.groupBy(meant, subjectOf).values()) {
+      expect(new Set(all.map(({ bytes }) => messageIdOf(bytes.toString()))).size).toBe(1);
+      duplicates += all.length - 1;
     }
-    // The receiver replied after more than a lease: its node was alive, and nobody sent it again.
-    expect(await eventsOf(third, slow)).toContain('email.delivered');
-    expect(holding.taken.items.filter(({ to }) => to.startsWith('slow'))).toHaveLength(1);
-    process.stdout.write(
-      `${acknowledged.length} acknowledged, ${duplicates} repeated, ${open.sessions} sessions at the kill\n`,
+    return duplicates;
+  }
+
+  /** Resolves when all have arrived. */
+  async function arrived(subjects: readonly string[]): Promise<void> {
+    for (const subject of subjects)
+      await world.receiver.messages.first((one) => subjectOf(one) === subject, 65_000);
+  }
+
+  test(
+    'one is killed under load and one frozen: the third sends what they had, and they come back',
+    async () => {
+      const [killed, frozen, third] = await Promise.all([
+        world.join('killed'),
+        world.join('frozen'),
+        world.join('third'),
+      ]);
+      const slow = await send(third, 'slow@holding.test', 'slow');
+      const stalled = await send(frozen, 'stalled@holding.test', 'stalled');
+      const asked = await holding.atData.first(({ helo }) => helo === FROZEN);
+      gate = Promise.withResolvers();
+      const unansweredTo = 'unanswered-frozen@holding.test';
+      const unanswered = await send(frozen, unansweredTo, 'unanswered');
+      await holding.taken.first(({ to }) => to === unansweredTo);
+      const acknowledged: string[] = [];
+      const open = { sessions: 0 };
+      await Promise.all(
+        Array.from({ length: SENDS }, async (_, at) => {
+          const node = [killed, frozen, third][at % 3] ?? third;
+          const subject = `load ${at}`;
+          const isSent = await isAnswered(node, `r${at}@d${at % 20}.example.net`, subject);
+          if (isSent) acknowledged.push(subject);
+          if (acknowledged.length !== SENDS / 3 || open.sessions > 0) return;
+          open.sessions = world.receiver.openSessions() + 1;
+          frozen.freeze();
+          // The reply to its dot waits for it while it is stopped.
+          gate.resolve(undefined);
+          await killed.signal('SIGKILL');
+        }),
+      );
+      const deadAt = performance.now();
+      expect(acknowledged.length).toBeGreaterThanOrEqual(SENDS / 3);
+      // In an attempt of the frozen node: the third one begins it anew.
+      const again = await holding.taken.first(({ to }) => to.startsWith('stalled'), 65_000);
+      expect(again.helo).not.toBe(FROZEN);
+      expect(performance.now() - deadAt).toBeLessThan(60_000);
+      const untilMs = deadAt + FREEZE_MS;
+      const meanwhile = await sendUntil(() => performance.now() >= untilMs, [third], 'during');
+      await arrived([...acknowledged, ...meanwhile]);
+      await holding.taken.atLeast(2, ({ to }) => to === unansweredTo, 65_000);
+      while (!(await eventsOf(third, unanswered)).includes('email.delivered')) await Bun.sleep(100);
+      const eventsOfIt = await eventsOf(third, unanswered);
+      const events = await eventsOf(third, stalled);
+      expect(events).toContain('email.delivered');
+
+      asked.letGo();
+      const beforeWaking = world.receiver.messages.items.length;
+      const takenBefore = holding.taken.items.length;
+      const wokenAt = performance.now();
+      frozen.goOn();
+      expect(await frozen.ended()).toBe(1);
+      const exitMs = performance.now() - wokenAt;
+      await frozen.start();
+      const backMs = performance.now() - wokenAt;
+      expect(backMs).toBeLessThan(10_000);
+      expect(frozen.log.items.map(({ event }) => event)).toContain('session_ended');
+      const late = world.receiver.messages.items.slice(beforeWaking);
+      expect(late.filter(({ helo }) => helo === FROZEN)).toEqual([]);
+      const takenLate = holding.taken.items.slice(takenBefore);
+      expect(takenLate.filter(({ helo }) => helo === FROZEN)).toEqual([]);
+      expect(await eventsOf(frozen, stalled)).toEqual(events);
+      // The receiver's reply came while it was stopped: its late end of that attempt changes nothing.
+      expect(await eventsOf(frozen, unanswered)).toEqual(eventsOfIt);
+      expect(eventsOfIt.filter((type) => type === 'email.delivered')).toHaveLength(1);
+      const copies = holding.taken.items.filter(({ to }) => to === unansweredTo);
+      expect(copies.map(({ helo }) => helo === FROZEN)).toEqual([true, false]);
+      expect(new Set(copies.map(({ text }) => messageIdOf(text))).size).toBe(1);
+      // It takes part again, and so does the killed one.
+      await killed.start();
+      for (const node of [frozen, killed]) await send(node, 'back@example.net', `back ${node.url}`);
+      await world.receiver.messages.atLeast(2, (one) => subjectOf(one).startsWith('back'));
+
+      const duplicates = duplicatesOf(() => true);
+      expect(duplicates).toBeLessThanOrEqual(open.sessions);
+      // The receiver replied after more than a lease: its node was alive, and nobody sent it again.
+      while (!(await eventsOf(third, slow)).includes('email.delivered')) await Bun.sleep(100);
+      expect(holding.taken.items.filter(({ to }) => to.startsWith('slow'))).toHaveLength(1);
+      process.stdout.write(
+        `${acknowledged.length} and ${meanwhile.length} acknowledged, ${duplicates} repeated, ${open.sessions} sessions` +
+          ` at the kill; ended ${Math.round(exitMs)} ms and back ${Math.round(backMs)} ms after waking\n`,
+      );
+    },
+    150_000 + 2 * FREEZE_MS,
+  );
+
+  for (const seconds of CUTS_S) {
+    const isEnded = seconds > ENDED_AFTER_S;
+    const repeats = isEnded ? 'at most what was in its sessions' : 'nothing';
+    test(
+      `one whose way to the database is cut for ${seconds} s under load repeats ${repeats}`,
+      async () => {
+        const proxy = new DatabaseProxy(server.socket);
+        const way = `postgres://postrider@${encodeURIComponent(proxy.directory)}${url.slice(url.lastIndexOf('/'))}`;
+        const word = `cut${seconds}s`;
+        const cut = await world.join(word, way);
+        const helo = `${word}.rig.test`;
+        gate = Promise.withResolvers();
+        const isUnanswered = ({ to }: { to: string }): boolean =>
+          to.startsWith(`unanswered-${word}`);
+        const unanswered = await Promise.all(
+          Array.from({ length: UNANSWERED }, (_, at) =>
+            send(cut, `unanswered-${word}-${at}@holding.test`, 'unanswered'),
+          ),
+        );
+        await holding.taken.atLeast(UNANSWERED, isUnanswered);
+        const over = new AbortController();
+        const load = sendUntil(() => over.signal.aborted, [cut, world.appliance], word);
+        await world.receiver.messages.atLeast(40, (one) => one.helo === helo, 30_000);
+        proxy.cut();
+        const open = world.receiver.openSessions(helo) + UNANSWERED;
+        gate.resolve(undefined);
+        await Bun.sleep(seconds * 1_000);
+        proxy.restore();
+        const restoredAt = performance.now();
+        if (isEnded) {
+          expect(await cut.ended()).toBe(1);
+          await cut.start();
+        }
+        over.abort();
+        const acknowledged = await load;
+        await send(cut, 'back@example.net', `${word} back`);
+        await arrived([...acknowledged, `${word} back`]);
+        const allMs = performance.now() - restoredAt;
+        for (const id of unanswered) {
+          while (!(await eventsOf(cut, id)).includes('email.delivered')) await Bun.sleep(100);
+          const delivered = (await eventsOf(cut, id)).filter((type) => type === 'email.delivered');
+          expect(delivered).toHaveLength(1);
+        }
+        const copies = Map.groupBy(holding.taken.items.filter(isUnanswered), ({ to }) => to);
+        expect(copies.size).toBe(UNANSWERED);
+        for (const all of copies.values())
+          expect(new Set(all.map(({ text }) => messageIdOf(text))).size).toBe(1);
+        const duplicates =
+          holding.taken.items.filter(isUnanswered).length -
+          UNANSWERED +
+          duplicatesOf((subject) => subject.startsWith(word));
+        process.stdout.write(
+          `${acknowledged.length} acknowledged, ${duplicates} repeated, ${open} sessions at the cut, all there` +
+            ` ${Math.round(allMs)} ms after it\n`,
+        );
+        expect(duplicates).toBeLessThanOrEqual(isEnded ? open : 0);
+        const isEndedByOthers = cut.log.items.some(({ event }) => event === 'session_ended');
+        expect(isEndedByOthers).toBe(isEnded);
+        proxy.stop();
+      },
+      (seconds + 180) * 1_000,
     );
-  }, 150_000);
+  }
 
   test('one that loses the way to the database for 18 s hands nothing over meanwhile, and goes on', async () => {
     const proxy = new DatabaseProxy(server.socket);
