@@ -29,7 +29,7 @@ import { runOperation } from '../control/operations.ts';
 import { ControlServer } from '../control/server.ts';
 import { Brake } from '../flow/accounts/brake.ts';
 import { Capture } from '../flow/upkeep/capture.ts';
-import { CertificateKeeper } from '../flow/upkeep/certificates.ts';
+import { CertificateKeeper, sharedCertificates } from '../flow/upkeep/certificates.ts';
 import type { Context } from '../flow/context.ts';
 import { ClockMarks } from '../flow/kept-clock.ts';
 import { SharedJob } from '../flow/shared-job.ts';
@@ -136,7 +136,7 @@ async function startParts(
   const descriptors = new Periodic(ctx, new DescriptorWatch(log, restable));
   descriptors.start();
   started.push(() => descriptors.stop());
-  const keeper = new CertificateKeeper(ctx, () => renewCertificates(ctx, listeners));
+  const keeper = keeperOf(ctx, listeners);
   keeper.start();
   started.push(() => keeper.stop());
   webhooks.start();
@@ -164,6 +164,15 @@ async function startParts(
     log.info('stopped');
   };
   return { ctx, addresses, queue, dispatcher: webhooks, capture, reload: takeOver, stop };
+}
+
+/** What nodes on one store have in common with the authority is kept there. */
+function keeperOf(ctx: Context, listeners: Listeners): CertificateKeeper {
+  const sharing =
+    ctx.revision.number === null
+      ? null
+      : { certificates: sharedCertificates(ctx), store: ctx.store };
+  return new CertificateKeeper(ctx, () => renewCertificates(ctx, listeners), sharing);
 }
 
 /** Ends the work of a node whose operator wants it to, and its session; the process stays for who asks it how it is. */

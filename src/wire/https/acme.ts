@@ -7,6 +7,8 @@
  * before one is dialled. Never follows a redirect, ignores proxies of the environment, never writes a file. Throws an
  * Error whose message is the authority's own reason.
  */
+import { createHash, createPublicKey } from 'node:crypto';
+import type { JsonWebKeyInput } from 'node:crypto';
 import { Agent } from 'node:https';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
@@ -43,6 +45,18 @@ async function loadClient() {
 export async function newAccountKey(): Promise<string> {
   const { crypto } = await loadClient();
   return (await crypto.createPrivateEcdsaKey('P-256')).toString();
+}
+
+/**
+ * What `/.well-known/acme-challenge/<token>` answers for the account of this key: the token and the key's thumbprint
+ * (RFC 8555 section 8.1, RFC 7638). `accountKey`: PEM or JWK. Throws for what is no key.
+ */
+export function keyAuthorization(token: string, accountKey: string | JsonWebKeyInput): string {
+  const { crv, e, kty, n, x, y } = createPublicKey(accountKey).export({ format: 'jwk' });
+  // The members that RFC 7638 section 3.2 requires, in the order of their names.
+  const required = kty === 'EC' ? { crv, kty, x, y } : { e, kty, n };
+  const thumbprint = createHash('sha256').update(JSON.stringify(required)).digest('base64url');
+  return `${token}.${thumbprint}`;
 }
 
 /** Orders, proves, fetches. Returns PEM: the new private key, and the chain with the leaf first. */
