@@ -21,12 +21,14 @@ import {
   type SMTPServerSession,
 } from 'smtp-server';
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js';
+import type { SMTPStream } from 'smtp-server/lib/smtp-stream.js';
 import type { Clock } from '../base/clock.ts';
 import type { Listen } from '../base/config.ts';
 import { listenFailure } from '../base/listening.ts';
 import type { Log } from '../base/log.ts';
 import type { TlsPair } from './certificate.ts';
 import { addressUnit } from '../wire/addresses/address-unit.ts';
+import { releaseCopied } from './release-chunks.ts';
 import { AddressCounts, type ListenerLimits } from './limits.ts';
 import { FAULT, refusalFor } from './reply.ts';
 
@@ -41,6 +43,12 @@ const ENHANCED = /^[245]\.\d{1,3}\.\d{1,3} /;
 
 class ListenerConnection extends SMTPConnection {
   startedAt = 0;
+
+  override _createParser(): SMTPStream {
+    const parser = super._createParser();
+    releaseCopied(parser);
+    return parser;
+  }
 
   /**
    * Text that begins with an enhanced code gets no second one from the library's table. AUTH is not offered before

@@ -3,10 +3,12 @@
  *
  * Promises that only a complete message resolves: a client that disconnects rejects. The bytes kept are limited, per
  * message and over all sessions; bytes beyond are read and dropped, so that the client still gets its reply. A bare CR
- * or LF is found anywhere, also at the border of two chunks.
+ * or LF is found anywhere, also at the border of two chunks. A large message has the memory that its bytes need: each
+ * chunk it came in is released when it is copied or dropped.
  */
 import type { SMTPServerDataStream } from 'smtp-server';
 import type { ByteBudget, Share } from '../flow/byte-budget.ts';
+import { releaseChunk } from './release-chunks.ts';
 import { SmtpRefusal } from './reply.ts';
 
 export interface ReadMessage {
@@ -20,6 +22,8 @@ export interface ReadMessage {
   isOverBudget: boolean;
 }
 
+/** Bytes. Up to here a message is kept in the chunks it came in. */
+const SMALL_BYTES = 64 * 1024;
 const CR = 0x0d;
 const LF = 0x0a;
 
@@ -29,21 +33,25 @@ export function readMessage(
   maxBytes: number,
   share: Share,
 ): Promise<ReadMessage> {
-  const chunks: Buffer[] = [];
-  let keptBytes = 0;
+  const kept = new KeptBytes();
   let totalBytes = 0;
   let isOverBudget = false;
+  let previous: Buffer | null = null;
   const ends = new LineEnds();
+  /** smtp-server has copied what it needs of a chunk when the next one is there; of one it may give out several parts. */
+  const releaseBefore = (chunk: Buffer): void => {
+    const isNext = previous !== null && previous.buffer !== chunk.buffer;
+    if (previous !== null && isNext && !kept.hasChunks) releaseChunk(previous);
+    previous = chunk;
+  };
   const keep = (chunk: Buffer): void => {
-    const bytes = Math.min(chunk.length, maxBytes - keptBytes);
+    const bytes = Math.min(chunk.length, maxBytes - kept.length);
     if (isOverBudget || bytes <= 0) return;
     if (share.grow(bytes)) {
-      keptBytes += bytes;
-      chunks.push(bytes === chunk.length ? chunk : chunk.subarray(0, bytes));
+      kept.push(bytes === chunk.length ? chunk : chunk.subarray(0, bytes), maxBytes);
     } else {
       isOverBudget = true;
-      chunks.length = 0;
-      keptBytes = 0;
+      kept.drop();
       share.release();
     }
   };
@@ -52,15 +60,15 @@ export function readMessage(
       totalBytes += chunk.length;
       ends.push(chunk);
       keep(chunk);
+      releaseBefore(chunk);
     });
     stream.once('end', () => {
-      const bytes = Buffer.concat(chunks);
-      chunks.length = 0;
+      const bytes = kept.take();
       resolve({ bytes, totalBytes, hasBareLineEnd: ends.isBare(), isOverBudget });
     });
     // smtp-server destroys the stream of a client that disconnects: 'error', never 'end'.
     stream.once('error', (error) => {
-      chunks.length = 0;
+      kept.drop();
       reject(error);
     });
   });
@@ -86,6 +94,71 @@ export function checkFree(budget: Pick<ByteBudget, 'isFree'>, bytes: number, own
 function tooBusy(): SmtpRefusal {
   const text = 'The server is receiving too much mail right now. Try again later.';
   return new SmtpRefusal(452, '4.3.1', text);
+}
+
+/** The bytes of one message: its chunks while it is small, then one block, into which each chunk is copied. */
+class KeptBytes {
+  #chunks: Buffer[] = [];
+  #block: Uint8Array<ArrayBuffer> | null = null;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Whether it still holds chunks as they came. */
+  get hasChunks(): boolean {
+    return this.#chunks.length > 0;
+  }
+
+  /** `maxBytes`: what all chunks together never exceed. */
+  push(chunk: Buffer, maxBytes: number): void {
+    const length = this.#length + chunk.length;
+    if (length <= SMALL_BYTES) {
+      this.#chunks.push(chunk);
+    } else {
+      this.#blockFor(length, maxBytes).set(chunk, this.#length);
+    }
+    this.#length = length;
+  }
+
+  /** All bytes, in a memory of their own when they are many. Nothing is kept. */
+  take(): Buffer {
+    const block = this.#block;
+    const bytes =
+      block === null
+        ? Buffer.concat(this.#chunks)
+        : Buffer.from(block.buffer.transfer(this.#length));
+    this.#chunks = [];
+    this.#block = null;
+    this.#length = 0;
+    return bytes;
+  }
+
+  /** Gives the memory back now, not with the next collection. */
+  drop(): void {
+    this.#block?.buffer.transfer(0);
+    this.#block = null;
+    this.#chunks = [];
+    this.#length = 0;
+  }
+
+  /** The block, large enough for `bytes`. A transfer gives the smaller one back at once. */
+  #blockFor(bytes: number, maxBytes: number): Uint8Array {
+    const before = this.#block;
+    if (before !== null && before.length >= bytes) return before;
+    const capacity = Math.max(bytes, Math.min(2 * bytes, maxBytes));
+    if (before === null) {
+      const block = new Uint8Array(capacity);
+      block.set(Buffer.concat(this.#chunks));
+      this.#chunks = [];
+      this.#block = block;
+      return block;
+    }
+    const block = new Uint8Array(before.buffer.transfer(capacity));
+    this.#block = block;
+    return block;
+  }
 }
 
 /** Finds line ends other than CRLF in a stream of chunks. */
