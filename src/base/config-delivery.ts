@@ -106,6 +106,13 @@ const PROVIDERS = rows(
       means: 'no limit',
       example: 300,
     }),
+    scope: key(format.oneOf('node', 'cluster'), {
+      about:
+        'Whose connections and messages count, where several nodes share a database. "node": those of each node. "cluster": those of all nodes together; each has an equal part, and at least one connection.',
+      default: null,
+      means: '"cluster" for the smarthost and routes with a login, "node" for all others',
+      example: 'cluster',
+    }),
   },
 );
 

@@ -29,6 +29,11 @@ export function isCurrent({ node }: { readonly node: NodeSession | null }): bool
   return node === null || node.isCurrent;
 }
 
+/** Among how many servers a limit is divided that holds for all together: those that may be sending, this one among them. */
+export function sendingNodes({ node }: { readonly node: NodeSession | null }): number {
+  return node === null ? 1 : node.live;
+}
+
 /** The longest pause between looks at the store: others make rows due there. Undefined: nobody does. */
 export function longestLookMs({ node }: { readonly node: NodeSession | null }): number | undefined {
   return node === null ? undefined : LONGEST_LOOK_MS;
@@ -56,6 +61,7 @@ export class NodeSession {
   /** Current without a gap since then, in steady time; null: it is not. */
   #currentSince: number | null = null;
   #endings = '';
+  #live = 1;
   #isWarned = false;
   /** The last beat got no answer. */
   #isUnheard = false;
@@ -70,6 +76,7 @@ export class NodeSession {
   #beating: Promise<void> | null = null;
   #reaping: Promise<void> | null = null;
   readonly #listeners: (() => void)[] = [];
+  readonly #liveListeners: (() => void)[] = [];
 
   private constructor({ id, name }: NewSession, options: NodeSessionOptions) {
     this.id = id;
@@ -89,6 +96,11 @@ export class NodeSession {
   get isCurrent(): boolean {
     const { clock } = this.#options;
     return clock.steady() < this.#until.steady && clock.now() < this.#until.wall;
+  }
+
+  /** Servers that may be sending, this one among them, as the last answered beat found. */
+  get live(): number {
+    return this.#live;
   }
 
   /** Why a load balancer should send nothing here; null: it may. */
@@ -126,6 +138,11 @@ export class NodeSession {
     await this.leave();
     this.#isDraining = true;
     this.#drain();
+  }
+
+  /** `listener` hears when `live` has changed. */
+  onLive(listener: () => void): void {
+    this.#liveListeners.push(listener);
   }
 
   /** `listener` hears when there may be due work that nobody has in memory: a session ended, or this one lives on. */
@@ -185,7 +202,10 @@ export class NodeSession {
     return { ...this.#work(), clockAheadMs: this.#clockAheadMs };
   }
 
-  #note({ isLive, endings, isDrainAsked }: Beat, sent: { steady: number; wall: number }): void {
+  #note(
+    { isLive, endings, isDrainAsked, live }: Beat,
+    sent: { steady: number; wall: number },
+  ): void {
     const { clock, log, ended } = this.#options;
     if (this.#isOver) return;
     if (!isLive) {
@@ -203,6 +223,9 @@ export class NodeSession {
     else if (!wasCurrent) this.#currentSince = clock.steady();
     if (this.#isWarned) log.info('lease_regained', { session: this.id });
     this.#isWarned = false;
+    const isOther = live !== this.#live;
+    this.#live = live;
+    if (isOther) for (const listener of this.#liveListeners) listener();
     const isNews = !wasCurrent || endings !== this.#endings;
     this.#endings = endings;
     if (isNews) this.#tell();

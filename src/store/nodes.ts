@@ -51,6 +51,8 @@ export interface Beat {
   endings: string;
   /** An operator wants it to take nothing more, and to end when what is under way has ended. */
   isDrainAsked: boolean;
+  /** Sessions whose lease is not over, this one among them. */
+  live: number;
 }
 
 /** A session that has not ended, as operators see it. */

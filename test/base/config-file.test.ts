@@ -104,6 +104,7 @@ describe('defaults', () => {
         connections: 5,
         messagesPerConnection: 20,
         messagesPerMinute: 300,
+        scope: 'cluster',
       },
     ]);
     expect(config.live.plans.get('starter')).toEqual({

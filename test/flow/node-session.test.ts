@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { createLog } from '../../src/base/log.ts';
-import { NodeSession } from '../../src/flow/node-session.ts';
+import { NodeSession, sendingNodes } from '../../src/flow/node-session.ts';
 import { TestClock } from '../rig/clock.ts';
 import { FakeNodes } from '../rig/fake-nodes.ts';
 
@@ -173,4 +173,23 @@ test('a beat tells what the server is at, and its clock once that is known', asy
   nodes.clock = () => clock.now() + 5_000;
   await clock.advance(6_000);
   expect(nodes.report).toEqual({ taken: 9, inDelivery: 1, clockAheadMs: -5_000 });
+});
+
+test('it knows how many are live from its last answered beat, and tells when there are more or fewer', async () => {
+  const { clock, nodes, session } = await begin();
+  const heard: number[] = [];
+  session.onLive(() => heard.push(session.live));
+  expect([session.live, sendingNodes({ node: session }), sendingNodes({ node: null })]).toEqual([
+    1, 1, 1,
+  ]);
+  nodes.live = 3;
+  await clock.advance(3_000);
+  expect(sendingNodes({ node: session })).toBe(3);
+  nodes.isAway = true;
+  nodes.live = 2;
+  await clock.advance(3_000);
+  expect(session.live).toBe(3);
+  nodes.isAway = false;
+  await clock.advance(3_000);
+  expect([session.live, heard]).toEqual([2, [3, 2]]);
 });

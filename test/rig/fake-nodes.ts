@@ -8,6 +8,7 @@ export class FakeNodes implements Nodes {
   isLive = true;
   isAway = false;
   isDrainAsked = false;
+  live = 1;
   /** What a beat waits for. */
   answered: Promise<void> = Promise.resolve();
   beats = 0;
@@ -25,10 +26,10 @@ export class FakeNodes implements Nodes {
   async beat(report: NodeReport | null = null): Promise<Beat> {
     this.beats += 1;
     this.report = report;
-    const { isLive, endings, isDrainAsked } = this;
+    const { isLive, endings, isDrainAsked, live } = this;
     await this.answered;
     if (this.isAway) throw new StoreAwayError('away');
-    return { at: this.clock(), isLive, endings, isDrainAsked };
+    return { at: this.clock(), isLive, endings, isDrainAsked, live };
   }
 
   async list(): Promise<ListedSession[]> {

@@ -48,7 +48,7 @@ function content(seed: number, bytes: number): { plain: Buffer; wire: Buffer } {
     return (state >> 8) % below;
   };
   const lines: string[] = [];
-  for (let left = bytes; left > 0; ) {
+  for (let left = bytes; left > 0;) {
     const line = '.'.repeat(Math.max(0, next(12) - 8)) + 'x'.repeat(next(900));
     lines.push(line);
     left -= line.length + 2;

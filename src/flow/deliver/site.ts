@@ -29,6 +29,8 @@ export interface Site {
   /** In the order to be tried. */
   addresses: HostAddress[];
   limits: Provider;
+  /** The limits hold for all nodes together, not for each. */
+  isShared: boolean;
   /** A smarthost takes mail for others: its 250 is `sent`, not `delivered`. */
   isRelay: boolean;
   /** The recipient's own hosts, found by DNS: a smarthost may replace them. */
@@ -132,6 +134,7 @@ export class Sites {
       key,
       addresses: this.#dials(planned.hosts, this.#ctx.config.live.delivery.port, null),
       limits,
+      isShared: isShared(limits, false),
       isRelay: false,
       isDirect: true,
     };
@@ -191,12 +194,15 @@ export class Sites {
     const hasAuth = target.username !== '';
     const auth = hasAuth ? { username: target.username, password: target.password } : null;
     const withTls = hosts.map((h) => ({ ...h, tls: policyOf(target) }));
+    const limits = limitsFor(target.host, this.#ctx.config.startup.delivery.providers);
+    // A host that requires a login takes mail for others; one that does not is the domain's own.
+    const isRelay = hasAuth || target === this.#ctx.config.live.delivery.smarthost;
     const site: Site = {
       key,
       addresses: this.#dials(withTls, target.port, auth),
-      limits: limitsFor(target.host, this.#ctx.config.startup.delivery.providers),
-      // A host that requires a login takes mail for others; one that does not is the domain's own.
-      isRelay: hasAuth || target === this.#ctx.config.live.delivery.smarthost,
+      limits,
+      isShared: isShared(limits, isRelay),
+      isRelay,
       isDirect: false,
     };
     return { kind: 'site', site };
@@ -209,6 +215,7 @@ export class Sites {
       key: 'capture',
       addresses: this.#dials([host], at.port, null),
       limits: OTHERS,
+      isShared: false,
       isRelay: false,
       isDirect: false,
     };
@@ -218,6 +225,11 @@ export class Sites {
   #dials(hosts: SiteHost[], port: number, auth: Login | null): HostAddress[] {
     return addressesOf(hosts, { port, auth }, this.#options.dialing);
   }
+}
+
+/** A relay counts what a customer sends; other hosts count what an address sends, and each node has its own. */
+function isShared({ scope }: Provider, isRelay: boolean): boolean {
+  return scope === null ? isRelay : scope === 'cluster';
 }
 
 function none(kind: Outcome['kind'], stage: Outcome['stage'], cause: string): SiteResult {

@@ -9,7 +9,8 @@
  * Promises that no lane has more sessions or a higher rate than its limits; that it starts with few sessions and adds
  * one for each answer; and that a reply which asks us to slow down throttles this lane alone: a pause that doubles with
  * each such reply in a row, then one session. What comes due during the pause is deferred without being dialled, with
- * the reply and the hint that caused it. Everything is in memory: after a crash each lane starts anew, with few sessions.
+ * the reply and the hint that caused it. Where several nodes share a limit, each has its part of it, at least one session;
+ * nobody hands parts on, so what one does not use stays unused. Everything is in memory: after a crash each lane starts anew, with few sessions.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Provider } from '../../base/config.ts';
@@ -38,6 +39,7 @@ export class Lane {
   readonly key: string;
   readonly limits: Provider;
   readonly #clock: Clock;
+  readonly #sharers: () => number;
   #allowed: number;
   #sessions = 0;
   #claimed = 0;
@@ -50,10 +52,12 @@ export class Lane {
   readonly #entrants: (() => void)[] = [];
   #capacityWanted: (() => void) | null = null;
 
-  constructor(key: string, limits: Provider, clock: Clock) {
+  /** `sharers`: among how many nodes the limits are divided now, at least 1. */
+  constructor(key: string, limits: Provider, clock: Clock, sharers: () => number = () => 1) {
     this.key = key;
     this.limits = limits;
     this.#clock = clock;
+    this.#sharers = sharers;
     this.#allowed = Math.min(FIRST_SESSIONS, limits.connections);
     this.#tokens = this.#burst;
     this.#tokensAt = clock.steady();
@@ -92,9 +96,9 @@ export class Lane {
   onCapacity(wanted: () => void): void {
     this.#capacityWanted = wanted;
     if (this.#isFull) return;
-    const { messagesPerMinute } = this.limits;
-    if (messagesPerMinute === null) return;
-    const waitMs = Math.ceil(((1 - this.#tokensNow()) * MINUTE_MS) / messagesPerMinute);
+    const perMinute = this.#perMinute;
+    if (perMinute === null) return;
+    const waitMs = Math.ceil(((1 - this.#tokensNow()) * MINUTE_MS) / perMinute);
     this.#clock.after(Math.max(waitMs, 1), () => this.#offerCapacity());
   }
 
@@ -111,7 +115,7 @@ export class Lane {
 
   /** Resolves when a session may be used; first come, first served. `leave` must follow. */
   enter(): Promise<void> {
-    if (this.#sessions < this.#allowed) {
+    if (this.#sessions < this.#allowedNow) {
       this.#sessions += 1;
       return Promise.resolve();
     }
@@ -125,12 +129,18 @@ export class Lane {
 
   /** Lets waiting callers in, as far as sessions are allowed. */
   #admit(): void {
-    while (this.#sessions < this.#allowed) {
+    while (this.#sessions < this.#allowedNow) {
       const next = this.#entrants.shift();
       if (next === undefined) return;
       this.#sessions += 1;
       next();
     }
+  }
+
+  /** The number of sharers is another: what waits asks again. */
+  sharersChanged(): void {
+    this.#admit();
+    this.#offerCapacity();
   }
 
   /** The site took a message or answered for a recipient: one more session is allowed. */
@@ -139,7 +149,7 @@ export class Lane {
     if (this.throttleNow() !== null) return;
     this.#pauses = 0;
     this.#throttle = null;
-    if (this.#allowed >= this.limits.connections) return;
+    if (this.#allowed >= this.#connections) return;
     this.#allowed += 1;
     // At once: whoever asks next would overtake those that wait.
     this.#admit();
@@ -148,7 +158,7 @@ export class Lane {
   /** The site could not be reached: half the sessions, no pause. */
   noteUnreached(): void {
     this.#hasAnswered = false;
-    this.#allowed = Math.max(1, this.#allowed >> 1);
+    this.#allowed = Math.max(1, this.#allowedNow >> 1);
   }
 
   /** The site asked us to slow down. Such replies in sessions that were already open do not lengthen the pause. */
@@ -177,18 +187,34 @@ export class Lane {
   }
 
   get #isFull(): boolean {
-    return this.#claimed >= Math.max(this.#allowed * 2, CLAIMS_MIN);
+    return this.#claimed >= Math.max(this.#allowedNow * 2, CLAIMS_MIN);
+  }
+
+  /** This node's part of the sessions. */
+  get #connections(): number {
+    return Math.max(1, Math.floor(this.limits.connections / this.#sharers()));
+  }
+
+  /** `#allowed` was reached among fewer sharers, it may be. */
+  get #allowedNow(): number {
+    return Math.min(this.#allowed, this.#connections);
+  }
+
+  /** This node's part of the rate; it may be less than one. */
+  get #perMinute(): number | null {
+    const { messagesPerMinute } = this.limits;
+    return messagesPerMinute === null ? null : messagesPerMinute / this.#sharers();
   }
 
   get #burst(): number {
-    return Math.max(1, (this.limits.messagesPerMinute ?? 0) * BURST_SHARE);
+    return Math.max(1, (this.#perMinute ?? 0) * BURST_SHARE);
   }
 
   #tokensNow(): number {
-    const { messagesPerMinute } = this.limits;
-    if (messagesPerMinute === null) return 1;
+    const perMinute = this.#perMinute;
+    if (perMinute === null) return 1;
     const now = this.#clock.steady();
-    const gained = (Math.max(0, now - this.#tokensAt) * messagesPerMinute) / MINUTE_MS;
+    const gained = (Math.max(0, now - this.#tokensAt) * perMinute) / MINUTE_MS;
     this.#tokens = Math.min(this.#tokens + gained, this.#burst);
     this.#tokensAt = now;
     return this.#tokens;

@@ -15,6 +15,7 @@ export const OTHERS: Provider = {
   connections: 20,
   messagesPerConnection: 100,
   messagesPerMinute: null,
+  scope: null,
 };
 
 /**
@@ -29,6 +30,7 @@ const PROVIDERS: readonly Provider[] = [
     connections: 10,
     messagesPerConnection: 50,
     messagesPerMinute: 1_800,
+    scope: null,
   },
   {
     // https://sendersupport.olc.protection.outlook.com/pm/policies
@@ -37,6 +39,7 @@ const PROVIDERS: readonly Provider[] = [
     connections: 5,
     messagesPerConnection: 50,
     messagesPerMinute: 600,
+    scope: null,
   },
   {
     name: 'Office 365',
@@ -44,6 +47,7 @@ const PROVIDERS: readonly Provider[] = [
     connections: 10,
     messagesPerConnection: 50,
     messagesPerMinute: 1_200,
+    scope: null,
   },
   {
     // https://senders.yahooinc.com/best-practices: 20 messages a connection.
@@ -52,6 +56,7 @@ const PROVIDERS: readonly Provider[] = [
     connections: 5,
     messagesPerConnection: 20,
     messagesPerMinute: 600,
+    scope: null,
   },
   {
     // https://support.apple.com/en-us/102322
@@ -60,6 +65,7 @@ const PROVIDERS: readonly Provider[] = [
     connections: 10,
     messagesPerConnection: 5,
     messagesPerMinute: 600,
+    scope: null,
   },
 ];
 

@@ -109,6 +109,7 @@ export class Queue {
     const { store, clock, node } = this.#ctx;
     await store.releaseLeases(null, clock.now());
     this.#due.start();
+    node?.onLive(() => this.#scheduler.nodesChanged());
     node?.onFreed(() => {
       this.#lookAnew();
       this.#due.wake();

@@ -13,6 +13,7 @@ import type { SiteResult, Sites } from '../deliver/site.ts';
 import { Lane } from '../pacing/lane.ts';
 import type { Throttle } from '../pacing/lane.ts';
 import { OTHERS } from '../pacing/provider-limits.ts';
+import { sendingNodes } from '../node-session.ts';
 import { Rotation } from './rotation.ts';
 import { SiteLookups } from './site-lookups.ts';
 import type { Destination, Waiting } from './waiting.ts';
@@ -25,10 +26,10 @@ const NO_SITE_MS = 5_000;
 const LANES_MAX = 10_000;
 
 /** The lane of domains without a site: their outcome is known already, and no session is opened. */
-const NOWHERE = { key: 'nowhere', limits: OTHERS };
+const NOWHERE = { key: 'nowhere', limits: OTHERS, isShared: false };
 
 export interface SchedulerOptions {
-  ctx: Pick<Context, 'clock'>;
+  ctx: Pick<Context, 'clock' | 'node'>;
   sites: Pick<Sites, 'find'>;
   waiting: Waiting;
   /** Called when there may be a next recipient. */
@@ -198,9 +199,9 @@ export class Scheduler {
   }
 
   #noteSite(destination: Destination, found: SiteResult): void {
-    const { key, limits } = found.kind === 'site' ? found.site : NOWHERE;
+    const { key, limits, isShared } = found.kind === 'site' ? found.site : NOWHERE;
     destination.lookup = {
-      lane: this.#laneFor(key, limits),
+      lane: this.#laneFor(key, limits, isShared),
       found,
       until: this.#options.ctx.clock.steady() + (found.kind === 'site' ? SITE_MS : NO_SITE_MS),
     };
@@ -213,6 +214,12 @@ export class Scheduler {
     for (const { lane } of this.#tracks.values()) lane.liftThrottle();
   }
 
+  /** Nodes have come or gone: lanes that they share have another part. */
+  nodesChanged(): void {
+    for (const { lane } of this.#tracks.values()) lane.sharersChanged();
+    this.#options.wake();
+  }
+
   /** The sites that asked us to slow down, by the names people know, and why nothing is dialled there now. */
   throttles(): (Throttle & { site: string })[] {
     return [...this.#tracks.values()].flatMap(({ lane }) => {
@@ -221,11 +228,12 @@ export class Scheduler {
     });
   }
 
-  #laneFor(key: string, limits: Provider): Lane {
+  #laneFor(key: string, limits: Provider, isShared: boolean): Lane {
     const known = this.#tracks.get(key);
     if (known !== undefined) return known.lane;
     if (this.#tracks.size >= LANES_MAX) this.#forgetIdle();
-    const lane = new Lane(key, limits, this.#options.ctx.clock);
+    const { ctx } = this.#options;
+    const lane = new Lane(key, limits, ctx.clock, isShared ? () => sendingNodes(ctx) : undefined);
     this.#tracks.set(key, { lane, rotation: new Rotation() });
     return lane;
   }

@@ -202,5 +202,7 @@ const BEAT =
   `WITH live AS (UPDATE sessions SET lease_until = ${NEXT_LEASE}, taken = $2::int4, in_delivery = $3::int4,` +
   ' clock_ahead_ms = $4::int8 WHERE session = $1 AND ended_at IS NULL RETURNING drain_asked)' +
   ' SELECT EXISTS (SELECT 1 FROM live) AS "isLive", COALESCE((SELECT drain_asked FROM live), false) AS "isDrainAsked",' +
+  ' 1 + (SELECT count(*)::int4 FROM sessions WHERE ended_at IS NULL AND lease_until > clock_timestamp()' +
+  ' AND session IS DISTINCT FROM $1::uuid) AS live,' +
   " COALESCE((SELECT max(ended_at) FROM sessions)::text, '') AS endings," +
   ' (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at';

@@ -3,6 +3,10 @@ import { afterEach, expect, test } from 'bun:test';
 
 import { testAuthority } from '../../rig/certificates.ts';
 import { startReceiver } from '../../rig/receiver.ts';
+import { makeTools } from '../../../src/flow/deliver/parts.ts';
+import type { SiteResult } from '../../../src/flow/deliver/site.ts';
+import { Concurrency } from '../../../src/flow/pacing/concurrency.ts';
+import { OTHERS } from '../../../src/flow/pacing/provider-limits.ts';
 import { startQueueRig } from '../queue/queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from '../queue/queue-rig.ts';
 import { startRelay } from './relay-rig.ts';
@@ -48,6 +52,55 @@ test('a host that asks for a login takes mail for others: its 250 is sent, not d
   rig.names.set('relay.example', 'A', ['127.0.0.1']);
   expect(await statusOf(rig, 'ann@example.com')).toBe('sent');
   expect(relay.messages.items).toHaveLength(1);
+});
+
+test('limits of a smarthost and of routes with a login are those of all nodes, others of each; `scope` says otherwise', async () => {
+  const target = { host: 'relay.example', port: 25, tls: 'none' as const };
+  const open = { username: '', password: '' };
+  const scoped = { ...OTHERS, connections: 2, messagesPerMinute: 5 };
+  const rig = await rigWith({
+    delivery: {
+      routes: [
+        { domains: ['login.example'], target: { ...target, ...LOGIN } },
+        { domains: ['open.example'], target: { ...target, ...open } },
+        { domains: ['own.example'], target: { ...target, host: 'own.example', ...LOGIN } },
+        { domains: ['all.example'], target: { ...target, host: 'all.example', ...open } },
+      ],
+      smarthost: { ...target, host: 'smart.example', ...open },
+      providers: [
+        { ...scoped, name: 'Own', mx: ['own.example'], scope: 'node' },
+        { ...scoped, name: 'All', mx: ['all.example', '.mx.example'], scope: 'cluster' },
+      ],
+    },
+  });
+  for (const host of ['relay', 'own', 'all', 'smart', 'a.mx', 'b']) {
+    rig.names.set(`${host}.example`, 'A', ['127.0.0.1']);
+  }
+  rig.names.set('far.example', 'MX', ['10 a.mx.example']);
+  rig.names.set('other.example', 'MX', ['10 b.example']);
+  const { sites } = makeTools(
+    rig.ctx,
+    { captureAt: null },
+    new Concurrency(),
+    new AbortController().signal,
+  );
+  const shared = async (found: Promise<SiteResult | null>): Promise<boolean | undefined> => {
+    const result = await found;
+    return result?.kind === 'site' ? result.site.isShared : undefined;
+  };
+  const seen: Record<string, boolean | undefined> = { smarthost: await shared(sites.smarthost()) };
+  for (const domain of ['login', 'open', 'own', 'all', 'far', 'other']) {
+    seen[domain] = await shared(sites.find(`${domain}.example`));
+  }
+  expect(seen).toEqual({
+    smarthost: true,
+    login: true,
+    open: false,
+    own: false,
+    all: true,
+    far: true,
+    other: false,
+  });
 });
 
 test('a domain whose DNS failed a moment ago is tried for the next message, not after a minute', async () => {

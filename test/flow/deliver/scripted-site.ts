@@ -140,6 +140,7 @@ export async function startScripted(hosts: SiteHost[]) {
     key: 'mx:receiver',
     addresses: addressesOf(of, { port: 25, auth: null }, dialing),
     limits: OTHERS,
+    isShared: false,
     isRelay: !isDirect,
     isDirect,
   });

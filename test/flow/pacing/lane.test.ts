@@ -82,6 +82,81 @@ test('a rate is kept over any minute, and capacity returns by time alone', async
   expect(sent - burst).toBeLessThanOrEqual(121);
 });
 
+describe('limits that several nodes share', () => {
+  /** A lane among as many as `nodes.live` says. */
+  function shared(limits: Partial<typeof LIMITS>) {
+    const [clock, nodes] = [new TestClock(), { live: 1 }];
+    const lane = new Lane('host:a', { ...LIMITS, ...limits }, clock, () => nodes.live);
+    const become = (live: number): void => {
+      nodes.live = live;
+      lane.sharersChanged();
+    };
+    return { clock, lane, become };
+  }
+
+  test.each([
+    [1, 8],
+    [2, 4],
+    [3, 2],
+    [100, 1],
+  ])('among %d nodes each has %d of 8 sessions', async (live, part) => {
+    const { lane, become } = shared({ connections: 8 });
+    become(live);
+    for (let answer = 0; answer < 10; answer += 1) lane.noteAnswer();
+    expect(await entered(lane, 20)).toBe(part);
+  });
+
+  test('with another node the next sessions wait until there are fewer', async () => {
+    const { lane, become } = shared({ connections: 8 });
+    for (let answer = 0; answer < 10; answer += 1) lane.noteAnswer();
+    expect(await entered(lane, 8)).toBe(8);
+    become(2);
+    for (let session = 0; session < 4; session += 1) lane.leave();
+    expect(await entered(lane, 1)).toBe(0);
+    // The one that waits comes in, and nobody after it.
+    lane.leave();
+    expect(await entered(lane, 1)).toBe(0);
+  });
+
+  test('who waits for a session gets one when a node has gone', async () => {
+    const { lane, become } = shared({ connections: 4 });
+    become(4);
+    let inside = 0;
+    for (let caller = 0; caller < 4; caller += 1) void lane.enter().then(() => (inside += 1));
+    await entered(lane, 0);
+    expect(inside).toBe(1);
+    become(1);
+    await entered(lane, 0);
+    expect(inside).toBe(4);
+  });
+
+  test('a rate is divided too, also below one a minute, and follows the nodes', async () => {
+    const { clock, lane, become } = shared({ messagesPerMinute: 3 });
+    let sent = 0;
+    const send = (): void => {
+      for (; lane.hasCapacity(); sent += 1) {
+        lane.claim();
+        lane.unclaim();
+      }
+      lane.onCapacity(send);
+    };
+    const inTenMinutes = async (): Promise<number> => {
+      const before = sent;
+      await clock.advance(10 * 60_000);
+      return sent - before;
+    };
+    become(6);
+    send();
+    expect(await inTenMinutes()).toBeWithin(4, 7);
+    become(3);
+    expect(await inTenMinutes()).toBeWithin(9, 12);
+    become(1);
+    expect(await inTenMinutes()).toBeWithin(29, 32);
+    become(2);
+    expect(await inTenMinutes()).toBeWithin(14, 17);
+  });
+});
+
 describe('a site that asks us to slow down', () => {
   test('gets a pause of a minute, twice as long each further time, and then one session', async () => {
     const clock = new TestClock();

@@ -20,7 +20,14 @@ const DESTINATIONS = 3_000;
 
 const siteOf = (domain: string): SiteResult => ({
   kind: 'site',
-  site: { key: `mx:${domain}`, addresses: [], limits: OTHERS, isRelay: false, isDirect: true },
+  site: {
+    key: `mx:${domain}`,
+    addresses: [],
+    limits: OTHERS,
+    isShared: false,
+    isRelay: false,
+    isDirect: true,
+  },
 });
 
 /** A scheduler with a site of its own for each domain, and the attempts that it begins. */
@@ -29,7 +36,7 @@ function start() {
   const waiting = new Waiting();
   const concurrency = new Concurrency();
   const scheduler = new Scheduler({
-    ctx: { clock },
+    ctx: { clock, node: null },
     sites: { find: (domain) => Promise.resolve(siteOf(domain)) },
     waiting,
     wake: () => undefined,

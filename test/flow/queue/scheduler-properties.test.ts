@@ -29,11 +29,18 @@ function start(siteOf: (domain: string) => string | null, random: Random, faults
     if (key === null) {
       return { kind: 'none', outcome: outcomeWithoutSession('impossible', 'dns', 'no host') };
     }
-    const site = { key, addresses: [], limits: OTHERS, isRelay: false, isDirect: true };
+    const site = {
+      key,
+      addresses: [],
+      limits: OTHERS,
+      isShared: false,
+      isRelay: false,
+      isDirect: true,
+    };
     return { kind: 'site', site };
   };
   const scheduler = new Scheduler({
-    ctx: { clock },
+    ctx: { clock, node: null },
     sites: { find },
     waiting,
     wake: () => undefined,

@@ -248,6 +248,21 @@ describe('at the end of a session', () => {
 });
 
 describe('a lost session', () => {
+  test('counts among the live ones until its lease is over', () =>
+    onStage(async ({ admin, node }) => {
+      const live = async (one: { nodes: { beat(): Promise<{ live: number }> } }): Promise<number> =>
+        (await one.nodes.beat()).live;
+      const a = await node('a');
+      expect(await live(a)).toBe(1);
+      const [b, c] = [await node('b'), await node('c')];
+      expect([await live(a), await live(b)]).toEqual([3, 3]);
+      await c.nodes.end();
+      expect(await live(a)).toBe(2);
+      await letLapse(admin, 0);
+      // Its own lease was over as well: that it beats makes it live.
+      expect([await live(a), await live(b)]).toEqual([1, 2]);
+    }));
+
   test('is ended when its lease is over by 30 s, not before; who ends it lives on', () =>
     onStage(async ({ admin, node }) => {
       const [a, b] = [await node('a'), await node('b')];
