@@ -9,10 +9,8 @@
  */
 import { parseArgs } from 'node:util';
 
-import type { BinaryAppliance } from '../test/rig/binary.ts';
-import { PostgresServer } from '../test/rig/postgres.ts';
-import type { ReceivedMessage } from '../test/rig/receiver.ts';
-import { startWorld } from '../test/rig/world.ts';
+import { field, startNodes } from './soak-nodes.ts';
+import type { SoakNode } from './soak-nodes.ts';
 
 const TICK_MS = 50;
 const ANSWER_MS = 8_000;
@@ -46,13 +44,6 @@ function randomFrom(start: number): () => number {
   };
 }
 
-interface Node {
-  name: string;
-  helo: string;
-  appliance: BinaryAppliance;
-  isUp: boolean;
-}
-
 /** What became of one email. */
 interface Fate {
   /** When its id was answered; null: not yet. */
@@ -63,36 +54,12 @@ interface Fate {
 }
 
 const random = randomFrom(seed);
-const server = await PostgresServer.start({ settings: ['fsync=on'] });
-const url = await server.freshDatabase();
-const plan = '[[plans]]\nid = "soak"\nrate_per_second = 100000\nreads_per_minute = 1000000';
-const world = await startWorld({ store: url, config: plan });
-const nodes: Node[] = [
-  { name: 'node1', helo: 'mail.rig.test', appliance: world.appliance, isUp: true },
-];
-for (let at = 2; at <= count; at += 1) {
-  const name = `node${at}`;
-  nodes.push({ name, helo: `${name}.rig.test`, appliance: await world.join(name), isUp: true });
-}
-await world.appliance.json(['account', 'create', 'soak', '--plan', 'soak']);
-const rights = ['--permission', 'full_access', '--name', 'soak'];
-const made = await world.appliance.json(['key', 'create', '--account', 'soak', ...rights]);
-const authorization = `Bearer ${String(made['token'])}`;
-const added = await world.appliance.json(['domain', 'add', 'soak.test', '--account', 'soak']);
-for (const record of added['records'] as { type: 'TXT' | 'CNAME'; name: string; value: string }[]) {
-  world.names.set(record.name, record.type, [record.value]);
-}
-await world.appliance.json(['domain', 'verify', 'soak.test']);
+const { server, world, nodes, authorization, from } = await startNodes(count);
 
 const fates = new Map<string, Fate>();
 const totals = { sent: 0, answered: 0, kills: 0, openAtKills: 0 };
 /** Sends that were asked again, by the status of the answer; `none`: there was none. */
 const again: Record<string, number> = {};
-
-function field(message: ReceivedMessage, name: string): string {
-  const head = message.bytes.toString('latin1').split('\r\n\r\n', 1)[0] ?? '';
-  return new RegExp(`^${name}: *(.*)$`, 'im').exec(head)?.[1]?.trim() ?? '';
-}
 
 world.receiver.script.dot = (message) => {
   const fate = fates.get(field(message, 'Subject'));
@@ -103,7 +70,7 @@ world.receiver.script.dot = (message) => {
   return null;
 };
 
-function upNodes(): Node[] {
+function upNodes(): SoakNode[] {
   return nodes.filter(({ isUp }) => isUp);
 }
 
@@ -114,7 +81,7 @@ async function send(index: number): Promise<void> {
   fates.set(subject, fate);
   totals.sent += 1;
   const to = `r${index}@d${index % 50}.example.net`;
-  const mail = { from: 'shop@soak.test', to, subject, text: 'Hello.' };
+  const mail = { from, to, subject, text: 'Hello.' };
   for (let at = index; fate.answeredAt === null; at += 1) {
     const up = upNodes();
     const node = up[at % up.length];

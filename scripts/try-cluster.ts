@@ -5,7 +5,7 @@
  * A send that a dead node does not answer is asked again at the next node under the same Idempotency-Key, as a client
  * behind a load balancer would. `--once` ends with exit 0 when everything that was answered with an id arrived, and the
  * killed node has come back; else with 1. Promises that nothing leaves the machine, and that everything it made is
- * removed at the end. Needs PostgreSQL 15 or newer (Debian package `postgresql`), and takes about two minutes.
+ * removed at the end. Needs PostgreSQL 15 or newer (Debian package `postgresql`), and takes about a minute.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -42,6 +42,8 @@ export interface LogLine extends Record<string, unknown> {
 export interface BinaryOptions {
   /** URL of the PostgreSQL database; default: files. */
   store?: string;
+  /** TOML inside `[store]`. */
+  storeSettings?: string;
   /** Joins this node, on the database in `store`. */
   joins?: BinaryAppliance;
   hostname?: string;
@@ -99,12 +101,13 @@ export class BinaryAppliance {
   readonly #store: string;
   readonly #listen: string;
 
-  private constructor(folder: string, made: Made, { env = {}, store, listen }: BinaryOptions) {
+  private constructor(folder: string, made: Made, options: BinaryOptions) {
     this.folder = folder;
     this.made = made;
+    const { env = {}, store, storeSettings = '', listen } = options;
     this.#env = env;
     this.#listen = listen ?? '127.0.0.1:0';
-    this.#store = store === undefined ? '' : `[store]\nurl = "${store}"\n`;
+    this.#store = store === undefined ? '' : `[store]\nurl = "${store}"\n${storeSettings}\n`;
   }
 
   /** `init` and the test's config; not started yet. */

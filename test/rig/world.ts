@@ -49,6 +49,8 @@ export interface WorldOptions {
   folder?: string;
   /** URL of the PostgreSQL database; default: files. */
   store?: string;
+  /** More TOML inside `[store]`. */
+  storeSettings?: string;
   /** Host and port of the first node's API; default: a port that is free at each start. */
   listen?: string;
   /** Of the appliance's processes. */
@@ -78,6 +80,7 @@ ${options.config ?? ''}`;
     ...(options.folder === undefined ? {} : { folder: options.folder }),
     ...(options.env === undefined ? {} : { env: options.env }),
     ...(options.store === undefined ? {} : { store: options.store }),
+    ...(options.storeSettings === undefined ? {} : { storeSettings: options.storeSettings }),
     ...(options.listen === undefined ? {} : { listen: options.listen }),
     config,
   });

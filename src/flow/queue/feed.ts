@@ -7,7 +7,7 @@
  * that memory has lost is answered again by the next look that begins anew. A store that cannot be read, or written,
  * makes `look` reject, and the next one begins anew.
  */
-import type { RecipientRef } from '../../store/journey.ts';
+import type { DueRequest, DueTaken, RecipientRef } from '../../store/journey.ts';
 import type { Context } from '../context.ts';
 import { LINE_MAX, TAKE_MAX } from './waiting.ts';
 import type { Destination, Waiting } from './waiting.ts';
@@ -25,7 +25,7 @@ const ANEW_EVERY_MS = 10 * 60_000;
 const OVERLAP_MS = 3_000;
 
 export interface FeedOptions {
-  ctx: Pick<Context, 'clock' | 'store' | 'log' | 'node'>;
+  ctx: Pick<Context, 'clock' | 'store' | 'log' | 'metrics' | 'node'>;
   /** Who takes, by the store's rows. */
   owner: string;
   waiting: Waiting;
@@ -80,8 +80,8 @@ export class QueueFeed {
 
   /** Returns whether no further row is due. */
   async #takePage(now: number): Promise<boolean> {
-    const { ctx, owner, waiting, ready } = this.#options;
-    const { ours, left, last, isEnd } = await ctx.store.takeDue({
+    const { owner, waiting, ready } = this.#options;
+    const { ours, left, last, isEnd } = await this.#take({
       owner,
       now,
       limit: PAGE,
@@ -106,6 +106,14 @@ export class QueueFeed {
     void this.#fill(destination);
   }
 
+  async #take(request: DueRequest): Promise<DueTaken> {
+    const { clock, store, metrics } = this.#options.ctx;
+    const from = clock.steady();
+    const taken = await store.takeDue(request);
+    metrics.claimSeconds.observe({ step: 'take' }, (clock.steady() - from) / 1_000);
+    return taken;
+  }
+
   #begin(now: number): void {
     if (!this.#isAnew && now - this.#anewAt < ANEW_EVERY_MS) {
       const overlapMs = this.#options.ctx.node === null ? 0 : OVERLAP_MS;
@@ -126,7 +134,7 @@ export class QueueFeed {
       const limit = LINE_MAX - line.length;
       // Its own line is low: only its account may be full.
       const accountIds = waiting.isFullFor(accountId) ? [accountId] : [];
-      const { ours, left, isEnd } = await ctx.store.takeDue({
+      const { ours, left, isEnd } = await this.#take({
         owner,
         now,
         limit,

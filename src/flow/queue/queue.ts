@@ -277,12 +277,15 @@ export class Queue {
   }
 
   async #begin(claims: readonly Claim[], lease: Lease, now: number): Promise<Recipient[]> {
-    const { store, revision } = this.#ctx;
+    const { clock, metrics, store, revision } = this.#ctx;
     const nextAttemptAt = dueAfterCrash(now);
     const marks = claims.map(({ ref }) => ({ recipientId: ref.id, ...lease, nextAttemptAt }));
     for (;;) {
+      const from = clock.steady();
       try {
-        return await store.begin(marks, now, revision.number);
+        const begun = await store.begin(marks, now, revision.number);
+        metrics.claimSeconds.observe({ step: 'begin' }, (clock.steady() - from) / 1_000);
+        return begun;
       } catch (error) {
         if (!(error instanceof OutdatedError)) throw error;
       }

@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'bun:test';
 
+import { Metrics } from '../../../src/base/metrics.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { Looks } from '../../../src/flow/due/looks.ts';
 import { QueueFeed } from '../../../src/flow/queue/feed.ts';
@@ -122,6 +123,7 @@ class Worker {
     this.rows = new Rows(random);
     const ctx = {
       node: null,
+      metrics: new Metrics(),
       clock: this.clock,
       store: this.rows,
       log: createLog(

@@ -1,6 +1,7 @@
 /** What a look asks of the store, and what becomes of the rows that it leaves there. */
 import { expect, test } from 'bun:test';
 
+import { Metrics } from '../../../src/base/metrics.ts';
 import { QueueFeed } from '../../../src/flow/queue/feed.ts';
 import type { FeedOptions } from '../../../src/flow/queue/feed.ts';
 import { LINE_MAX, TAKE_MAX, TOTAL_MAX, Waiting } from '../../../src/flow/queue/waiting.ts';
@@ -23,7 +24,12 @@ function feeding(answers: Partial<DueTaken>[]) {
     },
     nextRecipientDue: async () => null,
   };
-  const ctx = { clock: new TestClock(), store, node: null } as unknown as FeedOptions['ctx'];
+  const ctx = {
+    clock: new TestClock(),
+    metrics: new Metrics(),
+    store,
+    node: null,
+  } as unknown as FeedOptions['ctx'];
   const ready = new Set<Destination>();
   const options = { ready: (of: Destination) => void ready.add(of), isRunning: () => true };
   const feed = new QueueFeed({ ctx, owner: 'me', waiting, ...options });

@@ -1,6 +1,7 @@
 /** The line of one destination, filled from the store: what is due behind the position it was read to is not overlooked. */
 import { expect, test } from 'bun:test';
 
+import { Metrics } from '../../../src/base/metrics.ts';
 import { QueueFeed } from '../../../src/flow/queue/feed.ts';
 import type { FeedOptions } from '../../../src/flow/queue/feed.ts';
 import { LINE_MAX, Waiting } from '../../../src/flow/queue/waiting.ts';
@@ -28,11 +29,12 @@ function feeding(due: RecipientRef[]) {
     },
     nextRecipientDue: async () => null,
   };
-  const ctx = { clock, store: rows, node: null } as unknown as FeedOptions['ctx'];
+  const metrics = new Metrics();
+  const ctx = { clock, metrics, store: rows, node: null } as unknown as FeedOptions['ctx'];
   const filled = Promise.withResolvers<void>();
   const ready = (): void => filled.resolve();
   const feed = new QueueFeed({ ctx, owner: 'me', waiting, ready, isRunning: () => true });
-  return { waiting, feed, filled: filled.promise };
+  return { waiting, feed, metrics, filled: filled.promise };
 }
 
 test('what was turned away from a full line is read by its next filling, wherever it stands', async () => {
@@ -75,4 +77,10 @@ test('a filling goes on where the last one ended, when nothing stands behind it'
   await filled;
   // The store names those that were taken too; they were read once, and are not read again.
   expect(destination.line[0]).toEqual(refOf(LINE_MAX, 1_000 + LINE_MAX));
+});
+
+test('how long it takes is in the metrics', async () => {
+  const { feed, metrics } = feeding([]);
+  await feed.look();
+  expect(await metrics.render()).toContain('postrider_claim_seconds_count{step="take"} 1');
 });

@@ -87,6 +87,9 @@ describe('a temporary refusal', () => {
     expect(first?.recipient.lastReason).toContain('451 4.7.1 greylisted, come back');
     await rig.clock.advance(MINUTE + 300);
     await rig.attempted(message.id, 2);
+    // The first attempt was marked as begun with the acceptance.
+    const metrics = await rig.ctx.metrics.render();
+    expect(metrics).toContain('postrider_claim_seconds_count{step="begin"} 1');
     await rig.clock.advance(5 * MINUTE + 300);
     await rig.attempted(message.id, 3);
     await rig.clock.advance(10 * MINUTE + 300);
