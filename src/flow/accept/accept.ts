@@ -77,8 +77,21 @@ export async function acceptEmails(
   asked: AcceptOptions,
 ): Promise<Acceptance> {
   const options = { ...asked, idempotency: ofKind(sender, asked.idempotency) };
+  if (ctx.revision.number !== null) return acceptRevised(ctx, queue, sender, drafts, options);
+  // A repeated request gets its response before anything can refuse it: its mail has been taken already.
+  const replay = options.idempotency === null ? null : await findReplay(ctx, sender, options);
+  return replay ?? (await acceptNow(ctx, queue, sender, drafts, options));
+}
+
+/** The same on a store that other nodes change, too: what this rests on must be the present. */
+async function acceptRevised(
+  ctx: Context,
+  queue: AcceptedSink,
+  sender: Sender,
+  drafts: (Draft | ApiError)[],
+  options: AcceptOptions,
+): Promise<Acceptance> {
   for (;;) {
-    // A repeated request gets its response before anything can refuse it: its mail has been taken already.
     const replay = await findReplay(ctx, sender, options);
     if (replay !== null) return replay;
     const now = await currentSender(ctx, sender);

@@ -15,7 +15,7 @@ import { wallTime } from '../../base/clock.ts';
 import { UncomposableError } from '../../mail/dkim/signed-message.ts';
 import type { Message, Recipient } from '../../store/rows.ts';
 import { backoffOfSite, tryHosts } from './hosts.ts';
-import type { HostTools, Job } from './hosts.ts';
+import type { HostTools, Job, Over } from './hosts.ts';
 import type { SignedMessage, SignedMessages } from './signed-messages.ts';
 import type { Site, SiteResult, Sites } from './site.ts';
 import { outcomeWithoutSession } from '../outcome/kinds.ts';
@@ -50,8 +50,11 @@ export interface Steps {
   mayBegin: () => boolean;
   /** The signed message is on its way: its hosts are dialled now. */
   begun: (message: Message) => void;
-  /** `giveBack`: what the attempt had for its conversation, a session and a slot of its lane, may serve another one. */
-  over: (giveBack: () => void) => void;
+  /**
+   * Takes what gives back that the attempt had for its conversation, a session and a slot of its lane, so that they serve
+   * another one; null: they are given back at once.
+   */
+  over: Over | null;
 }
 
 /** Delivers to one recipient within its lane. */
@@ -85,7 +88,8 @@ export async function deliver(
     const job = { recipient, signed, site, maxWaitMs: maxWaitMs(tools, lane), over };
     return { outcome: await talk(tools, job, lane), signed };
   } finally {
-    over(() => lane.leave());
+    if (over === null) lane.leave();
+    else over(() => lane.leave());
     tools.messages.release(recipient.messageId);
   }
 }

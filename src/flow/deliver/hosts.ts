@@ -29,14 +29,17 @@ export interface HostTools {
   brokenTls: BrokenTls;
 }
 
+/** Takes what gives back a thing that a conversation had, and does it later. */
+export type Over = (giveBack: () => void) => void;
+
 export interface Job {
   recipient: Recipient;
   signed: SignedMessage;
   site: Site;
   /** Longest wait for the connection, and again for the greeting, in milliseconds; null: the usual deadlines. */
   maxWaitMs: number | null;
-  /** Takes what gives the session back that the message went over. */
-  over: (giveBack: () => void) => void;
+  /** Takes what gives the session back that the message went over; null: it is given back at once. */
+  over: Over | null;
 }
 
 /** Tries the addresses of `job.site` in their order until one answers for the message. */
@@ -102,15 +105,16 @@ async function tryAddress(
     }
     const { session, isReused } = acquired;
     const result = await sendAsOffered(tools, job, session);
-    const giveBack = (): void =>
-      tools.sessions.release(session, job.site.limits.messagesPerConnection);
+    const { messagesPerConnection } = job.site.limits;
     // The other side may have closed a kept session in the meantime: that says nothing about the message.
     const wasStale = isReused && result.kind === 'broken' && !result.mayBeDuplicate;
-    if (!wasStale || !isCurrent(tools.ctx)) {
-      job.over(giveBack);
-      return { outcome: ended(job, address, session, result), mayTryNext: false };
+    const isOver = !wasStale || !isCurrent(tools.ctx);
+    if (isOver && job.over !== null) {
+      job.over(() => tools.sessions.release(session, messagesPerConnection));
+    } else {
+      tools.sessions.release(session, messagesPerConnection);
     }
-    giveBack();
+    if (isOver) return { outcome: ended(job, address, session, result), mayTryNext: false };
   }
 }
 
@@ -189,7 +193,7 @@ function envelopeOf(tools: HostTools, { recipient, signed, site }: Job): Envelop
     // RFC 6531 section 3.2: only these need the extension at the receiver.
     needsSmtpUtf8: signed.needsSmtpUtf8 || hasNonAscii(recipient.address),
     dsn: site.isRelay,
-    ...(tools.ctx.node === null ? {} : { mayHandOver: () => isCurrent(tools.ctx) }),
+    mayHandOver: tools.ctx.node === null ? undefined : () => isCurrent(tools.ctx),
   };
 }
 

@@ -87,7 +87,8 @@ export class Attempts {
     let beganAt = ctx.clock.now();
     let isInLane = true;
     let note: SentNote | null = null;
-    const kept: (() => void)[] = [];
+    // Where others take over what a lost node had, a session serves one message whose end is not known there.
+    const kept: (() => void)[] | null = ctx.node === null ? null : [];
     const slowAt = setTimeout(() => this.#slow(claim), concurrency.limits.slowMs);
     try {
       const steps = {
@@ -98,11 +99,7 @@ export class Attempts {
         begun: (message: Message): void => {
           note = this.#sent.begin(message, recipient, beganAt);
         },
-        // Where others take over what a lost node had, a session serves one message whose end is not known there.
-        over: (giveBack: () => void): void => {
-          if (ctx.node === null) giveBack();
-          else kept.push(giveBack);
-        },
+        over: kept === null ? null : (giveBack: () => void): void => void kept.push(giveBack),
       };
       const suppressed = await endOfSuppressed(ctx, recipient);
       const { outcome, signed } =
@@ -123,7 +120,7 @@ export class Attempts {
       await this.#putBack(recipient, error);
     }
     clearTimeout(slowAt);
-    for (const giveBack of kept) giveBack();
+    if (kept !== null) for (const giveBack of kept) giveBack();
     this.#options.ended(claim);
   }
 

@@ -20,7 +20,7 @@ export interface Envelope {
   message: OutgoingMessage;
   needsSmtpUtf8: boolean;
   /** Asked before the final dot leaves, which is when the receiver takes the message; absent: it may. */
-  mayHandOver?: () => boolean;
+  mayHandOver?: (() => boolean) | undefined;
   /** Ask for delivery status notifications of success, failure and delay where offered (RFC 3461). */
   dsn: boolean;
 }
