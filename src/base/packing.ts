@@ -1,6 +1,6 @@
 /**
  * Turns plain data into one flat list before it is posted to another thread: the runtime copies a list of strings
- * and numbers several times faster than objects, and each field name crosses once.
+ * and numbers several times faster than objects, and each field name crosses once, at the head of the first list that needs it.
  *
  * Promises that `unpack` gives back what structured cloning would (own enumerable string fields), as long as every
  * list of one `Packer` reaches one `Unpacker`, in order. What is not plain (bytes, instances, dictionaries of
@@ -14,6 +14,8 @@ export type Packed = unknown[];
 const MARK = undefined;
 const UNDEFINED = 0;
 const DATE = 'date';
+/** Shapes that this list is the first to use; at its beginning alone. */
+const SHAPES = 'shapes';
 /** Shapes are never forgotten, so their number is bounded: a user can choose the names of fields. */
 const SHAPES_MAX = 1_000;
 
@@ -22,23 +24,31 @@ interface Shape {
   /** 0: no object has ended here yet. */
   id: number;
   names: readonly string[];
+  /** The longer shape that was asked for last, and its last name: mostly the one that comes next, too. */
+  next: Shape | null;
+  nextName: string;
   longer: Map<string, Shape>;
 }
 
 function shapeOf(names: readonly string[]): Shape {
-  return { id: 0, names, longer: new Map() };
+  return { id: 0, names, next: null, nextName: '', longer: new Map() };
 }
 
 export class Packer {
   readonly #root = shapeOf([]);
   #shapes = 0;
   #lastId = 0;
+  /** Shapes that the other side does not know yet: id, number of names, names, and so on. */
+  #unsaid: unknown[] = [];
 
   /** `value` as a list that `Unpacker` understands. */
   pack(value: unknown): Packed {
     const list: unknown[] = [];
     this.#put(value, list);
-    return list;
+    if (this.#unsaid.length === 0) return list;
+    const unsaid = this.#unsaid;
+    this.#unsaid = [];
+    return [MARK, SHAPES, unsaid.length, ...unsaid].concat(list);
   }
 
   #put(value: unknown, list: unknown[]): void {
@@ -53,34 +63,43 @@ export class Packer {
     else list.push(value);
   }
 
-  /** `for … in` is faster than Object.keys, and finds no more: the prototype is Object's own. */
+  /**
+   * One look at the fields, which finds out the shape on its way: its id goes to an index that was kept for it. `for … in`
+   * is faster than Object.keys, and finds no more: the prototype is Object's own.
+   */
   #putObject(object: Record<string, unknown>, list: unknown[]): void {
-    const shape = this.#shapeOf(object);
-    if (shape === null) {
-      list.push(object);
-      return;
+    const start = list.length;
+    list.push(MARK, UNDEFINED);
+    let shape = this.#root;
+    for (const name in object) {
+      const longer = shape.nextName === name ? shape.next : this.#longer(shape, name);
+      if (longer === null) {
+        // What is in the list of it by now is not needed; the shapes that were met there are said all the same.
+        list.length = start;
+        list.push(object);
+        return;
+      }
+      shape = longer;
+      const value = object[name];
+      if (typeof value === 'string' || typeof value === 'number') list.push(value);
+      else this.#put(value, list);
     }
     if (shape.id === 0) {
       shape.id = ++this.#lastId;
-      list.push(MARK, shape.id, shape.names.length, ...shape.names);
-    } else {
-      list.push(MARK, shape.id);
+      this.#unsaid.push(shape.id, shape.names.length, ...shape.names);
     }
-    for (const name in object) this.#put(object[name], list);
-  }
-
-  /** Known before anything of the object is in the list: what is in there has been said to the other side. */
-  #shapeOf(object: Record<string, unknown>): Shape | null {
-    let shape = this.#root;
-    for (const name in object) {
-      const longer = shape.longer.get(name) ?? this.#addShape(shape, name);
-      if (longer === null) return null;
-      shape = longer;
-    }
-    return shape;
+    list[start + 1] = shape.id;
   }
 
   /** Null: an object with such a field is no record, or there are too many kinds already. */
+  #longer(shape: Shape, name: string): Shape | null {
+    const longer = shape.longer.get(name) ?? this.#addShape(shape, name);
+    if (longer === null) return null;
+    shape.next = longer;
+    shape.nextName = name;
+    return longer;
+  }
+
   #addShape(shape: Shape, name: string): Shape | null {
     if (this.#shapes >= SHAPES_MAX || name === '__proto__') return null;
     this.#shapes += 1;
@@ -100,6 +119,7 @@ export class Unpacker {
   unpack(list: Packed): unknown {
     this.#list = list;
     this.#at = 0;
+    if (list[0] === MARK && list[1] === SHAPES) this.#learn();
     return this.#take();
   }
 
@@ -115,17 +135,20 @@ export class Unpacker {
       return elements;
     }
     const object: Record<string, unknown> = {};
-    const names = this.#shapes[kind] ?? this.#learn(kind);
+    const names = this.#shapes[kind] as readonly string[];
     for (let i = 0; i < names.length; i++) object[names[i] as string] = this.#take();
     return object;
   }
 
-  /** The names stand where an object of the shape crosses for the first time. */
-  #learn(id: number): readonly string[] {
-    const count = this.#list[this.#at++] as number;
-    const names = this.#list.slice(this.#at, this.#at + count) as string[];
-    this.#at += count;
-    this.#shapes[id] = names;
-    return names;
+  /** The shapes that stand at the beginning of the list. */
+  #learn(): void {
+    const end = 3 + (this.#list[2] as number);
+    for (let at = 3; at < end;) {
+      const names = at + 2;
+      const next = names + (this.#list[at + 1] as number);
+      this.#shapes[this.#list[at] as number] = this.#list.slice(names, next) as string[];
+      at = next;
+    }
+    this.#at = end;
   }
 }
