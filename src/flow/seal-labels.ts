@@ -24,5 +24,6 @@ export function totpLabel(operatorId: string): string {
 /** Of any sealed value that a store holds. */
 export function labelOf({ kind, id }: Pick<SealedSecret, 'kind' | 'id'>): string {
   if (kind === 'totp') return totpLabel(id);
+  if (kind === 'setting') return id;
   return kind === 'dkim' || kind === 'next_dkim' ? dkimLabel(id) : endpointLabel(id);
 }

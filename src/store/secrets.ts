@@ -7,8 +7,8 @@
 
 /** One sealed value, and the row that it belongs to. */
 export interface SealedSecret {
-  kind: 'dkim' | 'next_dkim' | 'webhook' | 'previous_webhook' | 'totp';
-  /** Of the domain, the endpoint or the operator. */
+  kind: 'dkim' | 'next_dkim' | 'webhook' | 'previous_webhook' | 'totp' | 'setting';
+  /** Of the domain, the endpoint or the operator; of a setting its name. */
   id: string;
   sealed: Uint8Array;
 }

@@ -25,8 +25,12 @@ import { rekey } from '../../src/flow/rekey.ts';
 import { labelOf } from '../../src/flow/seal-labels.ts';
 import { offerKey } from '../../src/store/key-offer.ts';
 import { stageKey } from '../../src/store/key-file.ts';
+import { SEALED } from '../../src/store/settings.ts';
 import { inspectKey } from '../../src/store/sqlite/key-inspection.ts';
 import { keyOfBackup, restoreBackup } from '../../src/store/sqlite/restore.ts';
+
+/** What nodes keep sealed in a setting. */
+const SETTING = `${SEALED}acme_account`;
 
 let root: string;
 let dataDir: string;
@@ -39,6 +43,8 @@ beforeEach(async () => {
   await within(async (ctx) => {
     const account = await createAccount(ctx, { name: 'default' });
     await addDomain(ctx, account, 'shop.example');
+    const sealed = ctx.secrets.seal('account key', SETTING);
+    await ctx.store.setSetting(SETTING, Buffer.from(sealed).toString('hex'));
   });
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
@@ -229,7 +235,7 @@ describe('rekey', () => {
     expect(await within(macOf)).toBe(first);
     await within((ctx) => rekey(ctx, { endsLinks: true }));
     expect(await within(macOf)).not.toBe(first);
-    expect(await within(secretsOf)).toHaveLength(1);
+    expect(await within(secretsOf)).toHaveLength(2);
   });
 
   test('a secret that the old key does not open stays as it is and is named', async () => {
@@ -237,7 +243,7 @@ describe('rekey', () => {
     db.run("UPDATE domains SET sealed_dkim_key = x'01020304'");
     db.close();
     const report = await within((ctx) => rekey(ctx, { endsLinks: false }));
-    expect(report.sealed).toBe(0);
+    expect(report.sealed).toBe(1);
     expect(report.unreadable).toMatchObject([{ kind: 'dkim' }]);
   });
 });

@@ -2,6 +2,7 @@
  * Two compiled binaries on one database, and an authority that asks for the name which both have at one of them alone: each
  * gets its certificate, and one that has lost its disk has it again (docs/reliability.md R120).
  */
+import { SQL } from 'bun';
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -28,6 +29,8 @@ describeWith(['openssl', 'pebble'], 'certificates of two nodes', () => {
     names = await startNames();
     names.set('n1.acme.test', 'A', ['127.0.0.1']);
     names.set('n2.acme.test', 'A', ['127.0.0.2']);
+    names.set('n3.acme.test', 'A', ['127.0.0.3']);
+    names.set('n4.acme.test', 'A', ['127.0.0.4']);
     names.set(SERVICE, 'A', ['127.0.0.1']);
     pebble = await startPebble(testAuthority(), names);
     store = await (await testServer()).freshDatabase();
@@ -99,4 +102,27 @@ extra_ca_file = "${testAuthority().certFile}"`,
       .filter(({ event }) => event === 'certificate_renewed');
     expect(orders).toEqual([]);
   }, 60_000);
+
+  test('a node that is killed in its order is followed by the next', async () => {
+    pebble.pause();
+    const third = await start('n3.acme.test', '127.0.0.3');
+    await ordering();
+    const fourth = await start('n4.acme.test', '127.0.0.4');
+    await third.signal('SIGKILL');
+    pebble.resume();
+    // The lease of the killed one has to end first: a minute.
+    await fourth.log.first(({ event }) => event === 'certificate_renewed', 110_000);
+    expect(namesOf(fourth)).toEqual([`DNS:${SERVICE}`, 'DNS:n4.acme.test']);
+    await third.start();
+    await third.log.first(({ event }) => event === 'certificate_renewed', 110_000);
+    expect(namesOf(third)).toEqual([`DNS:${SERVICE}`, 'DNS:n3.acme.test']);
+  }, 240_000);
+
+  /** Resolves when a node is in an order. */
+  async function ordering(): Promise<void> {
+    const database = new SQL(store);
+    const taken = "SELECT 1 FROM jobs WHERE name = 'acme_order' AND holder <> ''";
+    while ((await database.unsafe(taken)).length === 0) await Bun.sleep(20);
+    await database.end();
+  }
 });

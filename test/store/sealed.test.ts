@@ -3,6 +3,7 @@ import { describe, expect } from 'bun:test';
 
 import type { NextDkimKey } from '../../src/store/dkim-keys.ts';
 import type { SealedSecret } from '../../src/store/secrets.ts';
+import { SEALED } from '../../src/store/settings.ts';
 import type { Store } from '../../src/store/store.ts';
 import { newId } from '../rig/ids.ts';
 import { newDomain, newEndpoint } from './samples.ts';
@@ -82,12 +83,15 @@ describe('sealed secrets', () => {
     await store.deleteDomain(account.id, domain.id, 1);
     await store.deleteEndpoint(account.id, endpoint.id, 1);
     const all = { dkim: 'dkim', next_dkim: 'next', webhook: 'new', previous_webhook: 'old' };
-    expect(await sealed(store)).toEqual({ ...all, totp: 'totp' });
+    await store.setSetting(`${SEALED}x`, Buffer.from('setting\u00ff').toString('hex'));
+    await store.setSetting('sealed', 'no secret');
+    expect(await sealed(store)).toEqual({ ...all, totp: 'totp', setting: 'setting\u00ff' });
     const ids = (await store.sealedSecrets()).map(({ kind, id }) => `${kind} ${id}`);
     expect(ids.toSorted()).toEqual([
       `dkim ${domain.id}`,
       `next_dkim ${domain.id}`,
       `previous_webhook ${endpoint.id}`,
+      `setting ${SEALED}x`,
       `totp ${operator.id}`,
       `webhook ${endpoint.id}`,
     ]);
@@ -104,8 +108,10 @@ describe('sealed secrets', () => {
       next_dkim: 'again next_dkim',
       webhook: 'again webhook',
       previous_webhook: 'again previous_webhook',
+      setting: 'again setting',
       totp: 'again totp',
     });
+    expect(await store.setting(`${SEALED}x`)).toBe(Buffer.from('again setting').toString('hex'));
     expect([await store.setting('key'), await store.setting('old')]).toEqual(['y', null]);
   });
 });

@@ -5,7 +5,8 @@
  * readable by its owner only, and that a failed order leaves the old certificate in use and is tried
  * again ever less often, so that the authority's rate limits hold. Renews at a third of the lifetime,
  * or when the names have changed. Nodes that share a store have one account, answer the authority for each other, and
- * those with the same names have one certificate, ordered by one of them.
+ * those with the same names have one certificate, ordered by one of them. They order one after the other, and after a
+ * refusal none for a quarter of an hour, because all of them certify the service's name.
  */
 import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -27,6 +28,12 @@ const LOOK_MS = 60_000;
 /** First wait after a failure; doubles up to a day (Let's Encrypt: 5 failures per name and hour). */
 const RETRY_MS = HOUR_MS;
 const RETRY_MAX_MS = 24 * HOUR_MS;
+/** After a refusal, for all nodes that share a store: four in an hour at most (see RETRY_MS). */
+const REFUSED_MS = HOUR_MS / 4;
+/** How often a node without its certificate asks whether it may order, while others do. */
+const ASK_MS = 10_000;
+/** Who has it orders; none of the other nodes does, whatever its names. */
+const ORDERS_JOB = 'acme_order';
 const CHALLENGE_PATH = '/.well-known/acme-challenge/';
 
 type KeeperContext = Pick<Context, 'config' | 'clock' | 'log' | 'resolver'>;
@@ -62,6 +69,8 @@ export class CertificateKeeper {
   #failures = 0;
   /** After a failure: how long nobody orders. */
   #restMs = 0;
+  /** Whether another node has to end its order first. */
+  #isWaiting = false;
   readonly #sharing: { certificates: SharedCertificates; order: SharedJob } | null;
 
   /**
@@ -82,7 +91,7 @@ export class CertificateKeeper {
     this.#checks = new Periodic(ctx, {
       firstMs: 0,
       failure,
-      everyMs: () => (sharing === null ? this.#restMs || CHECK_MS : LOOK_MS),
+      everyMs: () => (sharing === null ? this.#restMs || CHECK_MS : this.#lookMs()),
       run: (signal) => this.#check(signal),
     });
     if (sharing === null) {
@@ -91,11 +100,17 @@ export class CertificateKeeper {
     }
     const { certificates, store } = sharing;
     const parts = { store, clock: ctx.clock, holder: certificates.holder };
+    const one = new SharedJob(parts, ORDERS_JOB, {
+      firstMs: 0,
+      failure,
+      everyMs: () => (this.#restMs === 0 ? 0 : REFUSED_MS),
+      run: (signal) => this.#orderShared(certificates, signal),
+    });
     const order = new SharedJob(parts, certificates.orderJob, {
       firstMs: 0,
       failure,
       everyMs: () => this.#restMs,
-      run: (signal) => this.#orderShared(certificates, signal),
+      run: (signal) => this.#orderNext(certificates, one, signal),
     });
     this.#sharing = { certificates, order };
   }
@@ -168,7 +183,12 @@ export class CertificateKeeper {
     return this.#ctx.clock.now() > endsAt - (endsAt - beganAt) / 3;
   }
 
+  #lookMs(): number {
+    return this.#isWaiting ? ASK_MS : LOOK_MS;
+  }
+
   async #check(signal: AbortSignal): Promise<void> {
+    this.#isWaiting = false;
     if (this.#sharing === null) {
       this.#restMs = 0;
       if (this.#isDue()) await this.#order(signal, () => this.#accountKey());
@@ -177,7 +197,9 @@ export class CertificateKeeper {
     const { certificates, order } = this.#sharing;
     try {
       await this.#agree(certificates, signal);
-      if (this.#isDue()) await order.run(signal);
+      if (!this.#isDue()) return;
+      await order.run(signal);
+      this.#isWaiting = this.#restMs === 0 && this.#isDue();
     } catch (error) {
       // The store closes while an order is under way, which nobody waits for.
       if (!signal.aborted) throw error;
@@ -195,12 +217,21 @@ export class CertificateKeeper {
     if (!signal.aborted) this.#onRenewed();
   }
 
-  async #orderShared(certificates: SharedCertificates, signal: AbortSignal): Promise<void> {
+  /** Orders as soon as no other node does. */
+  async #orderNext(
+    certificates: SharedCertificates,
+    one: SharedJob,
+    signal: AbortSignal,
+  ): Promise<void> {
     this.#restMs = 0;
     // Whoever had the job before may have ordered it.
     await this.#agree(certificates, signal);
+    if (this.#isDue()) await one.run(signal);
+  }
+
+  async #orderShared(certificates: SharedCertificates, signal: AbortSignal): Promise<void> {
     const accountKey = await certificates.accountKey(this.#own(ACCOUNT_KEY));
-    if (accountKey === null || !this.#isDue()) return;
+    if (accountKey === null) return;
     await this.#order(signal, () => Promise.resolve(accountKey));
   }
 
@@ -236,7 +267,7 @@ export class CertificateKeeper {
         names,
         reason: error instanceof Error ? error.message : String(error),
         next_in_ms: this.#restMs,
-        hint: 'The DNS of every name must point to this machine, and port 80 must reach [acme] listen. The appliance tries again by itself.',
+        hint: 'The DNS of every name must point to this machine (that of the service to any node), and port 80 must reach [acme] listen. The appliance tries again by itself.',
       });
     }
   }

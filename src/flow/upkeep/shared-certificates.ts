@@ -7,12 +7,13 @@
  * What does not open, because `secret.key` was replaced, counts as absent. Asks the store for the account at most once a
  * second, however many clients ask. Fails as the store fails.
  */
+import { SEALED } from '../../store/settings.ts';
 import { keyAuthorization, newAccountKey } from '../../wire/https/acme.ts';
 import type { Context } from '../context.ts';
 
 type SharedContext = Pick<Context, 'store' | 'secrets' | 'clock'>;
 
-const ACCOUNT = 'acme_account';
+const ACCOUNT = `${SEALED}acme_account`;
 const ACCOUNT_JOB = 'acme_account';
 /** To make a key takes no second; whoever vanished in it is followed after this. */
 const ACCOUNT_LEASE_MS = 30_000;
@@ -35,7 +36,7 @@ export class SharedCertificates {
   constructor(ctx: SharedContext, names: readonly string[], holder: string) {
     this.#ctx = ctx;
     this.#holder = holder;
-    this.#setting = `acme_certificate:${names.toSorted().join(' ')}`;
+    this.#setting = `${SEALED}acme_certificate:${names.toSorted().join(' ')}`;
   }
 
   /** Names the order of these names: who has it as a job orders for all. */
@@ -87,12 +88,12 @@ export class SharedCertificates {
     const { store, secrets } = this.#ctx;
     const text = await store.setting(name);
     if (text === null) return null;
-    const sealed = Buffer.from(text, 'base64');
+    const sealed = Buffer.from(text, 'hex');
     return secrets.opens(sealed, name) ? secrets.open(sealed, name) : null;
   }
 
   async #seal(name: string, plain: string): Promise<void> {
     const { store, secrets } = this.#ctx;
-    await store.setSetting(name, Buffer.from(secrets.seal(plain, name)).toString('base64'));
+    await store.setSetting(name, Buffer.from(secrets.seal(plain, name)).toString('hex'));
   }
 }

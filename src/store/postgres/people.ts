@@ -7,6 +7,7 @@
 import { stringsOf } from '../json-columns.ts';
 import type { AuditRow, PeopleStore } from '../people.ts';
 import type { SealedSecret, SecretStore } from '../secrets.ts';
+import { SEALED } from '../settings.ts';
 import type { SettingStore } from '../settings.ts';
 import { operatorReads } from '../sql/people.ts';
 import { settingReads } from '../sql/settings.ts';
@@ -152,6 +153,7 @@ const PUT: Record<SealedSecret['kind'], string> = {
   webhook: 'UPDATE endpoints SET sealed_secret = $1 WHERE id = $2',
   previous_webhook: 'UPDATE endpoints SET sealed_previous_secret = $1 WHERE id = $2',
   totp: 'UPDATE operators SET sealed_totp = $1 WHERE id = $2',
+  setting: "UPDATE settings SET value = encode($1, 'hex') WHERE name = $2",
 };
 
 function secrets(database: Access): SecretStore {
@@ -164,7 +166,9 @@ function secrets(database: Access): SecretStore {
             " UNION ALL SELECT 'webhook', id::text, sealed_secret FROM endpoints" +
             " UNION ALL SELECT 'previous_webhook', id::text, sealed_previous_secret FROM endpoints" +
             ' WHERE sealed_previous_secret IS NOT NULL' +
-            " UNION ALL SELECT 'totp', id, sealed_totp FROM operators WHERE sealed_totp IS NOT NULL",
+            " UNION ALL SELECT 'totp', id, sealed_totp FROM operators WHERE sealed_totp IS NOT NULL" +
+            " UNION ALL SELECT 'setting', name, decode(value, 'hex') FROM settings" +
+            ` WHERE substr(name, 1, ${SEALED.length}) = '${SEALED}'`,
         ),
       ),
     replaceSecrets: (all, changed) =>

@@ -18,6 +18,7 @@ export function secretWrites(
     ),
     webhook: db.prepare('UPDATE endpoints SET sealed_secret = ? WHERE id = ?'),
     totp: db.prepare('UPDATE operators SET sealed_totp = ? WHERE id = ?'),
+    setting: db.prepare('UPDATE settings SET value = lower(hex(?)) WHERE name = ?'),
     previous_webhook: db.prepare('UPDATE endpoints SET sealed_previous_secret = ? WHERE id = ?'),
   };
   return {
