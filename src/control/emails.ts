@@ -53,7 +53,7 @@ async function settled({ ctx, sink }: Scope, messageId: string): Promise<void> {
   };
   const stop = ctx.followers.follow((event) => {
     if (event.messageId !== messageId) return;
-    if (event.type === 'email.delivery_delayed') void tellDelay(event.recipientId);
+    if (event.type === 'email.delivery_delayed') tellDelay(event.recipientId).catch(reject);
     look().catch(reject);
   });
   const tellDelay = async (recipientId: string | null): Promise<void> => {

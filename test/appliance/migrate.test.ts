@@ -2,130 +2,30 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { migrateStore } from '../../src/appliance/migrate.ts';
-import type { Destination, Migrated } from '../../src/appliance/migrate.ts';
-import { parseConfig } from '../../src/base/config-file.ts';
 import { unlock } from '../../src/flow/data-key.ts';
-import { openPostgres } from '../../src/store/postgres/store.ts';
-import type { TransferProgress } from '../../src/store/transfer-run.ts';
 import type { Account } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import { testServer } from '../rig/postgres.ts';
-import { furnish } from '../store/furnished-account.ts';
-import {
-  accepted,
-  batchOf,
-  dueRequest,
-  newAccount,
-  newLogRecord,
-  newMessage,
-  newSuppression,
-} from '../store/samples.ts';
+import { dueRequest, newAccount } from '../store/samples.ts';
 import { openTestStore } from '../store/test-store.ts';
+import {
+  NOW,
+  fill,
+  filledDirectory,
+  hashes,
+  newDir,
+  openDatabase,
+  refusal,
+  removeDirs,
+  run,
+  toDatabase,
+  toDirectory,
+} from './migrate-rig.ts';
 
-const NOW = Date.now();
-const made: string[] = [];
-
-afterAll(() => {
-  for (const dir of made) rmSync(dir, { recursive: true, force: true });
-});
-
-function newDir(): string {
-  const dir = mkdtempSync(join(tmpdir(), 'postrider-migrate-'));
-  made.push(dir);
-  return dir;
-}
-
-function run(
-  dataDir: string,
-  url: string,
-  to: Destination,
-  report: (progress: TransferProgress | object) => void = () => undefined,
-): Promise<Migrated> {
-  const text = `hostname = "mail.example.com"\ndata_dir = "${dataDir}"\n[store]\nurl = "${url}"\n`;
-  return migrateStore({ config: parseConfig(text, 'test.toml'), to, now: NOW, report });
-}
-
-const toDatabase = (url: string): Destination => ({ kind: 'database', url, passwordFile: '' });
-const toDirectory = (dataDir: string): Destination => ({ kind: 'directory', dataDir });
-
-const openDatabase = (url: string): Promise<Store> =>
-  openPostgres({ url, passwordFile: '', now: NOW });
-
-/** The exit code and the words that it ends with. */
-const refusal = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'it was not refused',
-    (error: Error & { exitCode?: number }) => `${error.exitCode ?? 'fault'} ${error.message}`,
-  );
-
-/** What makes a line hard to write and to read. */
-const HARD = 'tab\there, line\nthere, \\N, \\, \b\f\r\v, "quoted", ümläut, 🐎, \u0001';
-
-/** A row of every kind for two accounts, and content that is hard to carry. */
-async function fill(store: Store): Promise<Account[]> {
-  const accounts = [newAccount('one'), newAccount('two')];
-  for (const account of accounts) {
-    await store.createAccount(account);
-    await furnish(store, account);
-    const hard = newMessage(account.id, { subject: HARD, failureReason: HARD });
-    await store.accept({
-      ...batchOf(account.id, {
-        ...hard,
-        body: {
-          html: `<p>${HARD}\0${HARD}</p>`,
-          text: '',
-          headers: [['X-Hard', HARD]],
-          raw: Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256)),
-          attachments: [
-            {
-              filename: HARD,
-              contentType: 'a/b',
-              contentId: null,
-              content: Buffer.alloc(600_000, 7),
-            },
-            { filename: 'empty', contentType: 'a/b', contentId: 'c', content: Buffer.alloc(0) },
-          ],
-        },
-      }),
-    });
-    await accepted(store, newMessage(account.id, { isSandbox: true }));
-    await store.appendLogs([newLogRecord(account.id, { path: `/emails?${HARD}` })]);
-    await store.addSuppression(newSuppression(account.id, 'back@x.example'));
-    await store.addSuppression(newSuppression(account.id, 'again@x.example'));
-    // Harm, by a message of the account.
-    const { id } = hard.message;
-    await store.addSuppression({
-      ...newSuppression(account.id, 'harm@x.example'),
-      reason: 'complaint',
-      source: id,
-    });
-    await store.addAudit({
-      at: NOW,
-      via: 'command',
-      who: HARD,
-      action: 'account.create',
-      target: account.name,
-      accountId: account.id,
-      address: null,
-    });
-  }
-  return accounts;
-}
-
-/** A data directory with all of that, and its accounts. */
-async function filledDirectory(): Promise<{ dir: string; accounts: Account[] }> {
-  const dir = newDir();
-  const store = await openTestStore(dir);
-  await unlock(dir, store);
-  const accounts = await fill(store);
-  await store.close();
-  return { dir, accounts };
-}
+afterAll(removeDirs);
 
 /** Every file's name and hash. */
 function filesOf(dir: string): Record<string, string> {
@@ -140,9 +40,6 @@ function filesOf(dir: string): Record<string, string> {
       ]),
   );
 }
-
-const hashes = ({ tables }: Migrated): Record<string, string> =>
-  Object.fromEntries(tables.map(({ table, rows, sha256 }) => [table, `${rows} ${sha256}`]));
 
 const LAST_DAY = { from: NOW - 86_400_000, until: NOW + 86_400_000, bucket: 'day' } as const;
 const PAGE = { limit: 100, after: null, before: null };
@@ -338,51 +235,4 @@ describe('what is refused', () => {
       /carry over: paints, recipients\.colour/,
     );
   }, 60_000);
-});
-
-describe('an interrupted run', () => {
-  /** Ends at the first word about the table. */
-  const endingAt = (step: string, table: string) => (progress: TransferProgress | object) => {
-    if ('table' in progress && progress.step === step && progress.table === table) {
-      throw new Error('the power goes');
-    }
-  };
-
-  test.each([
-    ['copy', 'attachments'],
-    ['compare', 'events'],
-  ])(
-    'into a database, at %s %s: a server refuses it, and it can begin again',
-    async (step, table) => {
-      const { dir } = await filledDirectory();
-      const url = await (await testServer()).freshDatabase();
-      expect(await refusal(run(dir, '', toDatabase(url), endingAt(step, table)))).toMatch(/power/);
-      expect(await refusal(openDatabase(url))).toMatch(/^78 /);
-      expect(await refusal(run(dir, url, toDirectory(newDir())))).toMatch(/interrupted/);
-      await run(dir, '', toDatabase(url));
-      await (await openDatabase(url)).close();
-    },
-    60_000,
-  );
-
-  test.each([
-    ['copy', 'attachments'],
-    ['compare', 'events'],
-  ])(
-    'into files, at %s %s: a server refuses them, and it can begin again',
-    async (step, table) => {
-      const { dir } = await filledDirectory();
-      const url = await (await testServer()).freshDatabase();
-      const there = await run(dir, '', toDatabase(url));
-      const back = newDir();
-      expect(await refusal(run(dir, url, toDirectory(back), endingAt(step, table)))).toMatch(
-        /power/,
-      );
-      expect(await refusal(openTestStore(back))).toMatch(/^78 /);
-      expect(hashes(await run(dir, url, toDirectory(back)))).toEqual(hashes(there));
-      expect(readdirSync(back).filter((name) => name.includes('migrating'))).toEqual([]);
-      await (await openTestStore(back)).close();
-    },
-    60_000,
-  );
 });

@@ -167,3 +167,25 @@ test('who waits for an email is told at once what is delayed already, and nothin
   await run('email.wait', { id: made.message.id });
   expect(seen).toEqual([expect.stringMatching(/^ann@x\.example waits for its first attempt/)]);
 });
+
+test('a delay that cannot be read ends the wait for an email with its error', async () => {
+  const { store, followers } = fixture.ctx;
+  const made = newMessage(sender.account.id, {}, ['ann@x.example']);
+  await accepted(store, made);
+  scope = { ...scope, queue: {} as Queue };
+  const follow = followers.follow.bind(followers);
+  const following = new Promise<void>((resolve) => {
+    followers.follow = (listener) => {
+      resolve();
+      return follow(listener);
+    };
+  });
+  const waiting = run('email.wait', { id: made.message.id }).catch((error: Error) => error.message);
+  await following;
+  store.recipientById = () => Promise.reject(new Error('the store is closed'));
+  const [event] = made.events;
+  if (event === undefined) throw new Error('nothing was made');
+  const recipientId = made.recipients[0]?.id ?? null;
+  followers.tell([{ ...event, type: 'email.delivery_delayed', recipientId }]);
+  expect(await waiting).toBe('the store is closed');
+});

@@ -15,7 +15,18 @@ interface Side {
   isClient: boolean;
   /** Of the client's side: what comes from the server ends here. */
   isDeaf: boolean;
+  /** What the socket did not take yet. */
+  left: Buffer;
 }
+
+/** Writes all of it, now or when the socket takes more. */
+function pass(socket: Socket<Side>, bytes: Buffer): void {
+  const all = socket.data.left.length === 0 ? bytes : Buffer.concat([socket.data.left, bytes]);
+  const taken = Math.max(0, socket.write(all));
+  socket.data.left = Buffer.from(all.subarray(taken));
+}
+
+const drain = (socket: Socket<Side>): void => pass(socket, Buffer.alloc(0));
 
 export class DatabaseProxy {
   /** Every client's side that is open. */
@@ -36,22 +47,29 @@ export class DatabaseProxy {
         open: (client) => {
           const other = Bun.connect<Side>({
             unix: server,
-            data: { other: Promise.resolve(client), isClient: false, isDeaf: false },
+            data: {
+              other: Promise.resolve(client),
+              isClient: false,
+              isDeaf: false,
+              left: Buffer.alloc(0),
+            },
             socket: {
               data: (_socket, bytes) => {
                 if (this.#isCut) return;
                 if (client.data.isDeaf) {
                   this.#losses += 1;
                   client.terminate();
-                } else client.write(bytes);
+                } else pass(client, Buffer.from(bytes));
               },
+              drain,
               close: () => void client.end(),
             },
           });
-          client.data = { other, isClient: true, isDeaf: false };
+          client.data = { other, isClient: true, isDeaf: false, left: Buffer.alloc(0) };
           this.#clients.add(client);
         },
         data: (client, bytes) => void this.#fromClient(client, bytes),
+        drain,
         close: (client) => {
           this.#clients.delete(client);
           void client.data.other.then((server) => server.end());
@@ -105,6 +123,6 @@ export class DatabaseProxy {
       return;
     }
     if (loss === 'after') client.data.isDeaf = true;
-    server.write(copy);
+    pass(server, copy);
   }
 }

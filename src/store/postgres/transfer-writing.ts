@@ -3,16 +3,18 @@
  *
  * All rows are one transaction. A mark is committed before it and goes with it: an interrupted transfer leaves an empty
  * database with the mark, which `refuseHalfTransfer` keeps servers from and the next transfer takes up. Indexes that are
- * no constraint are made when all rows are there. Promises that a database with rows is refused. Fails with
- * `OperatorError`.
+ * no constraint are made when all rows are there. Promises that a database with rows is refused, and that a COMMIT whose
+ * answer is lost is looked up. Fails with `OperatorError`.
  */
 import { OperatorError } from '../../base/errors.ts';
+import { FINGERPRINT_SETTING } from '../key-file.ts';
 import { fieldText, fieldValue, rowsIn } from '../transfer-lines.ts';
 import { stringsOf } from '../json-columns.ts';
 import type { Lines, TransferTable, TransferTarget } from '../transfer.ts';
 import type { DatabaseAddress } from './address.ts';
 import type { Connection } from './connection.ts';
 import { Database } from './database.ts';
+import { failureOf } from './failures.ts';
 import { makePartitions } from './partitions.ts';
 import { TRANSFER_MARK, migrate } from './schema.ts';
 import { searchedText } from './shapes.ts';
@@ -27,6 +29,9 @@ const DAYS_CARRIED = 31;
 const INDEX_MEMORY = '256MB';
 /** Sums are carried as one row, for the first slot. */
 const SLOT = '0';
+/** How long the database may be away after a COMMIT whose answer was lost, in milliseconds, and from one look to the next. */
+const LOST_MS = 60_000;
+const LOOK_AGAIN_MS = 500;
 
 /** The database, which must hold no data, as a target. `now`: epoch milliseconds. Throws `OperatorError`. */
 export async function openDatabaseTarget(
@@ -44,7 +49,7 @@ export async function openDatabaseTarget(
       throw new OperatorError('Another migration into this database is under way', 'Wait for it.');
     }
     await bringUpToDate(address, now);
-    return new DatabaseTarget(connection, now);
+    return new DatabaseTarget(connection, address, now);
   } catch (error) {
     await connection.close();
     throw error;
@@ -63,13 +68,15 @@ async function bringUpToDate(address: DatabaseAddress, now: number): Promise<voi
 
 class DatabaseTarget implements TransferTarget {
   readonly #connection: Connection;
+  readonly #address: DatabaseAddress;
   readonly #reading: DatabaseReading;
   readonly #now: number;
   /** Indexes that are made when all rows are there. */
   #later: string[] = [];
 
-  constructor(connection: Connection, now: number) {
+  constructor(connection: Connection, address: DatabaseAddress, now: number) {
     this.#connection = connection;
+    this.#address = address;
     this.#reading = new DatabaseReading(connection);
     this.#now = now;
   }
@@ -135,11 +142,16 @@ class DatabaseTarget implements TransferTarget {
 
   async settle(): Promise<void> {
     await refuseOthers(this.#connection);
-    await this.#run('COMMIT');
+    try {
+      await this.#run('COMMIT');
+    } catch (error) {
+      if (failureOf(error) !== 'away') throw error;
+      if (!(await isWhole(this.#address))) throw lostBeforeCommit();
+    }
   }
 
   async close(): Promise<void> {
-    await this.#connection.close();
+    if (!this.#connection.isLost) await this.#connection.close();
   }
 
   async #run(text: string, params: string[] = []): Promise<void> {
@@ -161,6 +173,56 @@ class DatabaseTarget implements TransferTarget {
       );
     }
   }
+}
+
+/** Whether a transfer that has asked for COMMIT was committed. Throws `OperatorError` when the database stays away. */
+async function isWhole(address: DatabaseAddress): Promise<boolean> {
+  const until = performance.now() + LOST_MS;
+  for (;;) {
+    const names = await settledNames(address);
+    // The mark goes, and the source's settings come, in the one transaction.
+    if (names !== null)
+      return names.includes(FINGERPRINT_SETTING) && !names.includes(TRANSFER_MARK);
+    if (performance.now() > until) throw stayedAway();
+    await Bun.sleep(LOOK_AGAIN_MS);
+  }
+}
+
+/** Which of two settings there are, once the session that was lost has ended; null: it has not, or nobody answers. */
+async function settledNames(address: DatabaseAddress): Promise<string[] | null> {
+  let connection: Connection | null = null;
+  try {
+    connection = await openForTransfer(address);
+    const { rows: locks } = await connection.ask<{ isOurs: boolean }>(
+      'SELECT pg_try_advisory_lock($1) AS "isOurs"',
+      [LOCK],
+    );
+    if (locks[0]?.isOurs !== true) return null;
+    const { rows } = await connection.ask<{ name: string }>(
+      'SELECT name FROM settings WHERE name IN ($1, $2)',
+      [TRANSFER_MARK, FINGERPRINT_SETTING],
+    );
+    return rows.map(({ name }) => name);
+  } catch (error) {
+    if (failureOf(error) === 'away') return null;
+    throw error;
+  } finally {
+    connection?.abandon();
+  }
+}
+
+function lostBeforeCommit(): OperatorError {
+  return new OperatorError(
+    'The connection to the database was lost at the very end: nothing of the migration is in it',
+    'Run it again: it begins anew. Nothing was changed on the side that was read.',
+  );
+}
+
+function stayedAway(): OperatorError {
+  return new OperatorError(
+    'The connection to the database was lost at the very end, and it does not answer: whether everything is in it is not known',
+    'When it answers, run the same command again. It begins anew if nothing is there, and says so if all of it is.',
+  );
 }
 
 /** Indexes of tables, and not of their partitions, that are no constraint. */
