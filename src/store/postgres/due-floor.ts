@@ -3,13 +3,14 @@
  *
  * While somebody holds a snapshot (a backup, a long report) the server keeps the index entries of all that was delivered
  * since, and who walks the queue from its beginning walks over them. Promises that each row which is due is seen by a look
- * at most `WHOLE_EVERY_MS` later than without this: that often one goes from the beginning. Between those, looks begin
- * `SLACK_MS` before the first row that the last of them has found. What becomes free with a time of before that waits for
- * the next one.
+ * at most `WHOLE_EVERY_MS` later than without this: that often one goes from the beginning, and whenever another session
+ * has ended, whose mail is free with old times. Between those, looks begin `SLACK_MS` before the first row that the last of
+ * them has found. What else becomes free with a time of before that waits for the next one.
  */
 import type { DueRow } from '../due-choice.ts';
 
-const WHOLE_EVERY_MS = 10_000;
+/** One walk over what is gone may take as long as the snapshot has lasted: one in some hundred looks. */
+const WHOLE_EVERY_MS = 30_000;
 /** Commits come late, and clocks of nodes differ. */
 const SLACK_MS = 15_000;
 
@@ -28,6 +29,11 @@ export class DueFloor {
   from(now: number): number {
     const isOver = this.#tick() - this.#wholeAt >= WHOLE_EVERY_MS;
     return isOver || now < this.#floor ? 0 : this.#floor;
+  }
+
+  /** The next look begins at the beginning. */
+  forget(): void {
+    this.#wholeAt = -Infinity;
   }
 
   /** What a look from the beginning at `now` has found, soonest first. */

@@ -25,8 +25,10 @@ const FREE = 'SET owner = NULL, lease_until = NULL';
 export function nodesOn(
   database: Database,
   membership: Membership,
+  onEnding: () => void = () => undefined,
 ): { nodes: Nodes; close: () => Promise<void> } {
   const beats = new Beats(database);
+  let endings = '';
   return {
     nodes: {
       async begin(session) {
@@ -34,7 +36,10 @@ export function nodesOn(
         Object.assign(membership, { session: session.id, number });
       },
       async beat(report = null) {
-        return beats.beat(membership.session, report);
+        const beat = await beats.beat(membership.session, report);
+        if (beat.endings !== endings) onEnding();
+        endings = beat.endings;
+        return beat;
       },
       async endLost() {
         const lost = await database.all<{ session: string }>(

@@ -30,8 +30,7 @@ const IS_WITHIN_REACH =
   ' AND (owner IS NULL OR owner = $1 OR lease_until <= $2)';
 
 /** The verbs over the database. */
-export function queueVerbs(database: Access): QueueVerbs {
-  const floor = new DueFloor();
+export function queueVerbs(database: Access, floor: DueFloor = new DueFloor()): QueueVerbs {
   return {
     ...takingDue({
       async dueRows({ owner, now, limit, after, of }) {

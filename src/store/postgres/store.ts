@@ -27,6 +27,7 @@ import { counterVerbs } from './counters.ts';
 import { Database, inOrder } from './database.ts';
 import type { Access } from './database.ts';
 import { domainVerbs } from './domains.ts';
+import { DueFloor } from './due-floor.ts';
 import { endpointVerbs } from './endpoints.ts';
 import { erasureVerbs } from './erasure.ts';
 import { forOperator } from './failures.ts';
@@ -98,7 +99,8 @@ export async function openPostgres({
   }
   const membership: Membership = { session: null, number: 0 };
   const fence = (of: Access): Access => fenced(of, membership);
-  const { nodes, close: closeNodes } = nodesOn(database, membership);
+  const floor = new DueFloor();
+  const { nodes, close: closeNodes } = nodesOn(database, membership, () => floor.forget());
   const ordered = inOrder(database);
   const { drained, ...writes } = groupedWrites(database, fence, standby, onCommit);
   return {
@@ -112,7 +114,7 @@ export async function openPostgres({
     ...accountDeletionVerbs(database),
     ...erasureVerbs(database),
     ...retentionVerbs(database),
-    ...queueVerbs(fence(database)),
+    ...queueVerbs(fence(database), floor),
     ...counterVerbs(database),
     ...messageVerbs(database),
     ...logVerbs(database),

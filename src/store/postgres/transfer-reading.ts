@@ -82,10 +82,18 @@ async function refuseCutOff(connection: Connection): Promise<void> {
   );
 }
 
+/** The server's side of a connection ends a moment after the program that closed it. */
+const ENDING_MS = 2_000;
+const ASK_AGAIN_MS = 50;
+
 /** Throws `OperatorError` while others have the database open. */
 export async function refuseOthers(connection: Connection): Promise<void> {
-  const { rows } = await connection.ask<{ count: number }>(OTHERS);
-  if ((rows[0]?.count ?? 0) === 0) return;
+  const until = performance.now() + ENDING_MS;
+  do {
+    const { rows } = await connection.ask<{ count: number }>(OTHERS);
+    if ((rows[0]?.count ?? 0) === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+  } while (performance.now() < until);
   throw new OperatorError(
     'A server or a command has this database open',
     'Stop the servers of all nodes first, and wait for commands to end.',
