@@ -168,7 +168,8 @@ function secrets(database: Access): SecretStore {
             ' WHERE sealed_previous_secret IS NOT NULL' +
             " UNION ALL SELECT 'totp', id, sealed_totp FROM operators WHERE sealed_totp IS NOT NULL" +
             " UNION ALL SELECT 'setting', name, decode(value, 'hex') FROM settings" +
-            ` WHERE substr(name, 1, ${SEALED.length}) = '${SEALED}'`,
+            ' WHERE starts_with(name, $1)',
+          SEALED,
         ),
       ),
     replaceSecrets: (all, changed) =>

@@ -17,13 +17,13 @@ const SECRETS =
   ' WHERE sealed_previous_secret IS NOT NULL' +
   " UNION ALL SELECT 'totp', id, sealed_totp FROM operators WHERE sealed_totp IS NOT NULL" +
   " UNION ALL SELECT 'setting', name, unhex(value) FROM settings" +
-  ` WHERE substr(name, 1, ${SEALED.length}) = '${SEALED}'`;
+  ' WHERE substr(name, 1, length(?)) = ?';
 
 export function settingReads(
   sql: SqlReader,
 ): Pick<SettingStore, 'setting'> & Pick<SecretStore, 'sealedSecrets'> {
   return {
     setting: async (name) => (await sql.one<{ value: string }>(SETTING, name))?.value ?? null,
-    sealedSecrets: () => sql.all<SealedSecret>(SECRETS),
+    sealedSecrets: () => sql.all<SealedSecret>(SECRETS, SEALED, SEALED),
   };
 }
