@@ -4,8 +4,8 @@
  * While somebody holds a snapshot (a backup, a long report) the server keeps the index entries of all that was delivered
  * since, and who walks the queue from its beginning walks over them. Promises that each row which is due is seen by a look
  * at most `WHOLE_EVERY_MS` later than without this: that often one goes from the beginning, and whenever another session
- * has ended, whose mail is free with old times. Between those, looks begin `SLACK_MS` before the first row that the last of
- * them has found. What else becomes free with a time of before that waits for the next one.
+ * has ended, whose mail is free with old times. Between those, looks begin `SLACK_MS` before the first row that the last look
+ * has found. What else becomes free with a time of before that waits for the next one.
  */
 import type { DueRow } from '../due-choice.ts';
 
@@ -36,9 +36,9 @@ export class DueFloor {
     this.#wholeAt = -Infinity;
   }
 
-  /** What a look from the beginning at `now` has found, soonest first. */
-  seen(rows: readonly DueRow[], now: number): void {
-    this.#wholeAt = this.#tick();
+  /** What a look at `now` has found, soonest first. `isWhole`: it was from the beginning. */
+  seen(rows: readonly DueRow[], now: number, isWhole: boolean): void {
+    if (isWhole) this.#wholeAt = this.#tick();
     this.#floor = Math.min(rows[0]?.dueAt ?? now, now) - SLACK_MS;
   }
 }

@@ -49,7 +49,7 @@ export function queueVerbs(database: Access, floor: DueFloor = new DueFloor()): 
             ...(of === undefined ? [] : [of.domain, of.accountId]),
           ),
         );
-        if (from === 0 && after === null && of === undefined) floor.seen(rows, now);
+        if (after === null && of === undefined) floor.seen(rows, now, from === 0);
         return rows;
       },
       takeStep: (owner, ids, now) =>

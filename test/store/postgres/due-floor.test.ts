@@ -10,7 +10,7 @@ test('a look begins shortly before the first row of the last whole one, and thir
   let tick = 5;
   const floor = new DueFloor(() => tick);
   expect(floor.from(NOW)).toBe(0);
-  floor.seen([row(NOW - 40_000), row(NOW)], NOW);
+  floor.seen([row(NOW - 40_000), row(NOW)], NOW, true);
   expect(floor.from(NOW)).toBe(NOW - 55_000);
   tick += 29_999;
   expect(floor.from(NOW + 29_999)).toBe(NOW - 55_000);
@@ -20,15 +20,28 @@ test('a look begins shortly before the first row of the last whole one, and thir
 
 test('where nothing is due it begins shortly before now; a clock that was put back begins anew', () => {
   const floor = new DueFloor(() => 0);
-  floor.seen([], NOW);
+  floor.seen([], NOW, true);
   expect(floor.from(NOW)).toBe(NOW - 15_000);
   expect(floor.from(NOW - 20_000)).toBe(0);
 });
 
 test('what an ended session leaves free is found by the next look', () => {
   const floor = new DueFloor(() => 0);
-  floor.seen([], NOW);
+  floor.seen([], NOW, true);
   expect(floor.from(NOW)).toBe(NOW - 15_000);
   floor.forget();
   expect(floor.from(NOW)).toBe(0);
+});
+
+test('it follows what looks find, and those between put none from the beginning off', () => {
+  let tick = 0;
+  const floor = new DueFloor(() => tick);
+  floor.seen([], NOW, true);
+  tick = 20_000;
+  floor.seen([], NOW + 20_000, false);
+  expect(floor.from(NOW + 20_000)).toBe(NOW + 5_000);
+  floor.seen([row(NOW + 10_000)], NOW + 20_000, false);
+  expect(floor.from(NOW + 20_000)).toBe(NOW - 5_000);
+  tick = 30_000;
+  expect(floor.from(NOW + 30_000)).toBe(0);
 });
