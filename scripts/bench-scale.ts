@@ -23,6 +23,7 @@ import type { Receiver } from './bench-load.ts';
 import { unitEnvironment } from './bench-postrider.ts';
 import { spread } from './bench-table.ts';
 import { cpuSeconds } from './bench-usage.ts';
+import { makeSender } from './soak-nodes.ts';
 
 /** Of the control groups' time, in microseconds. Short, so that a node is slowed evenly. */
 const PERIOD_US = 20_000;
@@ -98,21 +99,9 @@ async function startCluster(
   }
   const [first] = nodes;
   if (first === undefined) throw new Error('no node');
-  await first.json(['account', 'create', 'bench', '--plan', 'bench']);
-  const rights = ['--permission', 'full_access', '--name', 'bench'];
-  const made = await first.json(['key', 'create', '--account', 'bench', ...rights]);
-  const added = await first.json(['domain', 'add', SENDER_DOMAIN, '--account', 'bench']);
-  for (const { type, name, value } of added['records'] as {
-    type: 'TXT' | 'CNAME';
-    name: string;
-    value: string;
-  }[]) {
-    names.set(name, type, [value]);
-  }
-  await first.json(['domain', 'verify', SENDER_DOMAIN]);
   return {
     nodes,
-    key: String(made['token']),
+    key: await makeSender(first, names, 'bench', SENDER_DOMAIN),
     stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))),
   };
 }

@@ -1,5 +1,6 @@
 /** The nodes that `scripts/soak --nodes` puts under load: a PostgreSQL of their own, an account without limits, a domain. */
 import type { BinaryAppliance } from '../test/rig/binary.ts';
+import type { Names } from '../test/rig/names.ts';
 import { PostgresServer } from '../test/rig/postgres.ts';
 import type { ReceivedMessage } from '../test/rig/receiver.ts';
 import { startWorld } from '../test/rig/world.ts';
@@ -39,17 +40,28 @@ export async function startNodes(count: number, settings: string[] = []): Promis
     const name = `node${at}`;
     nodes.push({ name, helo: `${name}.rig.test`, appliance: await world.join(name), isUp: true });
   }
-  await first.json(['account', 'create', 'soak', '--plan', 'soak']);
-  const rights = ['--permission', 'full_access', '--name', 'soak'];
-  const made = await first.json(['key', 'create', '--account', 'soak', ...rights]);
-  const added = await first.json(['domain', 'add', DOMAIN, '--account', 'soak']);
-  for (const { type, name, value } of added['records'] as PublishedRecord[]) {
-    world.names.set(name, type, [value]);
-  }
-  await first.json(['domain', 'verify', DOMAIN]);
-  const authorization = `Bearer ${String(made['token'])}`;
+  const key = await makeSender(first, world.names, 'soak', DOMAIN);
+  const authorization = `Bearer ${key}`;
   const database = new URL(url).pathname.slice(1);
   return { server, database, world, nodes, authorization, from: `shop@${DOMAIN}` };
+}
+
+/** Makes an account on the plan of the same name, with a verified domain; returns a key of it with every right. */
+export async function makeSender(
+  node: BinaryAppliance,
+  names: Pick<Names, 'set'>,
+  account: string,
+  domain: string,
+): Promise<string> {
+  await node.json(['account', 'create', account, '--plan', account]);
+  const rights = ['--permission', 'full_access', '--name', account];
+  const made = await node.json(['key', 'create', '--account', account, ...rights]);
+  const added = await node.json(['domain', 'add', domain, '--account', account]);
+  for (const { type, name, value } of added['records'] as PublishedRecord[]) {
+    names.set(name, type, [value]);
+  }
+  await node.json(['domain', 'verify', domain]);
+  return String(made['token']);
 }
 
 /** A field of the message's header, unfolded or not; empty where it has none. */

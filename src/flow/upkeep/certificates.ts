@@ -164,8 +164,8 @@ export class CertificateKeeper {
     return (await this.#sharing?.certificates.answerTo(token).catch(() => null)) ?? null;
   }
 
-  /** When the certificate of this PEM ends, in epoch milliseconds; 0 for what is none, or lacks a name. */
-  #endOf(pem: string | null): { beganAt: number; endsAt: number } {
+  /** From when to when the certificate of this PEM is valid, in epoch milliseconds; 0 for what is none, or lacks a name. */
+  #validityOf(pem: string | null): { beganAt: number; endsAt: number } {
     try {
       const leaf = new X509Certificate(pem ?? '');
       const names = namesToCertify(this.#ctx.config);
@@ -179,7 +179,7 @@ export class CertificateKeeper {
   }
 
   #isDue(): boolean {
-    const { beganAt, endsAt } = this.#endOf(this.#own(CERTIFICATE));
+    const { beganAt, endsAt } = this.#validityOf(this.#own(CERTIFICATE));
     return this.#ctx.clock.now() > endsAt - (endsAt - beganAt) / 3;
   }
 
@@ -209,7 +209,7 @@ export class CertificateKeeper {
   /** Takes what another node has ordered, or gives what this one alone has. */
   async #agree(certificates: SharedCertificates, signal: AbortSignal): Promise<void> {
     const [stored, own] = [await certificates.certificate(), this.#own(CERTIFICATE)];
-    const [storedEnd, ownEnd] = [this.#endOf(stored).endsAt, this.#endOf(own).endsAt];
+    const [storedEnd, ownEnd] = [this.#validityOf(stored).endsAt, this.#validityOf(own).endsAt];
     if (own !== null && ownEnd > storedEnd) await certificates.keep(own);
     if (stored === null || storedEnd <= ownEnd) return;
     this.#write(CERTIFICATE, stored);

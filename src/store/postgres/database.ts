@@ -39,6 +39,19 @@ export interface Access extends Session {
   transaction<T>(work: (session: Transaction) => Promise<T>): Promise<T>;
 }
 
+/** `database` whose transactions are `transaction`; reads outside of them stay as they are. */
+export function transactingBy(
+  database: Pick<Access, 'all' | 'first'>,
+  transaction: Access['transaction'],
+): Access {
+  return {
+    all: (statement) => database.all(statement),
+    first: (statement) => database.first(statement),
+    run: (statement) => transaction((session) => session.run(statement)),
+    transaction,
+  };
+}
+
 /**
  * The same database with one change after the other, in the order in which they are asked for: of two that change one row
  * the later one counts, whether or not the first one was waited for. Reads do not wait. `drained` resolves when all that was
@@ -112,12 +125,7 @@ export class Database implements Access {
    * fail with `StoreUnconfirmedError`: they may have been committed all the same.
    */
   replicated(): Access {
-    return {
-      all: (statement) => this.all(statement),
-      first: (statement) => this.first(statement),
-      run: (statement) => this.#noted(this.#transact((session) => session.run(statement), true)),
-      transaction: (work) => this.#noted(this.#transact(work, true)),
-    };
+    return transactingBy(this, (work) => this.#noted(this.#transact(work, true)));
   }
 
   async #transact<T>(

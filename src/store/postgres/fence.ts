@@ -9,6 +9,7 @@
  */
 import { SessionEndedError } from '../nodes.ts';
 import type { Access, Session } from './database.ts';
+import { transactingBy } from './database.ts';
 import { sqlState } from './failures.ts';
 import { part } from './statement.ts';
 
@@ -40,12 +41,7 @@ export function fenced(database: Access, membership: Membership): Access {
         : error;
     }
   };
-  return {
-    all: (statement) => database.all(statement),
-    first: (statement) => database.first(statement),
-    run: (statement) => transaction((session) => session.run(statement)),
-    transaction,
-  };
+  return transactingBy(database, transaction);
 }
 
 /** Waits for every transaction of the session `id`, and keeps further ones waiting until the commit. */

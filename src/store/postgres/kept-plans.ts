@@ -6,6 +6,7 @@
  * index: a plan that was made while a table was small serves when it is large. Only for statements that look rows up by
  * keys, and never read a table in partitions: such a plan would look at all of them.
  */
+import { transactingBy } from './database.ts';
 import type { Access } from './database.ts';
 import { part } from './statement.ts';
 
@@ -24,16 +25,11 @@ const KEPT = part(
 
 /** The same database; reads outside of transactions are as before. */
 export function withKeptPlans(database: Access): Access {
-  const transaction: Access['transaction'] = (work) =>
+  return transactingBy(database, (work) =>
     database.transaction((session) => {
       // Without waiting for it: it travels with the first statement.
       session.send(KEPT);
       return work(session);
-    });
-  return {
-    all: (statement) => database.all(statement),
-    first: (statement) => database.first(statement),
-    run: (statement) => transaction((session) => session.run(statement)),
-    transaction,
-  };
+    }),
+  );
 }

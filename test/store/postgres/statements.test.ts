@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { databaseAddress } from '../../../src/store/postgres/address.ts';
-import { Database } from '../../../src/store/postgres/database.ts';
-import type { Access } from '../../../src/store/postgres/database.ts';
+import { Database, transactingBy } from '../../../src/store/postgres/database.ts';
 import { withKeptPlans } from '../../../src/store/postgres/kept-plans.ts';
 import { insertInto, part, table } from '../../../src/store/postgres/statement.ts';
 import type { Part } from '../../../src/store/postgres/statement.ts';
@@ -58,15 +57,16 @@ test('bytes come back as they were given, none of them and no bytes apart, whate
 
 test('messages that ask at once which addresses are suppressed ask with one statement, and each gets its own answer', async () => {
   const asked: Part[] = [];
-  const counted: Access = {
-    all: (statement) => {
-      asked.push(statement);
-      return database.all(statement);
+  const counted = transactingBy(
+    {
+      all: (statement) => {
+        asked.push(statement);
+        return database.all(statement);
+      },
+      first: (statement) => database.first(statement),
     },
-    first: (statement) => database.first(statement),
-    run: (statement) => database.run(statement),
-    transaction: (work) => database.transaction(work),
-  };
+    (work) => database.transaction(work),
+  );
   const [mine, other] = [newId(NOW), newId(NOW)];
   const account =
     'INSERT INTO accounts (id, name, plan, status, created_at) VALUES ($1, $2, $3, $4, 0)';
@@ -97,6 +97,24 @@ test('messages that ask at once which addresses are suppressed ask with one stat
   ]);
   expect(answers[0]?.get('a@example.net')).toMatchObject({ accountId: mine, createdAt: 1 });
   expect(asked).toHaveLength(1);
+});
+
+test('who asks for very many addresses does not make one statement of them', async () => {
+  const sizes: number[] = [];
+  const counted = transactingBy(
+    {
+      all: (statement) => {
+        sizes.push((statement.params[2] as readonly string[]).length);
+        return database.all(statement);
+      },
+      first: (statement) => database.first(statement),
+    },
+    (work) => database.transaction(work),
+  );
+  const verbs = suppressionVerbs(counted);
+  const question = Array.from({ length: 1_500 }, (_, at) => `user${at}@example.net`);
+  await Promise.all(Array.from({ length: 6 }, () => verbs.suppressed(newId(NOW), question)));
+  expect(sizes).toEqual([3_000, 3_000, 3_000]);
 });
 
 test('plans are kept within the transactions that say so, and walk over no table that has an index', async () => {
