@@ -49,7 +49,7 @@ import { migrate, refuseHalfTransfer } from './schema.ts';
 import { StandbyWatch } from './standby.ts';
 import { suppressionVerbs } from './suppressions.ts';
 import { timeVerbs } from './time.ts';
-import { acceptAll, contentBytesOf } from './write-accept.ts';
+import { acceptAll, groupBytesOf } from './write-accept.ts';
 import { beginAll, finishAll, noteAllSent } from './write-attempts.ts';
 import { beginAllCalls, callWrites, finishAllCalls } from './write-calls.ts';
 
@@ -159,7 +159,7 @@ function groupedWrites(
   };
   const accept = grouped(
     acceptAll,
-    contentBytesOf,
+    groupBytesOf,
     fence(withKeptPlans(standby === null ? database : database.replicated())),
   );
   const begin = grouped(beginAll);

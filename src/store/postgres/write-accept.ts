@@ -49,9 +49,16 @@ export function acceptAll(
   });
 }
 
-/** Bytes of content in the batch. */
-export function contentBytesOf({ messages }: AcceptBatch): number {
-  return messages.reduce((sum, { body }) => sum + contentBytes(body, headersText(body.headers)), 0);
+/** The rows of a recipient as text, in the message, the queue and the events: to write them keeps the event loop. */
+const RECIPIENT_BYTES = 1_024;
+
+/** What the batch counts for in a group: its content, and what has to be written for each recipient. */
+export function groupBytesOf({ messages }: AcceptBatch): number {
+  return messages.reduce(
+    (sum, { body, recipients }) =>
+      sum + contentBytes(body, headersText(body.headers)) + recipients.length * RECIPIENT_BYTES,
+    0,
+  );
 }
 
 const eventsOf = ({ messages }: AcceptBatch) => messages.flatMap(({ events }) => events);

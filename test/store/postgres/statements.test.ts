@@ -7,8 +7,10 @@ import { withKeptPlans } from '../../../src/store/postgres/kept-plans.ts';
 import { insertInto, part, table } from '../../../src/store/postgres/statement.ts';
 import type { Part } from '../../../src/store/postgres/statement.ts';
 import { suppressionVerbs } from '../../../src/store/postgres/suppressions.ts';
+import { groupBytesOf } from '../../../src/store/postgres/write-accept.ts';
 import { newId } from '../../rig/ids.ts';
 import { testServer } from '../../rig/postgres.ts';
+import { batchOf, newMessage } from '../samples.ts';
 
 const NOW = 1_795_000_000_000;
 
@@ -115,6 +117,14 @@ test('who asks for very many addresses does not make one statement of them', asy
   const question = Array.from({ length: 1_500 }, (_, at) => `user${at}@example.net`);
   await Promise.all(Array.from({ length: 6 }, () => verbs.suppressed(newId(NOW), question)));
   expect(sizes).toEqual([3_000, 3_000, 3_000]);
+});
+
+test('a batch to very many recipients fills a group by itself, however little it says', () => {
+  const to = Array.from({ length: 50 }, (_, at) => `user${at}@example.net`);
+  const [one, many] = [[to[0] ?? ''], to].map((addresses) =>
+    groupBytesOf(batchOf('a', newMessage('a', {}, addresses))),
+  );
+  expect((many ?? 0) - (one ?? 0)).toBe(49 * 1_024);
 });
 
 test('plans are kept within the transactions that say so, and walk over no table that has an index', async () => {
