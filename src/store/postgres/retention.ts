@@ -19,6 +19,7 @@ import {
 } from './partitions.ts';
 import { lasting, part, together } from './statement.ts';
 import type { Part } from './statement.ts';
+import { addUpRest } from './sum-slots.ts';
 import { Sums } from './sums.ts';
 
 /** Messages of one step: their content may be large. */
@@ -75,6 +76,7 @@ export function retentionVerbs(database: Access): Omit<RetentionStore, 'purgeLog
       total += await drop('outcome_hours', 'hour < $2', hourOf(now - OUTCOMES_KEPT_MS));
       total += await drop('harm_hours', 'hour < $2', hourOf(now - HARM_KEPT_MS));
       total += await drop('suppressions', 'removed_at < $2', now - MARKS_KEPT_MS);
+      await addUpRest(database);
       // What nobody can ask about any more.
       await drop('commits', "at < now() - interval '1 hour'");
       await drop('rate_takes', "told_at < now() - interval '2 minutes'");

@@ -47,6 +47,7 @@ import { rateVerbs } from './rates.ts';
 import { revisionVerbs } from './revision.ts';
 import { migrate, refuseHalfTransfer } from './schema.ts';
 import { StandbyWatch } from './standby.ts';
+import { SumTurns, addUpTurn } from './sum-slots.ts';
 import { suppressionVerbs } from './suppressions.ts';
 import { timeVerbs } from './time.ts';
 import { acceptAll, groupBytesOf } from './write-accept.ts';
@@ -97,7 +98,7 @@ export async function openPostgres({
     await database.close();
     throw forOperator(error);
   }
-  const membership: Membership = { session: null, number: 0 };
+  const membership = newMembership(database);
   const fence = (of: Access): Access => fenced(of, membership);
   const floor = new DueFloor();
   const { nodes, close: closeNodes } = nodesOn(database, membership, () => floor.forget());
@@ -134,6 +135,16 @@ export async function openPostgres({
       await database.close();
     },
   };
+}
+
+/** No session has begun yet. */
+function newMembership(database: Access): Membership {
+  const turns = new SumTurns((turn) => {
+    // What this leaves is added up by retention.
+    addUpTurn(database, membership.number, turn).catch(() => undefined);
+  });
+  const membership: Membership = { session: null, number: 0, turns };
+  return membership;
 }
 
 type Grouped = Pick<JourneyStore, 'accept' | 'begin' | 'noteSent' | 'finish'> &

@@ -2,57 +2,28 @@
  * Sums that a transaction changes: gathered while its items are decided, written once with them.
  *
  * Promises sums that agree with the rows they count after every commit. Each kind of transaction writes into a slot of its
- * own, another on each node, so that it never waits for the sums of another; within one, keys are sorted, so that none
- * waits in a circle.
+ * own (`sum-slots.ts`), so that it never waits for the sums of another; within one, keys are sorted, so that none waits in a
+ * circle.
  */
 import type { MessageStatus } from '../../base/status.ts';
 import { dayOf, harmOf, hourOf, outcomeSumOf } from '../counted.ts';
 import type { CountedEvent } from '../counted.ts';
 import type { Suppression } from '../rows.ts';
 import type { Transaction } from './database.ts';
-import { columnOf, insertInto, table } from './statement.ts';
+import { insertInto } from './statement.ts';
 import type { Part, Table } from './statement.ts';
+import { slotOf } from './sum-slots.ts';
+import type { SumKind } from './sum-slots.ts';
+import {
+  HARM_HOURS,
+  OUTCOME_HOURS,
+  STATUS_DAYS,
+  STORED_BYTES,
+  USAGE_DAYS,
+  addedTo,
+} from './sum-tables.ts';
+import type { SumTable } from './sum-tables.ts';
 import type { Value } from './values.ts';
-
-/** One for each kind of transaction that runs beside others, and that for each node. */
-const SLOTS = { accept: 0, finish: 1, sent: 2, other: 3 } as const;
-const SLOTS_OF_NODE = Object.keys(SLOTS).length;
-/** Who adds to the sums. */
-export type Kind = keyof typeof SLOTS;
-
-const STATUS_DAYS = table('status_days', {
-  accountId: 'uuid',
-  day: 'int4',
-  status: 'text',
-  slot: 'int4',
-  count: 'int8',
-});
-const USAGE_DAYS = table('usage_days', {
-  accountId: 'uuid',
-  day: 'text',
-  slot: 'int4',
-  count: 'int8',
-});
-const STORED_BYTES = table('stored_bytes', { accountId: 'uuid', slot: 'int4', bytes: 'int8' });
-const OUTCOME_HOURS = table('outcome_hours', {
-  accountId: 'uuid',
-  hour: 'int4',
-  destination: 'text',
-  provider: 'text',
-  slot: 'int4',
-  delivered: 'int8',
-  delayed: 'int8',
-  bounced: 'int8',
-  complained: 'int8',
-  failed: 'int8',
-});
-const HARM_HOURS = table('harm_hours', {
-  hour: 'int4',
-  accountId: 'uuid',
-  slot: 'int4',
-  hardBounces: 'int8',
-  complaints: 'int8',
-});
 
 /** Rows of one table by their keys. */
 class Sum<F extends string> {
@@ -61,15 +32,10 @@ class Sum<F extends string> {
   readonly #conflict: string;
   readonly #rows = new Map<string, Record<F, Value>>();
 
-  /** `added`: the fields that are sums, all others are the key. */
-  constructor(of: Table<F>, added: readonly NoInfer<F>[]) {
+  constructor(of: SumTable<F>) {
     this.#of = of;
-    this.#added = added;
-    const key = (Object.keys(of.columns) as F[]).filter((field) => !added.includes(field));
-    const sets = added.map(
-      (field) => `${columnOf(field)} = ${of.name}.${columnOf(field)} + excluded.${columnOf(field)}`,
-    );
-    this.#conflict = `ON CONFLICT (${key.map(columnOf).join(', ')}) DO UPDATE SET ${sets.join(', ')}`;
+    this.#added = of.sums;
+    this.#conflict = addedTo(of);
   }
 
   add(key: string, row: Record<F, Value>): void {
@@ -90,20 +56,14 @@ class Sum<F extends string> {
 /** The sums of one transaction. */
 export class Sums {
   readonly #slot: number;
-  readonly #status = new Sum(STATUS_DAYS, ['count']);
-  readonly #usage = new Sum(USAGE_DAYS, ['count']);
-  readonly #stored = new Sum(STORED_BYTES, ['bytes']);
-  readonly #outcomes = new Sum(OUTCOME_HOURS, [
-    'delivered',
-    'delayed',
-    'bounced',
-    'complained',
-    'failed',
-  ]);
-  readonly #harm = new Sum(HARM_HOURS, ['hardBounces', 'complaints']);
+  readonly #status = new Sum(STATUS_DAYS);
+  readonly #usage = new Sum(USAGE_DAYS);
+  readonly #stored = new Sum(STORED_BYTES);
+  readonly #outcomes = new Sum(OUTCOME_HOURS);
+  readonly #harm = new Sum(HARM_HOURS);
 
-  constructor({ node }: Pick<Transaction, 'node'>, kind: Kind) {
-    this.#slot = SLOTS[kind] + node * SLOTS_OF_NODE;
+  constructor({ node, turn }: Pick<Transaction, 'node' | 'turn'>, kind: SumKind) {
+    this.#slot = slotOf(kind, node, turn);
   }
 
   /** One message of `createdAt` came into `status` (+1) or left it (-1). */

@@ -1,0 +1,98 @@
+/**
+ * The slots that sums are written into: which row of many gets what a transaction adds.
+ *
+ * Each kind of transaction has one, another on each node, so that none waits for the row of another. While somebody holds a
+ * snapshot (a backup, a long report) the server keeps every earlier version of a row and walks over them at the next
+ * change: a node therefore takes new slots after some thousand transactions, each such time called a turn. Promises that sums
+ * stay what they are while rows of a turn that is over are added up into one, and that only few rows are not added up.
+ */
+import type { Access } from './database.ts';
+import { columnOf, part } from './statement.ts';
+import { SUM_TABLES, addedTo, keyColumnsOf } from './sum-tables.ts';
+import type { SumTable } from './sum-tables.ts';
+
+/** One for each kind of transaction that runs beside others. */
+const KINDS = { accept: 0, finish: 1, sent: 2, other: 3 } as const;
+const KINDS_COUNT = Object.keys(KINDS).length;
+/** Of nodes and turns that differ in their slots; those beyond share some, and so wait for each other. */
+const NODES_COUNT = 1 << 12;
+const TURNS_COUNT = 1 << 16;
+/** Few enough that versions of a row cost less than a millisecond, many enough that adding up costs little. */
+const TURN_TRANSACTIONS = 4_000;
+/** Of one transaction that adds up: whoever waits for one of them waits for all. */
+const ROWS_PER_STEP = 500;
+
+/** Who adds to the sums. */
+export type SumKind = keyof typeof KINDS;
+
+/** `turn`: null in a transaction of no node. Below zero are the slots that are to be added up. */
+export function slotOf(kind: SumKind, node: number, turn: number | null): number {
+  if (turn === null) return node * KINDS_COUNT + KINDS[kind];
+  const ofTurn = (turn % TURNS_COUNT) * NODES_COUNT + (node % NODES_COUNT);
+  return -1 - (ofTurn * KINDS_COUNT + KINDS[kind]);
+}
+
+/** The turns of one process. */
+export class SumTurns {
+  readonly #addUp: (turn: number) => void;
+  /** Any, so that a process that follows on another does not take up its slots. */
+  readonly #first = Math.floor(Math.random() * TURNS_COUNT);
+  #transactions = 0;
+
+  /** `addUp` is called for each turn that has been over for as long as a turn lasts: nothing of it is under way. */
+  constructor(addUp: (turn: number) => void) {
+    this.#addUp = addUp;
+  }
+
+  /** The turn of one more transaction. */
+  next(): number {
+    const turn = this.#first + Math.floor(this.#transactions / TURN_TRANSACTIONS);
+    const isNew = this.#transactions % TURN_TRANSACTIONS === 0;
+    this.#transactions += 1;
+    if (isNew && turn - 2 >= this.#first) this.#addUp(turn - 2);
+    return turn;
+  }
+}
+
+/** Adds up what `node` has written in `turn`. */
+export async function addUpTurn(database: Access, node: number, turn: number): Promise<void> {
+  const slots = (Object.keys(KINDS) as SumKind[]).map((kind) => slotOf(kind, node, turn));
+  await addUp(database, 'slot = ANY($2::int4[])', node, [slots]);
+}
+
+/** Adds up all that is left, such as the rows of nodes that were killed. */
+export async function addUpRest(database: Access): Promise<void> {
+  await addUp(database, 'slot < 0', 0, []);
+}
+
+async function addUp(
+  database: Access,
+  is: string,
+  node: number,
+  params: readonly number[][],
+): Promise<void> {
+  const base = slotOf('accept', node, null);
+  for (const of of SUM_TABLES) {
+    const text = addingUp(of, is, params.length + 2);
+    for (;;) {
+      const taken = await database.transaction((session) =>
+        session.first<{ count: number }>(part(text, ROWS_PER_STEP, ...params, base)),
+      );
+      if ((taken?.count ?? 0) < ROWS_PER_STEP) break;
+    }
+  }
+}
+
+/** `$1`: of how many rows at most; the parameter `baseAt` is the slot that they go into. Answers how many there were. */
+function addingUp(of: SumTable<string>, is: string, baseAt: number): string {
+  const key = keyColumnsOf(of).join(', ');
+  const sums = of.sums.map(columnOf);
+  return (
+    `WITH gone AS (DELETE FROM ${of.name} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${of.name} WHERE slot < 0 AND ${is}` +
+    ' LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING *),' +
+    ` added AS (INSERT INTO ${of.name} (${key}, slot, ${sums.join(', ')})` +
+    ` SELECT ${key}, $${baseAt}::int4, ${sums.map((sum) => `sum(${sum})::int8`).join(', ')} FROM gone` +
+    ` GROUP BY ${key} ORDER BY ${key} ${addedTo(of)})` +
+    ' SELECT count(*)::int4 AS count FROM gone'
+  );
+}

@@ -1,0 +1,150 @@
+/** Slots of sums: new ones for each turn, and what is added up stays the same sum. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import { databaseAddress } from '../../../src/store/postgres/address.ts';
+import { Database } from '../../../src/store/postgres/database.ts';
+import { migrate } from '../../../src/store/postgres/schema.ts';
+import { insertInto, part, together } from '../../../src/store/postgres/statement.ts';
+import { SumTurns, addUpRest, addUpTurn, slotOf } from '../../../src/store/postgres/sum-slots.ts';
+import { STORED_BYTES } from '../../../src/store/postgres/sum-tables.ts';
+import { Sums } from '../../../src/store/postgres/sums.ts';
+import { newId } from '../../rig/ids.ts';
+import { testServer } from '../../rig/postgres.ts';
+
+const NOW = Date.UTC(2026, 10, 23, 12);
+const TABLES = {
+  status_days: 'count',
+  usage_days: 'count',
+  stored_bytes: 'bytes',
+  outcome_hours: 'delivered',
+  harm_hours: 'hard_bounces',
+};
+/** What the charts count: each event for its account, and for all together. */
+const ROWS = { status_days: 1, usage_days: 1, stored_bytes: 1, outcome_hours: 2, harm_hours: 1 };
+
+let database: Database;
+beforeAll(async () => {
+  const server = await testServer();
+  database = new Database(databaseAddress(await server.freshDatabase(), ''));
+  await migrate(database, NOW);
+});
+afterAll(() => database.close());
+
+/** One of each sum, by the node in the turn. */
+async function addOne(accountId: string, node: number, turn: number | null): Promise<void> {
+  const sums = new Sums({ node, turn }, 'finish');
+  sums.status(accountId, NOW, 'delivered', 1);
+  sums.usage(accountId, '2026-11-23', 1);
+  sums.stored(accountId, 1);
+  const event = { accountId, occurredAt: NOW, domain: 'example.net', host: 'mx.example.net' };
+  sums.outcome({ ...event, type: 'email.delivered' });
+  sums.harm({ accountId, reason: 'hard_bounce', createdAt: NOW });
+  await database.run(together(sums.parts()));
+}
+
+async function rowsOf(name: keyof typeof TABLES): Promise<{ slot: number; sum: number }[]> {
+  return database.all(
+    part(`SELECT slot, sum(${TABLES[name]})::int8 AS sum FROM ${name} GROUP BY slot ORDER BY slot`),
+  );
+}
+
+describe('a slot', () => {
+  test('is another one for each kind, node and turn, below zero while the turn lasts', () => {
+    const slots = new Set<number>();
+    for (const kind of ['accept', 'finish', 'sent', 'other'] as const) {
+      for (const node of [0, 1, 4_095]) {
+        for (const turn of [0, 1, 65_535]) slots.add(slotOf(kind, node, turn));
+      }
+    }
+    expect(slots.size).toBe(36);
+    expect(Math.max(...slots)).toBe(-1);
+    expect(Math.min(...slots)).toBeGreaterThanOrEqual(-(2 ** 31));
+    expect(slotOf('accept', 0, 65_536)).toBe(slotOf('accept', 0, 0));
+  });
+
+  test('of no turn is that of the kind and the node', () => {
+    expect([slotOf('accept', 0, null), slotOf('other', 0, null)]).toEqual([0, 3]);
+    expect(slotOf('finish', 2, null)).toBe(9);
+  });
+});
+
+test('a turn lasts 4,000 transactions, and is added up when the one after it is over', () => {
+  const over: number[] = [];
+  const turns = new SumTurns((turn) => over.push(turn));
+  const first = turns.next();
+  const taken = Array.from({ length: 15_999 }, () => turns.next() - first);
+  expect([taken[3_998], taken[3_999], taken[7_999], taken[15_998]]).toEqual([0, 1, 2, 3]);
+  expect(over.map((turn) => turn - first)).toEqual([0, 1]);
+});
+
+test('a turn is added up into one row of its node, and nothing else is touched', async () => {
+  const accountId = newId(NOW);
+  await addOne(accountId, 1, 7);
+  await addOne(accountId, 1, 7);
+  await addOne(accountId, 1, 8);
+  await addOne(accountId, 2, 7);
+  await addOne(accountId, 1, null);
+  await addUpTurn(database, 1, 7);
+  for (const [name, each] of Object.entries(ROWS)) {
+    expect([name, await rowsOf(name as keyof typeof TABLES)]).toEqual([
+      name,
+      [
+        { slot: slotOf('finish', 1, 8), sum: each },
+        { slot: slotOf('finish', 2, 7), sum: each },
+        { slot: slotOf('accept', 1, null), sum: 2 * each },
+        { slot: slotOf('finish', 1, null), sum: each },
+      ],
+    ]);
+  }
+  await addUpTurn(database, 1, 8);
+  await addUpRest(database);
+  for (const [name, each] of Object.entries(ROWS)) {
+    expect([name, await rowsOf(name as keyof typeof TABLES)]).toEqual([
+      name,
+      [
+        { slot: 0, sum: each },
+        { slot: slotOf('accept', 1, null), sum: 3 * each },
+        { slot: slotOf('finish', 1, null), sum: each },
+      ],
+    ]);
+  }
+});
+
+test('more rows than a step takes are added up, each for its account', async () => {
+  await database.run(part('DELETE FROM stored_bytes'));
+  const rows = Array.from({ length: 1_200 }, (_, at) => ({
+    accountId: newId(NOW),
+    slot: slotOf('other', 0, at % 3),
+    bytes: at,
+  }));
+  await database.run(insertInto(STORED_BYTES, rows));
+  await addUpRest(database);
+  const kept = await database.all(
+    part('SELECT account_id AS "accountId", slot, bytes FROM stored_bytes ORDER BY bytes'),
+  );
+  expect(kept).toEqual(rows.map((row) => ({ ...row, slot: 0 })));
+});
+
+test('what is written while all is added up stays in the sums', async () => {
+  await database.run(part('DELETE FROM stored_bytes'));
+  const accountId = newId(NOW);
+  const row = { accountId, slot: slotOf('accept', 0, 5), bytes: 1 };
+  const conflict =
+    'ON CONFLICT (account_id, slot) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes';
+  let isOver = false;
+  const adding = (async () => {
+    while (!isOver) await addUpRest(database);
+  })();
+  const writers = Array.from({ length: 4 }, async () => {
+    for (let count = 0; count < 250; count += 1) {
+      await database.run(insertInto(STORED_BYTES, [row], conflict));
+    }
+  });
+  await Promise.all(writers);
+  isOver = true;
+  await adding;
+  const sum = await database.first<{ sum: number }>(
+    part('SELECT sum(bytes)::int8 AS sum FROM stored_bytes WHERE account_id = $1', accountId),
+  );
+  expect(sum?.sum).toBe(1_000);
+});
