@@ -31,7 +31,7 @@ export function fenced(database: Access, membership: Membership): Access {
   const transaction: Access['transaction'] = async (work) => {
     const { session: id, number } = membership;
     if (id === null) return database.transaction(work);
-    const turn = membership.turns.next();
+    const turn = membership.turns.next(id);
     try {
       return await database.transaction((session) => {
         // Without waiting for it: it fails what follows.

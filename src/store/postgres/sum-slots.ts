@@ -35,8 +35,6 @@ export function slotOf(kind: SumKind, node: number, turn: number | null): number
 /** The turns of one process. */
 export class SumTurns {
   readonly #addUp: (turn: number) => void;
-  /** Any, so that a process that follows on another does not take up its slots. */
-  readonly #first = Math.floor(Math.random() * TURNS_COUNT);
   #transactions = 0;
 
   /** `addUp` is called for each turn that has been over for as long as a turn lasts: nothing of it is under way. */
@@ -44,12 +42,13 @@ export class SumTurns {
     this.#addUp = addUp;
   }
 
-  /** The turn of one more transaction. */
-  next(): number {
-    const turn = this.#first + Math.floor(this.#transactions / TURN_TRANSACTIONS);
+  /** The turn of one more transaction of `session`. Sessions begin anywhere, so that none takes up the slots of the last one. */
+  next(session: string): number {
+    const turns = Math.floor(this.#transactions / TURN_TRANSACTIONS);
     const isNew = this.#transactions % TURN_TRANSACTIONS === 0;
     this.#transactions += 1;
-    if (isNew && turn - 2 >= this.#first) this.#addUp(turn - 2);
+    const turn = Number.parseInt(session.slice(-4), 16) + turns;
+    if (isNew && turns >= 2) this.#addUp(turn - 2);
     return turn;
   }
 }
@@ -85,14 +84,16 @@ async function addUp(
 
 /** `$1`: of how many rows at most; the parameter `baseAt` is the slot that they go into. Answers how many there were. */
 function addingUp(of: SumTable<string>, is: string, baseAt: number): string {
-  const key = keyColumnsOf(of).join(', ');
+  const columns = keyColumnsOf(of).join(', ');
   const sums = of.sums.map(columnOf);
+  const values = sums.map((sum) => 'sum(' + sum + ')::int8');
+  const conflict = addedTo(of);
   return (
     `WITH gone AS (DELETE FROM ${of.name} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${of.name} WHERE slot < 0 AND ${is}` +
     ' LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING *),' +
-    ` added AS (INSERT INTO ${of.name} (${key}, slot, ${sums.join(', ')})` +
-    ` SELECT ${key}, $${baseAt}::int4, ${sums.map((sum) => `sum(${sum})::int8`).join(', ')} FROM gone` +
-    ` GROUP BY ${key} ORDER BY ${key} ${addedTo(of)})` +
+    ` added AS (INSERT INTO ${of.name} (${columns}, slot, ${sums.join(', ')})` +
+    ` SELECT ${columns}, $${baseAt}::int4, ${values.join(', ')} FROM gone` +
+    ` GROUP BY ${columns} ORDER BY ${columns} ${conflict})` +
     ' SELECT count(*)::int4 AS count FROM gone'
   );
 }

@@ -75,6 +75,6 @@ export function addedTo<F extends string>(of: SumTable<F>): string {
   const sets = of.sums.map(
     (field) => `${columnOf(field)} = ${of.name}.${columnOf(field)} + excluded.${columnOf(field)}`,
   );
-  const key = [...keyColumnsOf(of), 'slot'].join(', ');
-  return `ON CONFLICT (${key}) DO UPDATE SET ${sets.join(', ')}`;
+  const columns = [...keyColumnsOf(of), 'slot'].join(', ');
+  return `ON CONFLICT (${columns}) DO UPDATE SET ${sets.join(', ')}`;
 }

@@ -4,12 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { databaseAddress } from '../../../src/store/postgres/address.ts';
 import { Database } from '../../../src/store/postgres/database.ts';
 import { migrate } from '../../../src/store/postgres/schema.ts';
+import { openPostgres } from '../../../src/store/postgres/store.ts';
 import { insertInto, part, together } from '../../../src/store/postgres/statement.ts';
 import { SumTurns, addUpRest, addUpTurn, slotOf } from '../../../src/store/postgres/sum-slots.ts';
+import type { SumKind } from '../../../src/store/postgres/sum-slots.ts';
 import { STORED_BYTES } from '../../../src/store/postgres/sum-tables.ts';
 import { Sums } from '../../../src/store/postgres/sums.ts';
 import { newId } from '../../rig/ids.ts';
 import { testServer } from '../../rig/postgres.ts';
+import { batchOf, newAccount, newMessage } from '../samples.ts';
 
 const NOW = Date.UTC(2026, 10, 23, 12);
 const TABLES = {
@@ -31,8 +34,13 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 /** One of each sum, by the node in the turn. */
-async function addOne(accountId: string, node: number, turn: number | null): Promise<void> {
-  const sums = new Sums({ node, turn }, 'finish');
+async function addOne(
+  accountId: string,
+  node: number,
+  turn: number | null,
+  kind: SumKind = 'finish',
+): Promise<void> {
+  const sums = new Sums({ node, turn }, kind);
   sums.status(accountId, NOW, 'delivered', 1);
   sums.usage(accountId, '2026-11-23', 1);
   sums.stored(accountId, 1);
@@ -71,8 +79,10 @@ describe('a slot', () => {
 test('a turn lasts 4,000 transactions, and is added up when the one after it is over', () => {
   const over: number[] = [];
   const turns = new SumTurns((turn) => over.push(turn));
-  const first = turns.next();
-  const taken = Array.from({ length: 15_999 }, () => turns.next() - first);
+  const session = '019ac5a0-0000-7000-8000-00000000beef';
+  const first = turns.next(session);
+  expect(first).toBe(0xbeef);
+  const taken = Array.from({ length: 15_999 }, () => turns.next(session) - first);
   expect([taken[3_998], taken[3_999], taken[7_999], taken[15_998]]).toEqual([0, 1, 2, 3]);
   expect(over.map((turn) => turn - first)).toEqual([0, 1]);
 });
@@ -80,7 +90,7 @@ test('a turn lasts 4,000 transactions, and is added up when the one after it is 
 test('a turn is added up into one row of its node, and nothing else is touched', async () => {
   const accountId = newId(NOW);
   await addOne(accountId, 1, 7);
-  await addOne(accountId, 1, 7);
+  await addOne(accountId, 1, 7, 'sent');
   await addOne(accountId, 1, 8);
   await addOne(accountId, 2, 7);
   await addOne(accountId, 1, null);
@@ -131,20 +141,34 @@ test('what is written while all is added up stays in the sums', async () => {
   const row = { accountId, slot: slotOf('accept', 0, 5), bytes: 1 };
   const conflict =
     'ON CONFLICT (account_id, slot) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes';
-  let isOver = false;
-  const adding = (async () => {
-    while (!isOver) await addUpRest(database);
-  })();
   const writers = Array.from({ length: 4 }, async () => {
     for (let count = 0; count < 250; count += 1) {
       await database.run(insertInto(STORED_BYTES, [row], conflict));
+      if (count % 5 === 0) await addUpRest(database);
     }
   });
   await Promise.all(writers);
-  isOver = true;
-  await adding;
   const sum = await database.first<{ sum: number }>(
     part('SELECT sum(bytes)::int8 AS sum FROM stored_bytes WHERE account_id = $1', accountId),
   );
   expect(sum?.sum).toBe(1_000);
+});
+
+test('a session writes into slots of its turn, and retention adds up what is left', async () => {
+  const server = await testServer();
+  const url = await server.freshDatabase();
+  const store = await openPostgres({ url, passwordFile: '', now: NOW });
+  const reader = new Database(databaseAddress(url, ''));
+  const id = newId(NOW);
+  await store.nodes.begin({ id, name: 'a', directory: 'd', addresses: [], version: '1.0.0' });
+  const account = newAccount('default');
+  await store.createAccount(account);
+  await store.accept(batchOf(account.id, newMessage(account.id)));
+  const turn = Number.parseInt(id.slice(-4), 16);
+  const slots = (): Promise<{ slot: number; count: number }[]> =>
+    reader.all(part('SELECT slot, count FROM status_days'));
+  expect(await slots()).toEqual([{ slot: slotOf('accept', 0, turn), count: 1 }]);
+  await store.purgeExpired(NOW);
+  expect(await slots()).toEqual([{ slot: 0, count: 1 }]);
+  await Promise.all([store.close(), reader.close()]);
 });
