@@ -422,12 +422,12 @@ CREATE TABLE harm_hours (
   PRIMARY KEY (hour, account_id, slot)
 );
 
--- Slots below zero are those of a node's turn, whose rows are added up into one when the turn is over.
-CREATE INDEX usage_days_turn ON usage_days (slot) WHERE slot < 0;
-CREATE INDEX status_days_turn ON status_days (slot) WHERE slot < 0;
-CREATE INDEX stored_bytes_turn ON stored_bytes (slot) WHERE slot < 0;
-CREATE INDEX outcome_hours_turn ON outcome_hours (slot) WHERE slot < 0;
-CREATE INDEX harm_hours_turn ON harm_hours (slot) WHERE slot < 0;
+-- Slots below zero are those of a node's period, whose rows are added up into one when the period is over.
+CREATE INDEX usage_days_period ON usage_days (slot) WHERE slot < 0;
+CREATE INDEX status_days_period ON status_days (slot) WHERE slot < 0;
+CREATE INDEX stored_bytes_period ON stored_bytes (slot) WHERE slot < 0;
+CREATE INDEX outcome_hours_period ON outcome_hours (slot) WHERE slot < 0;
+CREATE INDEX harm_hours_period ON harm_hours (slot) WHERE slot < 0;
 
 CREATE TABLE settings (
   name  text PRIMARY KEY,

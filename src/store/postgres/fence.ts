@@ -12,7 +12,7 @@ import type { Access, Session } from './database.ts';
 import { transactingBy } from './database.ts';
 import { sqlState } from './failures.ts';
 import { part } from './statement.ts';
-import type { SumTurns } from './sum-slots.ts';
+import type { SumPeriods } from './sum-slots.ts';
 
 /** What `require_session` fails with. */
 const ENDED = 'PR002';
@@ -23,7 +23,7 @@ export interface Membership {
   session: string | null;
   /** Of the live sessions each has its own. */
   number: number;
-  readonly turns: SumTurns;
+  readonly periods: SumPeriods;
 }
 
 /** The same database for what a session writes: a transaction fails with `SessionEndedError` once the session has ended. */
@@ -31,12 +31,12 @@ export function fenced(database: Access, membership: Membership): Access {
   const transaction: Access['transaction'] = async (work) => {
     const { session: id, number } = membership;
     if (id === null) return database.transaction(work);
-    const turn = membership.turns.next(id);
+    const period = membership.periods.next(id);
     try {
       return await database.transaction((session) => {
         // Without waiting for it: it fails what follows.
         session.send(part('SELECT require_session($1)', id));
-        return work({ ...session, node: number, turn });
+        return work({ ...session, node: number, period });
       });
     } catch (error) {
       throw sqlState(error) === ENDED

@@ -47,7 +47,7 @@ import { rateVerbs } from './rates.ts';
 import { revisionVerbs } from './revision.ts';
 import { migrate, refuseHalfTransfer } from './schema.ts';
 import { StandbyWatch } from './standby.ts';
-import { SumTurns, addUpTurn } from './sum-slots.ts';
+import { SumPeriods, addUpPeriod } from './sum-slots.ts';
 import { suppressionVerbs } from './suppressions.ts';
 import { timeVerbs } from './time.ts';
 import { acceptAll, groupBytesOf } from './write-accept.ts';
@@ -139,11 +139,11 @@ export async function openPostgres({
 
 /** No session has begun yet. */
 function newMembership(database: Access): Membership {
-  const turns = new SumTurns((turn) => {
+  const periods = new SumPeriods((period) => {
     // What this leaves is added up by retention.
-    addUpTurn(database, membership.number, turn).catch(() => undefined);
+    addUpPeriod(database, membership.number, period).catch(() => undefined);
   });
-  const membership: Membership = { session: null, number: 0, turns };
+  const membership: Membership = { session: null, number: 0, periods };
   return membership;
 }
 

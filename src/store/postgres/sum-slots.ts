@@ -3,8 +3,8 @@
  *
  * Each kind of transaction has one, another on each node, so that none waits for the row of another. While somebody holds a
  * snapshot (a backup, a long report) the server keeps every earlier version of a row and walks over them at the next
- * change: a node therefore takes new slots after some thousand transactions, each such time called a turn. Promises that sums
- * stay what they are while rows of a turn that is over are added up into one, and that only few rows are not added up.
+ * change: a node therefore takes new slots after some thousand transactions, each such time called a period. Promises that sums
+ * stay what they are while rows of a period that is over are added up into one, and that only few rows are not added up.
  */
 import type { Access } from './database.ts';
 import { columnOf, part } from './statement.ts';
@@ -14,48 +14,48 @@ import type { SumTable } from './sum-tables.ts';
 /** One for each kind of transaction that runs beside others. */
 const KINDS = { accept: 0, finish: 1, sent: 2, other: 3 } as const;
 const KINDS_COUNT = Object.keys(KINDS).length;
-/** Of nodes and turns that differ in their slots; those beyond share some, and so wait for each other. */
+/** Of nodes and periods that differ in their slots; those beyond share some, and so wait for each other. */
 const NODES_COUNT = 1 << 12;
-const TURNS_COUNT = 1 << 16;
+const PERIODS_COUNT = 1 << 16;
 /** Few enough that versions of a row cost less than a millisecond, many enough that adding up costs little. */
-const TURN_TRANSACTIONS = 4_000;
+const PERIOD_TRANSACTIONS = 4_000;
 /** Of one transaction that adds up: whoever waits for one of them waits for all. */
 const ROWS_PER_STEP = 500;
 
 /** Who adds to the sums. */
 export type SumKind = keyof typeof KINDS;
 
-/** `turn`: null in a transaction of no node. Below zero are the slots that are to be added up. */
-export function slotOf(kind: SumKind, node: number, turn: number | null): number {
-  if (turn === null) return node * KINDS_COUNT + KINDS[kind];
-  const ofTurn = (turn % TURNS_COUNT) * NODES_COUNT + (node % NODES_COUNT);
-  return -1 - (ofTurn * KINDS_COUNT + KINDS[kind]);
+/** `period`: null in a transaction of no node. Below zero are the slots that are to be added up. */
+export function slotOf(kind: SumKind, node: number, period: number | null): number {
+  if (period === null) return node * KINDS_COUNT + KINDS[kind];
+  const ofPeriod = (period % PERIODS_COUNT) * NODES_COUNT + (node % NODES_COUNT);
+  return -1 - (ofPeriod * KINDS_COUNT + KINDS[kind]);
 }
 
-/** The turns of one process. */
-export class SumTurns {
-  readonly #addUp: (turn: number) => void;
+/** The periods of one process. */
+export class SumPeriods {
+  readonly #addUp: (period: number) => void;
   #transactions = 0;
 
-  /** `addUp` is called for each turn that has been over for as long as a turn lasts: nothing of it is under way. */
-  constructor(addUp: (turn: number) => void) {
+  /** `addUp` is called for each period that has been over for as long as a period lasts: nothing of it is under way. */
+  constructor(addUp: (period: number) => void) {
     this.#addUp = addUp;
   }
 
-  /** The turn of one more transaction of `session`. Sessions begin anywhere, so that none takes up the slots of the last one. */
+  /** The period of one more transaction of `session`. Sessions begin anywhere, so that none takes up the slots of the last one. */
   next(session: string): number {
-    const turns = Math.floor(this.#transactions / TURN_TRANSACTIONS);
-    const isNew = this.#transactions % TURN_TRANSACTIONS === 0;
+    const periods = Math.floor(this.#transactions / PERIOD_TRANSACTIONS);
+    const isNew = this.#transactions % PERIOD_TRANSACTIONS === 0;
     this.#transactions += 1;
-    const turn = Number.parseInt(session.slice(-4), 16) + turns;
-    if (isNew && turns >= 2) this.#addUp(turn - 2);
-    return turn;
+    const period = Number.parseInt(session.slice(-4), 16) + periods;
+    if (isNew && periods >= 2) this.#addUp(period - 2);
+    return period;
   }
 }
 
-/** Adds up what `node` has written in `turn`. */
-export async function addUpTurn(database: Access, node: number, turn: number): Promise<void> {
-  const slots = (Object.keys(KINDS) as SumKind[]).map((kind) => slotOf(kind, node, turn));
+/** Adds up what `node` has written in `period`. */
+export async function addUpPeriod(database: Access, node: number, period: number): Promise<void> {
+  const slots = (Object.keys(KINDS) as SumKind[]).map((kind) => slotOf(kind, node, period));
   await addUp(database, 'slot = ANY($2::int4[])', node, [slots]);
 }
 

@@ -62,8 +62,8 @@ export class Sums {
   readonly #outcomes = new Sum(OUTCOME_HOURS);
   readonly #harm = new Sum(HARM_HOURS);
 
-  constructor({ node, turn }: Pick<Transaction, 'node' | 'turn'>, kind: SumKind) {
-    this.#slot = slotOf(kind, node, turn);
+  constructor({ node, period }: Pick<Transaction, 'node' | 'period'>, kind: SumKind) {
+    this.#slot = slotOf(kind, node, period);
   }
 
   /** One message of `createdAt` came into `status` (+1) or left it (-1). */

@@ -25,7 +25,7 @@ export interface Transaction extends Session {
   /** The number of this process's session among the live ones; 0 without one. */
   readonly node: number;
   /** Which slots its sums are written into (`sum-slots.ts`); null without a session. */
-  readonly turn: number | null;
+  readonly period: number | null;
   /** Sends a statement whose result nobody needs: it travels with COMMIT, and fails the transaction when it fails. */
   send(statement: Part): void;
 }
@@ -44,7 +44,7 @@ export class InDoubt {
 function transactionOn(connection: Connection, sent: Promise<unknown>[]): Transaction {
   return {
     node: 0,
-    turn: null,
+    period: null,
     all: async <Row>({ text, params, answerMs }: Part) =>
       (await connection.ask<Row>(text, params, answerMs)).rows,
     first: async <Row>({ text, params, answerMs }: Part) =>

@@ -1,4 +1,4 @@
-/** Slots of sums: new ones for each turn, and what is added up stays the same sum. */
+/** Slots of sums: new ones for each period, and what is added up stays the same sum. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { databaseAddress } from '../../../src/store/postgres/address.ts';
@@ -6,7 +6,12 @@ import { Database } from '../../../src/store/postgres/database.ts';
 import { migrate } from '../../../src/store/postgres/schema.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import { insertInto, part, together } from '../../../src/store/postgres/statement.ts';
-import { SumTurns, addUpRest, addUpTurn, slotOf } from '../../../src/store/postgres/sum-slots.ts';
+import {
+  SumPeriods,
+  addUpRest,
+  addUpPeriod,
+  slotOf,
+} from '../../../src/store/postgres/sum-slots.ts';
 import type { SumKind } from '../../../src/store/postgres/sum-slots.ts';
 import { STORED_BYTES } from '../../../src/store/postgres/sum-tables.ts';
 import { Sums } from '../../../src/store/postgres/sums.ts';
@@ -33,14 +38,14 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** One of each sum, by the node in the turn. */
+/** One of each sum, by the node in the period. */
 async function addOne(
   accountId: string,
   node: number,
-  turn: number | null,
+  period: number | null,
   kind: SumKind = 'finish',
 ): Promise<void> {
-  const sums = new Sums({ node, turn }, kind);
+  const sums = new Sums({ node, period }, kind);
   sums.status(accountId, NOW, 'delivered', 1);
   sums.usage(accountId, '2026-11-23', 1);
   sums.stored(accountId, 1);
@@ -57,11 +62,11 @@ async function rowsOf(name: keyof typeof TABLES): Promise<{ slot: number; sum: n
 }
 
 describe('a slot', () => {
-  test('is another one for each kind, node and turn, below zero while the turn lasts', () => {
+  test('is another one for each kind, node and period, below zero while the period lasts', () => {
     const slots = new Set<number>();
     for (const kind of ['accept', 'finish', 'sent', 'other'] as const) {
       for (const node of [0, 1, 4_095]) {
-        for (const turn of [0, 1, 65_535]) slots.add(slotOf(kind, node, turn));
+        for (const period of [0, 1, 65_535]) slots.add(slotOf(kind, node, period));
       }
     }
     expect(slots.size).toBe(36);
@@ -70,31 +75,31 @@ describe('a slot', () => {
     expect(slotOf('accept', 0, 65_536)).toBe(slotOf('accept', 0, 0));
   });
 
-  test('of no turn is that of the kind and the node', () => {
+  test('of no period is that of the kind and the node', () => {
     expect([slotOf('accept', 0, null), slotOf('other', 0, null)]).toEqual([0, 3]);
     expect(slotOf('finish', 2, null)).toBe(9);
   });
 });
 
-test('a turn lasts 4,000 transactions, and is added up when the one after it is over', () => {
+test('a period lasts 4,000 transactions, and is added up when the one after it is over', () => {
   const over: number[] = [];
-  const turns = new SumTurns((turn) => over.push(turn));
+  const periods = new SumPeriods((period) => over.push(period));
   const session = '019ac5a0-0000-7000-8000-00000000beef';
-  const first = turns.next(session);
+  const first = periods.next(session);
   expect(first).toBe(0xbeef);
-  const taken = Array.from({ length: 15_999 }, () => turns.next(session) - first);
+  const taken = Array.from({ length: 15_999 }, () => periods.next(session) - first);
   expect([taken[3_998], taken[3_999], taken[7_999], taken[15_998]]).toEqual([0, 1, 2, 3]);
-  expect(over.map((turn) => turn - first)).toEqual([0, 1]);
+  expect(over.map((period) => period - first)).toEqual([0, 1]);
 });
 
-test('a turn is added up into one row of its node, and nothing else is touched', async () => {
+test('a period is added up into one row of its node, and nothing else is touched', async () => {
   const accountId = newId(NOW);
   await addOne(accountId, 1, 7);
   await addOne(accountId, 1, 7, 'sent');
   await addOne(accountId, 1, 8);
   await addOne(accountId, 2, 7);
   await addOne(accountId, 1, null);
-  await addUpTurn(database, 1, 7);
+  await addUpPeriod(database, 1, 7);
   for (const [name, each] of Object.entries(ROWS)) {
     expect([name, await rowsOf(name as keyof typeof TABLES)]).toEqual([
       name,
@@ -106,7 +111,7 @@ test('a turn is added up into one row of its node, and nothing else is touched',
       ],
     ]);
   }
-  await addUpTurn(database, 1, 8);
+  await addUpPeriod(database, 1, 8);
   await addUpRest(database);
   for (const [name, each] of Object.entries(ROWS)) {
     expect([name, await rowsOf(name as keyof typeof TABLES)]).toEqual([
@@ -154,7 +159,7 @@ test('what is written while all is added up stays in the sums', async () => {
   expect(sum?.sum).toBe(1_000);
 });
 
-test('a session writes into slots of its turn, and retention adds up what is left', async () => {
+test('a session writes into slots of its period, and retention adds up what is left', async () => {
   const server = await testServer();
   const url = await server.freshDatabase();
   const store = await openPostgres({ url, passwordFile: '', now: NOW });
@@ -164,10 +169,10 @@ test('a session writes into slots of its turn, and retention adds up what is lef
   const account = newAccount('default');
   await store.createAccount(account);
   await store.accept(batchOf(account.id, newMessage(account.id)));
-  const turn = Number.parseInt(id.slice(-4), 16);
+  const period = Number.parseInt(id.slice(-4), 16);
   const slots = (): Promise<{ slot: number; count: number }[]> =>
     reader.all(part('SELECT slot, count FROM status_days'));
-  expect(await slots()).toEqual([{ slot: slotOf('accept', 0, turn), count: 1 }]);
+  expect(await slots()).toEqual([{ slot: slotOf('accept', 0, period), count: 1 }]);
   await store.purgeExpired(NOW);
   expect(await slots()).toEqual([{ slot: 0, count: 1 }]);
   await Promise.all([store.close(), reader.close()]);
