@@ -11,6 +11,7 @@ import { refusalFor } from '../api/shapes/check.ts';
 import { parseJson } from '../api/shapes/json.ts';
 import { readEmail } from '../api/shapes/read-email.ts';
 import { ApiError, OperatorError } from '../base/errors.ts';
+import { isId } from '../base/ids.ts';
 import { MESSAGE_STATUSES } from '../base/status.ts';
 import { NO_QUEUE, sendByOperator } from '../flow/accept/operator-send.ts';
 import type { Draft } from '../flow/draft.ts';
@@ -80,6 +81,12 @@ export function limitOf(text: string | null): number {
   throw new OperatorError(`--limit must be a number from 1 to ${PAGE_MAX}, not "${text}".`, '');
 }
 
+/** The id after which a page begins; null: the newest page. Throws `OperatorError`. */
+export function cursorOf(text: string | null): string | null {
+  if (text === null || isId(text)) return text;
+  throw new OperatorError(`--after must be the id of a row of this list, not "${text}".`, '');
+}
+
 export const EMAIL_OPERATIONS = {
   'email.send': operation(
     { account: orNull(Text), email: Text, isSandbox: Type.Boolean() },
@@ -110,9 +117,9 @@ export const EMAIL_OPERATIONS = {
       after: orNull(Text),
     },
     Type.Object({ emails: Type.Array(MessageShape), hasMore: Type.Boolean() }),
-    async (scope, { account, limit, ...filter }) => {
+    async (scope, { account, limit, after, ...filter }) => {
       const { id } = await oneAccount(scope, account);
-      const page = { ...filter, limit: limitOf(limit), before: null };
+      const page = { ...filter, limit: limitOf(limit), after: cursorOf(after), before: null };
       const { rows, hasMore } = await scope.ctx.store.emails(id, page);
       return { emails: rows, hasMore };
     },

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 
 import { OperatorError } from '../base/errors.ts';
 import { oneAccount } from './accounts.ts';
-import { limitOf } from './emails.ts';
+import { cursorOf, limitOf } from './emails.ts';
 import { operation } from './operation.ts';
 import { Text, Time, orNull } from './shapes.ts';
 
@@ -45,7 +45,7 @@ export const LOG_OPERATIONS = {
       const { id } = await oneAccount(scope, account);
       const { rows, hasMore } = await scope.ctx.store.logs(id, {
         q,
-        after,
+        after: cursorOf(after),
         before: null,
         status: statusOf(status),
         method: method?.toUpperCase() ?? null,

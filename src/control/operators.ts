@@ -5,6 +5,7 @@
  */
 import { Type } from '@sinclair/typebox';
 
+import { OperatorError } from '../base/errors.ts';
 import { accountNamed } from '../flow/accounts/accounts.ts';
 import {
   addOperator,
@@ -43,6 +44,16 @@ async function shown({ ctx }: Scope, one: Operator) {
     createdAt: one.createdAt,
     signedInAt: one.signedInAt,
   };
+}
+
+/** The number of an entry of the audit log; null: the newest page. Throws `OperatorError`. */
+function positionOf(text: string | null): number | null {
+  if (text === null) return null;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new OperatorError(
+    `--before must be the SEQ of an entry, which is a number, not "${text}".`,
+    '',
+  );
 }
 
 export const OPERATOR_OPERATIONS = {
@@ -92,8 +103,8 @@ export const OPERATOR_OPERATIONS = {
     ),
     async ({ ctx }, { who, limit, before }) => {
       const names = new Map((await ctx.store.accounts()).map(({ id, name }) => [id, name]));
-      const position = before !== null && /^\d{1,15}$/.test(before) ? Number(before) : null;
-      const rows = await ctx.store.audit({ who, limit: limitOf(limit), before: position });
+      const page = { who, limit: limitOf(limit), before: positionOf(before) };
+      const rows = await ctx.store.audit(page);
       return rows.map(({ accountId, ...row }) => ({
         ...row,
         account: accountId === null ? null : (names.get(accountId) ?? accountId),

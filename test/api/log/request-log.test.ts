@@ -317,6 +317,21 @@ describe('bodies in the log', () => {
   });
 });
 
+test('a body that is no JSON is looked through up to 256 KiB, and only counted beyond', async () => {
+  for (const [length, words] of [
+    [262_144, '[262144 characters that are not JSON]'],
+    [262_145, '[262145 bytes that were not read]'],
+  ] as const) {
+    const sent = await bench.ask({ path: '/emails', key, raw: 'x'.repeat(length) });
+    expect([sent.status, (await rowOf(sent)).json.request_body]).toEqual([400, words]);
+  }
+  // What was read as JSON has its beginning kept, whatever its length.
+  const long = { ...EMAIL, subject: 'x'.repeat(262_145), colour: 'red' };
+  const sent = await bench.ask({ path: '/emails', key, body: long });
+  const kept = String((await rowOf(sent)).json.request_body);
+  expect([sent.status, kept]).toEqual([422, JSON.stringify(long).slice(0, 16 * 1024)]);
+});
+
 test('rows are written after a while without any read', async () => {
   const sent = await bench.ask({ path: '/usage', key });
   const id = String(sent.headers.get('x-request-id'));
