@@ -45,3 +45,12 @@ test.each([
     request_id: 'request-1',
   });
 });
+
+test('the line of a fault says what to do with it', () => {
+  const { lines } = refusal(new TypeError('x is undefined'));
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+    level: 'error',
+    request_id: 'request-1',
+    hint: 'This is a bug in Postrider. Report it together with this log line.',
+  });
+});

@@ -40,3 +40,16 @@ test('a client that leaves gives it back too', async () => {
   await reader.cancel();
   expect(budget.bytes).toBe(0);
 });
+
+test('256 KiB are sent whole, and one more is not; a piece has as much', async () => {
+  expect([isLarge('x'.repeat(262_144)), isLarge('x'.repeat(262_145))]).toEqual([false, true]);
+  expect(isLarge(new Uint8Array(262_145))).toBe(true);
+  const reader = inChunks('x'.repeat(262_145), share).getReader();
+  const sizes: unknown[] = [];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    sizes.push(value.length);
+  }
+  expect(sizes).toEqual([262_144, 1]);
+});

@@ -130,3 +130,26 @@ test('a body needs a length, must be of at most 14 MB, and is JSON without compr
   const broken = await ask({}, '{');
   expect([broken.status, broken.json.name]).toEqual([400, 'validation_error']);
 });
+
+test('a request counts once in the metrics, under its route’s method and the class of its status', async () => {
+  const counts = async (): Promise<Record<string, number>> => {
+    const all: Record<string, number> = {};
+    for (const line of (await bench.ctx.metrics.render()).split('\n')) {
+      const [, what = '', count = ''] =
+        /^postrider_http_request_seconds_count\{(.*)\} (\d+)$/.exec(line) ?? [];
+      if (what !== '') all[what] = Number(count);
+    }
+    return all;
+  };
+  const grown = async (asked: Ask): Promise<Record<string, number>> => {
+    const before = await counts();
+    await bench.ask(asked);
+    const more = Object.entries(await counts()).map(([what, n]) => [what, n - (before[what] ?? 0)]);
+    return Object.fromEntries(more.filter(([, n]) => n !== 0)) as Record<string, number>;
+  };
+  expect(await grown({ path: '/domains', key })).toEqual({ 'method="GET",status="2xx"': 1 });
+  expect(await grown({ path: '/domains' })).toEqual({ 'method="GET",status="4xx"': 1 });
+  expect(await grown({ path: '/emails', key, body: {} })).toEqual({
+    'method="POST",status="4xx"': 1,
+  });
+});

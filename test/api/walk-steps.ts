@@ -59,7 +59,7 @@ const GUARD: Step[] = [
 ];
 
 const EMAILS: Step[] = [
-  { path: '/emails', body: {} },
+  { path: '/emails', body: {}, as: 'refused' },
   { path: '/emails', body: { ...EMAIL, to: 'nobody', from: 3, colour: 'red', subject: '' } },
   { path: '/emails', body: EMAIL, as: 'plain', headers: { 'idempotency-key': 'k' } },
   { path: '/emails', body: EMAIL, headers: { 'idempotency-key': 'k' } },
@@ -74,7 +74,7 @@ const EMAILS: Step[] = [
   { path: '/emails/batch', body: [EMAIL, {}], headers: { 'x-batch-validation': 'permissive' } },
   { path: '/emails/batch', body: [EMAIL, {}] },
   { path: '/emails/batch', body: [EMAIL], headers: { 'x-batch-validation': 'loose' } },
-  { path: '/emails?limit=2' },
+  { path: '/emails?limit=2', as: 'list' },
   { path: '/emails?limit=0' },
   { path: '/emails?limit=1&limit=2' },
   { path: '/emails?after=x' },
@@ -84,7 +84,7 @@ const EMAILS: Step[] = [
   { path: '/emails/{rich}' },
   { path: '/emails/{plain}', by: 'other' },
   { path: '/emails/{plain}', by: 'sandbox' },
-  { path: `/emails/${NONE}` },
+  { path: `/emails/${NONE}`, as: 'missing' },
   { path: '/emails/{rich}/body' },
   { path: '/emails/{plain}/body' },
   { path: '/emails/{rich}/body', by: 'other' },
@@ -181,6 +181,9 @@ const LOGS: Step[] = [
   { path: '/logs/{rich.request}' },
   { path: '/logs/{plain.request}' },
   { path: '/logs/{key.request}' },
+  { path: '/logs/{list.request}' },
+  { path: '/logs/{refused.request}' },
+  { path: '/logs/{missing.request}' },
   { path: '/logs/{plain.request}', by: 'other' },
   { path: '/logs/{plain.request}', by: 'sandbox' },
   { path: '/logs/{sandboxed.request}', by: 'sandbox' },

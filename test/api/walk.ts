@@ -29,20 +29,23 @@ class Walk {
   readonly #named = new Map<string, string>();
   readonly #numbers = new Map<string, string>();
 
-  constructor(
-    readonly bench: Bench,
-    readonly keys: Readonly<Record<NonNullable<Step['by']>, string | null>>,
-  ) {}
+  readonly #bench: Bench;
+  readonly #keys: Readonly<Record<NonNullable<Step['by']>, string | null>>;
+
+  constructor(bench: Bench, keys: Readonly<Record<NonNullable<Step['by']>, string | null>>) {
+    this.#bench = bench;
+    this.#keys = keys;
+  }
 
   /** The block of one step in the transcript. */
   async take(step: Step): Promise<string> {
     const path = this.#filled(step.path);
     const sent = await askApi(
-      (request) => this.bench.api.handle(request, '127.0.0.1'),
+      (request) => this.#bench.api.handle(request, '127.0.0.1'),
       'http://api.test',
       {
         path,
-        key: this.keys[step.by ?? 'full'],
+        key: this.#keys[step.by ?? 'full'],
         ...(step.method !== undefined && { method: step.method }),
         ...(step.body !== undefined && { raw: this.#filled(JSON.stringify(step.body)) }),
         ...(step.raw !== undefined && { raw: step.raw }),

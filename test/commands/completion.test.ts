@@ -1,6 +1,6 @@
 /** Completion in real shells: in bash for every command of the table, in fish for some; zsh reads its script. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -8,6 +8,7 @@ import { COMMON_OPTIONS, isGroup } from '../../src/commands/command.ts';
 import { bashScript, fishScript, zshScript } from '../../src/commands/completion-scripts.ts';
 import { COMMANDS } from '../../src/commands/list.ts';
 import { describeWith } from '../rig/programs.ts';
+import { SCRIPTS_FILE, scripts } from './completion-scripts.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'completion-'));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -125,4 +126,9 @@ describeWith(['fish'], 'fish', () => {
       '',
     ]);
   });
+});
+
+test('the scripts of a table with every kind of parameter are those that were read last', () => {
+  // When this fails and the change is meant: bun test/commands/completion-scripts.ts, and read the difference.
+  expect(scripts()).toBe(readFileSync(SCRIPTS_FILE, 'utf8'));
 });

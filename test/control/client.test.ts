@@ -1,6 +1,6 @@
 /** The command's side of the control socket: a reader that fails lets the server stop its work. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -59,4 +59,25 @@ test('without a server there is nobody to ask', async () => {
   const sink = { progress: () => undefined, chunk: async () => undefined };
   expect(await askServer(dataDir, { operation: 'endless', args: {} }, sink)).toBeNull();
   expect(await askServer(join(dataDir, 'none'), { operation: 'x', args: {} }, sink)).toBeNull();
+});
+
+test('a server that stops cuts off what is under way, and leaves no socket', async () => {
+  const begun = Promise.withResolvers<void>();
+  const asked = askServer(
+    dataDir,
+    { operation: 'endless', args: {} },
+    {
+      progress: () => undefined,
+      chunk: () => {
+        begun.resolve();
+        return Promise.resolve();
+      },
+    },
+  ).catch((error: unknown) => String(error));
+  await begun.promise;
+  await server.stop();
+  expect(await asked).toBe(
+    `OperatorError: Cannot talk to the server over ${join(dataDir, 'control.sock')}: the server ended before its result.`,
+  );
+  expect(readdirSync(dataDir)).toEqual([]);
 });

@@ -189,3 +189,36 @@ test('a delay that cannot be read ends the wait for an email with its error', as
   followers.tell([{ ...event, type: 'email.delivery_delayed', recipientId }]);
   expect(await waiting).toBe('the store is closed');
 });
+
+test('what only looks is not in the audit log, and what changes is, by who ran it', async () => {
+  const account = sender.account.name;
+  const made = newMessage(sender.account.id, {}, ['ann@x.example']);
+  await accepted(fixture.ctx.store, made);
+  const domain = await fixture.verified(sender, 'acme.example');
+  const page = { account, limit: null, after: null };
+  await run('version', {});
+  await run('account.list', {});
+  await run('audit.list', { who: null, limit: null, before: null });
+  await run('domain.list', { account: null });
+  await run('domain.records', { name: domain.name, account: null });
+  await run('email.list', { ...page, status: null, q: null });
+  await run('email.show', { id: made.message.id });
+  await run('key.list', { account: null });
+  await run('log.list', { ...page, status: null, method: null, q: null });
+  await run('operator.list', {});
+  await run('queue.list', { domain: null });
+  await run('queue.show', { id: made.message.id });
+  await run('suppression.export', { account });
+  await run('suppression.list', { account });
+  await run('webhook.list', { account });
+  const entries = (): ReturnType<typeof run<'audit.list'>> =>
+    run('audit.list', { who: null, limit: null, before: null });
+  expect(await entries()).toEqual([]);
+  await run('queue.fail', { id: made.message.id });
+  await run('halt', { reason: 'Leak.' });
+  await run('resume', {});
+  const changes = (await entries()).map(({ action, who, via }) => [action, who, via]);
+  expect(changes).toEqual(
+    ['resume', 'halt', 'queue.fail'].map((action) => [action, 'tester', 'command']),
+  );
+});

@@ -171,6 +171,29 @@ describe('in an account whose rows outlive content', () => {
     expect(JSON.parse(await shown(idOf(sent)))).toEqual({ ...expected, html: GONE, text: GONE });
   });
 
+  test('requests to routes that take no email keep what they said', async () => {
+    const { live } = bench.config;
+    bench.config.replaceLive({ ...live, retention: { ...live.retention, bodiesMs: 0 } });
+    const said = { name: 'ci', colour: 'red', text: 'hush' };
+    for (const [path, colour] of [
+      ['/api-keys', 'red'],
+      ['/domains', 'red'],
+      ['/suppressions', 'red'],
+      ['/webhooks', 'red'],
+      ['/emails', '[hidden, 3 characters]'],
+      ['/emails/batch', '[hidden, 3 characters]'],
+    ] as const) {
+      const body = path === '/emails/batch' ? [said] : said;
+      const row = await stored(idOf(await send(body, path)));
+      const shownBody = JSON.parse(row.requestBody ?? 'null') as unknown;
+      const expected = { name: 'ci', colour, text: '[hidden, 4 characters]' };
+      const one: unknown = Array.isArray(shownBody) ? shownBody[0] : shownBody;
+      const name = path.startsWith('/emails') ? '[hidden, 2 characters]' : 'ci';
+      expect([path, one]).toEqual([path, { ...expected, name }]);
+    }
+    bench.config.replaceLive(live);
+  });
+
   test('what is kept in full is hidden at once', async () => {
     const sent = await sendKeeping(29, { ...PRIVATE, html: 'hush', text: 'hush' });
     const { requestBody } = await stored(idOf(sent));

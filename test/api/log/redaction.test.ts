@@ -104,3 +104,10 @@ test('what no email has is hidden in one where rows outlive content, in one of a
     );
   }
 });
+
+test('of an email that is no object nothing is hidden but its fields', () => {
+  const said = { isEmail: true, isContentHidden: true };
+  for (const text of ['7', 'null', 'true', '"text"', '["x",3,null,[{}]]', '{"extra":null}']) {
+    expect(logBody(text, said)).toBe(text);
+  }
+});

@@ -2,7 +2,13 @@
  * The JSON reader against `JSON.parse`: whatever it lets through is the same value.
  */
 import { expect, test } from 'bun:test';
-import { decodeText, endOfString, parseJson } from '../../../src/api/shapes/json.ts';
+import {
+  decodeText,
+  endOfString,
+  parseJson,
+  joinPath,
+  shown,
+} from '../../../src/api/shapes/json.ts';
 import { ApiError } from '../../../src/base/errors.ts';
 import { seeded, type Random } from '../../mail/random.ts';
 
@@ -174,4 +180,14 @@ test('a key is seen twice wherever it stands in a large body', async () => {
   for (const twice of ['k0', 'k77', 'k199']) {
     expect(await refusal(`{${keys},"${twice}":1}`)).toEqual([422, [twice]]);
   }
+});
+
+test('a key in a message has at most 80 characters, and none that moves the cursor', () => {
+  expect(shown('k'.repeat(80))).toBe('k'.repeat(80));
+  expect(shown('k'.repeat(81))).toBe(`${'k'.repeat(80)}…`);
+  expect(shown('a\u0000\u001b\u007f\u009f\u2028\u2029b')).toBe(
+    'a\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdb',
+  );
+  expect(shown('a\ud800')).toBe('a\ufffd');
+  expect([joinPath('', 'a'), joinPath('a', 'b'), joinPath('a', '')]).toEqual(['a', 'a.b', 'a.']);
 });
