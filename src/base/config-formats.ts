@@ -239,13 +239,21 @@ export const hostPattern: Format<string> = {
   read: (value) => domainPattern.read(value).replace(/^\*/, ''),
 };
 
+const NO_LOGIN = 'must have no user name and no password';
+
+function hasLogin({ username, password }: URL): boolean {
+  return username !== '' || password !== '';
+}
+
 /** `http://` or `https://` with nothing behind the path; the closing slash is cut. */
 export const baseUrl: Format<string> = {
   words: 'URL such as "https://mail.example.com"',
   read(value) {
     const url = URL.parse(text.read(value));
     const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
-    if (url === null || !isHttp || url.search !== '' || url.hash !== '' || url.username !== '') {
+    // Before the rest, which repeats the value: a password does not belong in a log.
+    if (isHttp && hasLogin(url)) throw new WrongValue(NO_LOGIN);
+    if (url === null || !isHttp || url.search !== '' || url.hash !== '') {
       throw new WrongValue(`must be a URL such as "https://mail.example.com", not ${show(value)}`);
     }
     let end = url.href.length;
@@ -282,9 +290,7 @@ export const serviceUrl: Format<string> = {
     if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
       throw new WrongValue('must be a URL such as "http://127.0.0.1:11333"');
     }
-    if (url.username !== '' || url.password !== '') {
-      throw new WrongValue('must have no user name and no password');
-    }
+    if (hasLogin(url)) throw new WrongValue(NO_LOGIN);
     // An empty query or fragment is in `href` alone.
     if (/[?#]/.test(url.href)) throw new WrongValue('must have no query and no fragment');
     return url.href.replace(/\/$/, '');
