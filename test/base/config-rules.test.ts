@@ -128,3 +128,28 @@ test('the service has a name of its own, else that of the machine', () => {
     'a.example.com',
   ]);
 });
+
+test.each([
+  ['plans = 5', 'plans'],
+  ['plans = [1]', 'plans'],
+  ['plans = [2026-01-15]', 'plans'],
+  ['[plans]\nid = "a"', 'plans'],
+  ['[delivery]\nroutes = "a.example"', 'delivery.routes'],
+  ['[delivery.routes]\nhost = "10.0.0.5"', 'delivery.routes'],
+])('%j is no list of tables', (toml, path) =>
+  expect(refusals(toml)).toEqual([`${path} must be written as [[${path}]]`]),
+);
+
+test.each([
+  ['[http]\nlissten = "127.0.0.1:1"', 'http.lissten is not a known key: did you mean listen?'],
+  ['[http]\nlitsen = "127.0.0.1:1"', 'http.litsen is not a known key: did you mean listen?'],
+  ['[http]\nliten = "127.0.0.1:1"', 'http.liten is not a known key: did you mean listen?'],
+  ['[http]\nliszen = "127.0.0.1:1"', 'http.liszen is not a known key: did you mean listen?'],
+  ['[http]\npublicUrl = "x"', 'http.publicUrl is not a known key: did you mean public_url?'],
+  ['[http]\nTLS-cert = "x"', 'http.TLS-cert is not a known key: did you mean tls_cert?'],
+  ['[[plans]]\nid = "a"\nix = "b"', 'plans[0].ix is not a known key; known here: id, '],
+])('%j: the key that was meant', (toml, words) => {
+  const [first = '', ...more] = refusals(toml);
+  expect(first).toStartWith(words);
+  expect(more).toEqual([]);
+});

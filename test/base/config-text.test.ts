@@ -68,3 +68,10 @@ test('comments are cut between words, at 118 characters', () => {
   expect(Math.max(...lengths.map(({ length }) => length))).toBeLessThanOrEqual(120);
   expect(Math.max(...lengths.map(({ length }) => length))).toBeGreaterThan(110);
 });
+
+test('comments fill their lines, up to 118 characters', () => {
+  const lengths = TEXT.split('\n')
+    .filter((line) => line.startsWith('# ') && !line.startsWith('# # '))
+    .map(({ length }) => length);
+  expect(Math.max(...lengths)).toBe(118);
+});

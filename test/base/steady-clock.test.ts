@@ -1,5 +1,5 @@
 /** Steady time: what the wall clock does, sleep, and restarts in the same boot and in another one. */
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 
 import { wallTime } from '../../src/base/clock.ts';
 import { parseMark, SteadyClock } from '../../src/base/steady-clock.ts';
@@ -114,6 +114,55 @@ describe('after a restart', () => {
     const steady = new SteadyClock(nameless, { ...mark, bootId: null });
     expect(steady.steady()).toBe(mark.steady + RESTED_MS);
   });
+});
+
+test('in the same boot the wall clock is believed where it agrees with the uptime, to a second and a half', async () => {
+  const mark: TimeMark = { steady: START_MS, wall: START_MS, uptime: HOUR_MS, bootId: 'boot' };
+  const startedAt = async (wallMs: number): Promise<number> => {
+    const clock = await machine(START_MS + wallMs, HOUR_MS + 60_000);
+    return new SteadyClock(clock, mark).steady() - START_MS;
+  };
+  const starts = [58_500, 58_501, 59_300, 60_700, 61_499, 61_500].map(startedAt);
+  expect(await Promise.all(starts)).toEqual([60_000, 58_501, 59_300, 60_700, 61_499, 60_000]);
+});
+
+test('an uptime a little less than the mark is the same boot, and time never goes back behind it', async () => {
+  const mark: TimeMark = { steady: START_MS, wall: START_MS, uptime: HOUR_MS, bootId: 'boot' };
+  const startedAt = async (wallMs: number, uptimeMs: number): Promise<number> => {
+    const clock = await machine(START_MS + wallMs, HOUR_MS + uptimeMs);
+    return new SteadyClock(clock, mark).steady() - START_MS;
+  };
+  expect(await startedAt(HOUR_MS, -1_500)).toBe(0);
+  expect(await startedAt(HOUR_MS, -1_501)).toBe(HOUR_MS);
+  expect(await startedAt(-1_000, 0)).toBe(0);
+});
+
+test('a sleep of a second and a half counts, a shorter one is within what the uptime knows', async () => {
+  for (const [sleptMs, countedMs] of [
+    [1_499, 0],
+    [1_500, 1_500],
+  ] as const) {
+    const clock = await machine(START_MS, HOUR_MS);
+    const steady = new SteadyClock(clock, null);
+    clock.sleep(sleptMs);
+    await clock.advance(1_000);
+    expect(steady.steady() - START_MS).toBe(1_000 + countedMs);
+    // What was counted is not counted again.
+    await clock.advance(1_000);
+    expect(steady.steady() - START_MS).toBe(2_000 + countedMs);
+  }
+});
+
+test('the machine is asked for its uptime once a second, however often the time is wanted', async () => {
+  const clock = await machine(START_MS, HOUR_MS);
+  const steady = new SteadyClock(clock, null);
+  const uptime = spyOn(clock, 'uptime');
+  for (let ms = 0; ms < 3_000; ms += 100) {
+    await clock.advance(100);
+    steady.steady();
+    steady.steady();
+  }
+  expect(uptime).toHaveBeenCalledTimes(3);
 });
 
 test('boots of different names are different, also where the machine was up for longer', async () => {

@@ -55,6 +55,7 @@ test('the watchdog counts only when it is meant for this process', () => {
   expect(ask({ WATCHDOG_USEC: '30000000' })).toBe(30_000);
   expect(ask({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' })).toBeNull();
   expect(ask({})).toBeNull();
+  expect(ask({ WATCHDOG_USEC: '1' })).toBe(0.001);
   // A watchdog of no time would be fed without a pause.
   expect(ask({ WATCHDOG_USEC: '0' })).toBeNull();
 });

@@ -129,7 +129,7 @@ test('a refusal is no fault: nothing is logged of it', async () => {
   expect(opens.logged).toEqual([]);
 });
 
-test('a declared size that the memory has no room for is refused in words', async () => {
+test('a declared size that the memory has no space for is refused in words', async () => {
   const opens = await opened();
   const one = await loggedIn(opens);
   opens.ctx.budget.isFree = () => false;

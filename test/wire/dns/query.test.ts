@@ -1,8 +1,8 @@
 /** One question over the network: how long each server is waited for, and how many wrong packets are one too many. */
 import { afterEach, expect, spyOn, test } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
-import { createServer, type AddressInfo, type Server } from 'node:net';
-import { decode, encode } from 'dns-packet';
+import { createServer, type AddressInfo, type Server, type Socket as TcpSocket } from 'node:net';
+import { decode, encode, TRUNCATED_RESPONSE } from 'dns-packet';
 
 import { Pace } from '../../../src/wire/dns/pace.ts';
 import { PATIENCE, askServers, type Patience } from '../../../src/wire/dns/query.ts';
@@ -15,8 +15,11 @@ afterEach(() => {
   for (const one of open.splice(0)) one.close();
 });
 
-/** A server that answers over UDP with what `say` gives, and over TCP with 192.0.2.2. */
-async function serve(say: (question: Buffer) => Buffer[]): Promise<{ host: string; port: number }> {
+/** A server that answers over UDP with what `say` gives, and over TCP with 192.0.2.2, written as `overTcp` does. */
+async function serve(
+  say: (question: Buffer) => Buffer[],
+  overTcp: (socket: TcpSocket, whole: Buffer) => void = (socket, whole) => void socket.end(whole),
+): Promise<{ host: string; port: number }> {
   for (;;) {
     const tcp = createServer((socket) => {
       socket.on('error', () => socket.destroy());
@@ -24,7 +27,7 @@ async function serve(say: (question: Buffer) => Buffer[]): Promise<{ host: strin
         const answer = answerTo(chunk.subarray(2), '192.0.2.2');
         const length = Buffer.alloc(2);
         length.writeUInt16BE(answer.length);
-        socket.end(Buffer.concat([length, answer]));
+        overTcp(socket, Buffer.concat([length, answer]));
       });
     });
     await new Promise<void>((resolve) => void tcp.listen(0, '127.0.0.1', resolve));
@@ -56,6 +59,12 @@ function answerTo(question: Buffer, address: string, idShift = 0): Buffer {
     questions: asked.questions ?? [],
     answers: [{ name: QUESTION.name, type: 'A', ttl: 60, data: address }],
   });
+}
+
+/** An answer that did not fit. */
+function truncated(question: Buffer): Buffer {
+  const { id = 0, questions = [] } = decode(question);
+  return encode({ type: 'response', flags: TRUNCATED_RESPONSE, id, questions });
 }
 
 const ask = (server: { host: string; port: number }, patience = SHORT) =>
@@ -140,6 +149,37 @@ test('one that was stopped asks nobody', async () => {
   });
   const result = await askServers([server], QUESTION, SHORT, AbortSignal.abort(), new Pace());
   expect([result.answer, heard]).toEqual([{ kind: 'failed', reason: 'stopped' }, []] as never);
+});
+
+test.each<[said: string, say: (socket: TcpSocket) => void, reason: string]>([
+  ['nothing', (socket) => void socket.end(), 'TCP connection closed'],
+  ['half a length', (socket) => void socket.end(Buffer.of(0)), 'TCP connection closed'],
+  [
+    'less than it said',
+    (socket) => void socket.end(Buffer.of(0, 20, 1, 2)),
+    'TCP connection closed',
+  ],
+  ['what is no answer', (socket) => void socket.end(Buffer.of(0, 2, 1, 2)), 'malformed answer'],
+])('a server that says %s over TCP has failed, at once', async (_, say, reason) => {
+  // What is cut off over UDP is asked for over TCP.
+  const server = await serve((question) => [truncated(question)], say);
+  const patience = { rounds: [5_000], loneRounds: [5_000], tcp: 60_000 };
+  expect((await ask(server, patience)).answer).toEqual({
+    kind: 'failed',
+    reason: `${reason} (A a.test at 127.0.0.1)`,
+  });
+});
+
+test('an answer over TCP may come in pieces, and what follows it is not read', async () => {
+  const server = await serve(
+    (question) => [truncated(question)],
+    (socket, whole) => {
+      socket.setNoDelay(true);
+      for (const byte of whole.subarray(0, 20)) socket.write(Buffer.of(byte));
+      setImmediate(() => socket.end(Buffer.concat([whole.subarray(20), Buffer.of(1, 2, 3)])));
+    },
+  );
+  expect((await ask(server)).answer).toMatchObject({ kind: 'found', data: ['192.0.2.2'] });
 });
 
 test('without a server it fails', async () => {
