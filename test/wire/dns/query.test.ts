@@ -63,7 +63,7 @@ function answerTo(question: Buffer, address: string, idShift = 0): Buffer {
 
 /** An answer that did not fit. */
 function truncated(question: Buffer): Buffer {
-  const { id = 0, questions = [] } = decode(question);
+  const { id, questions } = decode(question);
   return encode({ type: 'response', flags: TRUNCATED_RESPONSE, id, questions });
 }
 
