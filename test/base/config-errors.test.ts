@@ -54,3 +54,8 @@ test.each([1, 2, 3, 4])('TOML that breaks in line %i of four', (line) => {
   expect(error.message).not.toContain('secret');
   expect([error.hint, error.exitCode]).toEqual(['Fix this line, then run `postrider check`.', 78]);
 });
+
+test('a key that stands twice is told at the second line', () => {
+  const error = parse('data_dir = "/a"', '[http]', '[smtp]', '[http]', 'public_url = ""');
+  expect(error.message).toStartWith('/etc/c.toml:4: ');
+});
