@@ -102,3 +102,51 @@ test('findings are shown unless they are good, with what to do', () => {
   expect(textOf(shown)).toContain('Checked at 2026-03-01 00:00:00 UTC .');
   expect(textOf(String(findings(parts(['ok', 'ok']))))).toContain('All 2 checks passed.');
 });
+
+test('the whole list says of each step why, and where', async () => {
+  const [shown = '', bare = ''] = [
+    await listOf({ levels: ['ok'], domains: [domain('pending')] }),
+    await listOf({ levels: ['ok'] }),
+  ].map((list) => list ?? '');
+  const links = (list: string): string[] =>
+    Array.from(list.matchAll(/<a href="([^"]*)"/g), ([, href = '']) => href);
+  const of = (page: string): string => `/dashboard/accounts/a/${page}`;
+  const end = [of('keys'), '/dashboard/test-email', of('webhooks')];
+  expect(links(shown)).toEqual(['/dashboard#host', of('domains'), of('domains/d'), ...end]);
+  expect(links(bare)).toEqual(['/dashboard#host', of('domains'), of('domains'), ...end]);
+  const steps = Array.from(shown.matchAll(/<li class="\w+">(.*?)<\/li>/gs), ([, step = '']) =>
+    textOf(step),
+  );
+  expect(steps).toEqual([
+    '✓ The host is ready (done) Name, addresses, port 25, clock and disk are as receivers expect them.',
+    '✓ Add the domain you send from (done) It gets a DKIM key of its own, and the records that prove you may send for it.',
+    'Publish its DNS records (open) Copy them to your DNS provider. They are looked for by themselves until they are found.',
+    'Have an API key (open) Programs send with it, by HTTP or as the password of SMTP. The installer printed the first.',
+    'Send the first email and see it arrive (open) A test email goes the way of every other, so its arrival proves all of the above.',
+    'Add a webhook (if you want one) (open) Your program is told what becomes of each email, such as bounces.',
+  ]);
+  expect(textOf(shown)).toStartWith('To your first delivered email 2 of 6');
+  expect(textOf((await listOf({ accounts: [] })) ?? '')).toBe(
+    'To your first delivered email Begin with an account : domains, keys and webhooks belong to one.',
+  );
+});
+
+test('outcomes of ninety days count, and twenty accounts are looked at', async () => {
+  const asked: unknown[] = [];
+  const looked: string[] = [];
+  const none = (id: string) => (looked.push(id), Promise.resolve([]));
+  const clock = new TestClock();
+  const store = {
+    outcomes: (query: unknown) => (asked.push(query), Promise.resolve([])),
+    accounts: () => Promise.resolve(Array.from({ length: 21 }, (_, at) => ({ id: `${at}` }))),
+    domains: none,
+    keys: () => Promise.resolve([]),
+    endpoints: () => Promise.resolve([]),
+  };
+  const parts = { vitals: { findings: null } };
+  await checklist({ ctx: { store, clock }, parts, may: () => true } as unknown as Visit);
+  const now = clock.now();
+  const from = now - 90 * 24 * 60 * 60 * 1000;
+  expect(asked).toEqual([{ accountId: null, from, until: now + 1, bucket: 'day' }]);
+  expect(looked).toEqual(Array.from({ length: 20 }, (_, at) => `${at}`));
+});

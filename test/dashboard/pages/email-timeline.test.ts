@@ -147,3 +147,130 @@ test('that it was accepted is said once, whatever events say it too', () => {
   const entries = (story: Partial<Story>): number => occurrences(told(story), '<li class=');
   expect(entries({ events: [queued] })).toBe(entries({}));
 });
+
+/** Class and title of each entry, in order. */
+const entriesOf = (text: string): string[] =>
+  Array.from(
+    text.matchAll(/<li class="(\w+)"> <p class="moment"><strong>([^<]*)<\/strong>/g),
+    ([, tone = '', title = '']) => `${tone}: ${title}`,
+  );
+
+test.each([
+  ['delivered', 'good: Delivered'],
+  ['sent', 'good: Handed to the smarthost'],
+  ['deferred', 'fair: Not now'],
+  ['failed', 'bad: Refused for good'],
+] as const)('an attempt that ended as %s is %s', (outcome, entry) => {
+  const text = told({ recipients: [first], attempts: [attempt(1, '250 x', outcome)] });
+  expect(entriesOf(text)).toContain(entry);
+});
+
+test.each([
+  ['email.sent', 'good: Sent'],
+  ['email.delivered', 'good: Delivered'],
+  ['email.delivery_delayed', 'fair: Delayed'],
+  ['email.bounced', 'bad: Bounced'],
+  ['email.complained', 'bad: Marked as spam'],
+  ['email.failed', 'bad: Failed'],
+  ['email.suppressed', 'fair: Not sent: suppressed'],
+] as const)('%s that no attempt raised is %s', (type, entry) => {
+  const text = told({ events: [event(type, { reason: 'why' })] });
+  expect(entriesOf(text)).toContain(entry);
+  expect(text).toContain('<code>why</code>');
+  expect(text).toContain(`<span class="event">${type}</span>`);
+  expect(text).not.toContain('A report of the receiver came back.');
+});
+
+test.each([
+  ['recipient', 'The address does not exist, or takes no mail.'],
+  ['mailbox_full', 'The mailbox is full.'],
+  ['content', 'The receiver refuses the content.'],
+  ['policy', 'A rule of the receiver forbids it.'],
+  ['reputation', 'The receiver does not trust this server or domain enough.'],
+  ['rate', 'Too much at once for the receiver.'],
+  ['network', 'The receiver could not be reached.'],
+  ['protocol', 'The session with the receiver went wrong.'],
+  ['ours', 'The fault is on this server.'],
+])('the class %s is told as %s', (name, words) => {
+  const refused = { ...attempt(1, '550 no', 'failed'), class: name } as Attempt;
+  expect(told({ attempts: [refused] })).toContain(`<span class="line">${words}</span>`);
+  // Of mail that arrived nobody asks what kind of refusal it was.
+  const taken = { ...refused, outcome: 'delivered' } as Attempt;
+  expect(told({ attempts: [taken] })).not.toContain(words);
+});
+
+test('two attempts with the same end are two entries, three are one', () => {
+  const same = (count: number): string[] =>
+    entriesOf(
+      told({
+        attempts: Array.from({ length: count }, (_, at) => attempt(at + 1, '452 full')),
+      }),
+    ).filter((entry) => entry.startsWith('fair'));
+  expect(same(2)).toEqual(['fair: Not now', 'fair: Not now']);
+  expect(same(3)).toEqual(['fair: Not now, 3 times']);
+});
+
+test.each(['reply', 'host', 'address'] as const)(
+  'attempts that differ in %s are not one',
+  (key) => {
+    const attempts = [1, 2, 3].map((number) => ({
+      ...attempt(number, '452 full'),
+      ...(number === 2 ? { [key]: 'other' } : {}),
+    }));
+    const text = told({ attempts });
+    expect(text).not.toContain('times');
+  },
+);
+
+test('an attempt says how long it took, with whom it spoke and how it was kept secret', () => {
+  const said = (change: Partial<Attempt>): string =>
+    /Attempt 1[^<]*/.exec(told({ attempts: [{ ...attempt(1, 'x'), ...change }] }))?.[0] ?? '';
+  const tls = (facts: object) => ({ tls: JSON.stringify(facts) });
+  const where = 'Attempt 1, 7 ms, mx.receiver.example';
+  expect(said({ tls: null })).toBe(`${where} [192.0.2.1], without TLS`);
+  expect(said({ tls: null, address: null })).toBe(`${where}, without TLS`);
+  expect(said({ tls: null, address: 'mx.receiver.example' })).toBe(`${where}, without TLS`);
+  expect(said(tls({ version: 'TLSv1.2', verified: false, policy: 'opportunistic' }))).toBe(
+    `${where} [192.0.2.1], TLSv1.2, certificate not verified`,
+  );
+  expect(said(tls({}))).toBe(`${where} [192.0.2.1], TLS, certificate not verified`);
+  expect(said({ host: null, stage: 'dns' })).toStartWith('Attempt 1, 7 ms, at ');
+  expect(said({ stage: 'throttled' })).toBe(
+    'Attempt 1, not dialled: the receiver had asked to slow down',
+  );
+});
+
+test('a possible second copy is said, a reason from above is pointed at', () => {
+  const twice = 'No reply came after the message was sent: the receiver may have it twice.';
+  const attempts = [attempt(1, '452 full'), { ...attempt(2, ''), mayBeDuplicate: true }];
+  expect(occurrences(told({ attempts }), twice)).toBe(1);
+  expect(told({ attempts: [attempt(1, '452 full')] })).not.toContain(twice);
+  const reasons = ['it replied 452 full'];
+  expect(told({ attempts: [attempt(1, '452 full')], reasons })).toContain(
+    '<span class="line">The reason is shown above.</span>',
+  );
+});
+
+test('a call is open, done at once or after how many attempts, with the next', () => {
+  const sent = event('email.sent', { attempt: 9 });
+  const said = (
+    status: 'open' | 'done' | 'failed',
+    attempts: number,
+    at: number | null,
+  ): string => {
+    const call = { id: 'c', eventId: sent.id, endpointId: 'e', url: 'https://h.example/' };
+    const calls = [{ ...call, status, attempts, nextAttemptAt: at }];
+    const text = told({ events: [sent], calls });
+    return (/<span class="call".*?<\/span ?> ?<a.*?<\/span/.exec(text)?.[0] ?? '')
+      .replaceAll(/<[^>]*>|<\/span$/g, '')
+      .replace(/^.*?>/, '')
+      .replaceAll(/\s+/g, ' ')
+      .trim();
+  };
+  const next = 'next at 1970-01-01 00:00:09 UTC';
+  expect(said('done', 1, null)).toBe('done https://h.example/');
+  expect(said('done', 2, null)).toBe('done https://h.example/ after 2 attempts');
+  expect(said('failed', 1, null)).toBe('failed https://h.example/ after 1 attempt');
+  expect(said('open', 0, 9_000)).toBe(`open https://h.example/ not posted yet, ${next}`);
+  expect(said('open', 1, 9_000)).toBe(`open https://h.example/ after 1 attempt, ${next}`);
+});
