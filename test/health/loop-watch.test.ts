@@ -77,6 +77,8 @@ test('of many such ticks one is logged in ten seconds, and the others are number
   expect(blocked).toBeGreaterThan(lines.items.length);
   expect(lines.items[0]).toMatchObject({ unsaid: 0 });
   expect(lines.items[1]).toMatchObject({ unsaid: 2 });
+  // The number begins anew with each line.
+  expect(lines.items[2]).toMatchObject({ unsaid: 2 });
 });
 
 test('names are bounded, each once', () => {

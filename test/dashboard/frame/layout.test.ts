@@ -100,3 +100,47 @@ test("the account's entries are of the account of the page; 20 others are listed
   expect(listed(21)).toEqual(others.slice(0, 20));
   expect(listed(22)).toEqual([...others.slice(0, 20), 'All accounts']);
 });
+
+/** A page as `ADMIN` sees it, unless told otherwise. */
+function pageOf(more: Partial<FrameView>, page: { tools?: unknown; up?: object } = {}): string {
+  const view: FrameView = {
+    accounts: [SHOP],
+    path: '',
+    notice: null,
+    halt: null,
+    hasNodes: false,
+    operator: null,
+    may: mayOf(ADMIN),
+    ...more,
+  };
+  const whole = { kind: 'page', title: 'The <page>', account: null, body: html`BODY`, ...page };
+  return frame(whole as Parameters<typeof frame>[0], view).toString();
+}
+
+test('nothing stands empty: no list, notice, banner, tools or way up that has nothing in it', () => {
+  const bare = pageOf({});
+  for (const part of ['class="tools"', 'class="up"', 'role="status"', 'role="alert"'])
+    expect(bare).not.toContain(part);
+  expect(pageOf({}, { tools: null })).not.toContain('class="tools"');
+  const closed = pageOf({ may: () => false });
+  expect(closed).not.toMatch(/<ul>\s*<\/ul>/);
+  expect(bare.replaceAll(/\s+/g, ' ')).toContain('<h1>The &lt;page&gt;</h1>');
+  expect(bare).toContain('<title>The &lt;page&gt; · Postrider</title>');
+  const full = pageOf(
+    { notice: 'Saved.', halt: { since: 0, reason: 'Leak <1>.' } },
+    { tools: html`TOOLS`, up: { label: 'Up <b>', href: '/dashboard/x' } },
+  ).replaceAll(/\s+/g, ' ');
+  for (const part of [
+    '<div class="tools">TOOLS</div>',
+    '<p class="up"><a href="/dashboard/x">← Up &lt;b&gt;</a></p>',
+    '<p class="notice good" role="status">Saved.</p>',
+    '1970-01-01 00:00:00 UTC</time>: Leak &lt;1&gt;. New sends are refused, deliveries are paused.',
+    'action="/dashboard/resume"',
+  ])
+    expect(full).toContain(part);
+});
+
+test('nodes are in the menu where servers share a store', () => {
+  expect(pageOf({ hasNodes: true })).toContain('href="/dashboard/nodes"');
+  expect(pageOf({ hasNodes: false })).not.toContain('href="/dashboard/nodes"');
+});

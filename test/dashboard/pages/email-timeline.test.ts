@@ -268,6 +268,10 @@ test('a call is open, done at once or after how many attempts, with the next', (
       .trim();
   };
   const next = 'next at 1970-01-01 00:00:09 UTC';
+  // An event that was told to somebody is named once, and nothing stands for those that were not.
+  const call = { id: 'c', eventId: sent.id, endpointId: 'e', url: 'https://h.example/' };
+  const done = { ...call, status: 'done', attempts: 1, nextAttemptAt: null } as const;
+  expect(occurrences(told({ events: [sent], calls: [done] }), '<span class="event">')).toBe(1);
   expect(said('done', 1, null)).toBe('done https://h.example/');
   expect(said('done', 2, null)).toBe('done https://h.example/ after 2 attempts');
   expect(said('failed', 1, null)).toBe('failed https://h.example/ after 1 attempt');

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { chart } from '../../../src/dashboard/frame/chart.ts';
 import { type DashboardRig, startDashboardRig } from '../dashboard-rig.ts';
+import { textOf } from '../page-text.ts';
 
 let rig: DashboardRig;
 beforeAll(async () => {
@@ -102,4 +103,22 @@ test('a chart stacks its columns below its top, with every number in its table',
     /<td data-label="Day" *>Monday<\/td><td data-label="Good" *>30<\/td><td data-label="Bad" *>12<\/td>/,
   );
   expect(text).not.toContain('<td data-label="Day" >Tuesday');
+});
+
+test('what waits is counted, and halting is offered until it is done', async () => {
+  const shown = async (): Promise<string> => (await rig.visit('')).text;
+  const tile = (page: string, label: string): string =>
+    textOf(new RegExp(`tile-label"\\s*>(?:<a[^>]*>)?${label}.*?</li>`, 's').exec(page)?.[0] ?? '');
+  const page = await shown();
+  expect(tile(page, 'Waiting')).toEndWith('Waiting 0 recipients');
+  expect(tile(page, 'Webhooks')).toEndWith('Webhooks 0 calls pending');
+  expect(tile(page, 'Mode')).toEndWith('Mode capture nothing leaves the machine');
+  expect(page).not.toContain('asked to slow down');
+  expect(page).toContain('href="/dashboard/halt"');
+  await rig.submit('/halt', { reason: 'Leak.' });
+  const halted = await shown();
+  expect(halted).not.toContain('href="/dashboard/halt"');
+  expect(halted).toContain('action="/dashboard/resume"');
+  await rig.submit('/resume');
+  expect(await shown()).toContain('href="/dashboard/halt"');
 });
