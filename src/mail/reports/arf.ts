@@ -35,6 +35,9 @@ const COMPLAINTS: ReadonlySet<string> = new Set([
   'opt-out-list',
 ]);
 
+/** Bytes at the beginning of an attached message in which its header is looked at. */
+const MAX_HEADER_BYTES = 65_536;
+
 /** Reads a whole message as a feedback report; null when it is not one. */
 export function parseArf(message: InboundMessage): ArfReport | null {
   const feedback = message.part(/^message\/feedback-report$/);
@@ -80,7 +83,8 @@ function readOutlook(message: InboundMessage): ArfReport | null {
   const attached = message.part(/^message\/rfc822$/);
   if (attached === undefined) return null;
   const original = message.body(attached);
-  const header = original.toString('latin1', 0, 65_536);
+  // Its body is the sender's text, which may quote such a field.
+  const [header = ''] = original.toString('latin1', 0, MAX_HEADER_BYTES).split(/\r?\n\r?\n/, 1);
   const recipient = /^X-HmXmrOriginalRecipient:[ \t]*(\S{1,320})/im.exec(header)?.[1];
   if (recipient === undefined) return null;
   const address = typedAddress(recipient);

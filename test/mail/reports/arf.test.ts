@@ -1,6 +1,7 @@
 /** Complaints: which kinds count, whom they name, and by which fields the message is found again. */
 import { expect, test } from 'bun:test';
 
+import { readReport } from '../../../src/mail/reports/read-report.ts';
 import { parseArf, type ArfReport } from '../../../src/mail/reports/arf.ts';
 import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
 
@@ -132,4 +133,48 @@ test('an attached message is a complaint only with the recipient field of Outloo
     userAgent: 'JMRP',
   });
   expect(attached([id, 'X-HmXmrOriginalRecipient: nobody'])?.recipients).toEqual([]);
+});
+
+test("an original whose text quotes Outlook.com's field is no complaint", () => {
+  const quoted = ['Message-ID: <1@shop.example>', '', 'X-HmXmrOriginalRecipient: ann@outlook.com'];
+  expect(attached(quoted)).toBeNull();
+  const bounce = [
+    'Content-Type: multipart/report; report-type=delivery-status; boundary=b',
+    '',
+    '--b',
+    'Content-Type: message/delivery-status',
+    '',
+    'Reporting-MTA: dns; mx.receiver.example',
+    '',
+    'Final-Recipient: rfc822; ann@receiver.example',
+    'Action: failed',
+    'Status: 5.1.1',
+    '--b',
+    'Content-Type: message/rfc822',
+    '',
+    ...quoted,
+    '--b--',
+  ];
+  const message = new InboundMessage(Buffer.from(bounce.join('\r\n')));
+  expect(readReport(message)?.kind).toBe('bounce');
+});
+
+test('a feedback report is read as a complaint', () => {
+  const lines = ['Content-Type: message/feedback-report', '', 'Feedback-Type: abuse'];
+  const message = new InboundMessage(Buffer.from(lines.join('\r\n')));
+  const report = parseArf(message);
+  expect(report?.feedbackType).toBe('abuse');
+  expect(readReport(message) as unknown).toEqual({ kind: 'complaint', report });
+});
+
+test("Outlook.com's field is looked for in the first 65,536 bytes of the original", () => {
+  const at = (end: number): string[] | undefined => {
+    const last = 'X-HmXmrOriginalRecipient: ann@outlook.com';
+    const line = `X: ${'y'.repeat(995)}`;
+    const before = Array.from({ length: 64 }, () => line);
+    const left = end - 64 * (line.length + 2) - last.length;
+    return attached([...before, 'Z:'.padEnd(left - 2, 'z'), last])?.recipients;
+  };
+  expect(at(65_536)).toEqual(['ann@outlook.com']);
+  expect(at(65_537)).toEqual(['ann@outlook.co']);
 });

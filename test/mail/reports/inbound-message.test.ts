@@ -160,3 +160,30 @@ test('plain text is read before HTML, wherever they stand; header words are deco
     null,
   ]);
 });
+
+const part = (type: string, ...body: string[]): InboundMessage =>
+  new InboundMessage(Buffer.from([`Content-Type: ${type}`, '', ...body].join('\r\n'), 'latin1'));
+
+test.each([
+  ['text/plain; charset=iso-8859-1', 'caf\u00e9', 'caf\u00e9'],
+  ['text/plain; charset=windows-1251', '\u00cf\u00f0', '\u041f\u0440'],
+  ['text/plain; charset=utf-8', '\u00c3\u00a9', '\u00e9'],
+  ['text/plain', '\u00c3\u00a9', '\u00e9'],
+  ['text/html', '<p>\u00c3\u00a9</p> 1 &lt;2&gt;&nbsp;&amp;c', '\n\u00e9\n 1 <2> &c'],
+  ['text/html', '<a@x.example><i>x</i>', '<a@x.example> x '],
+  ['image/png', 'x', ''],
+])('the readable text of %s: %s', (type, body, text) => {
+  expect(part(type, body).readableText).toBe(text);
+});
+
+test('what is itself in parts is no text, whatever its type says', () => {
+  const inner = ['--b', 'Content-Type: text/html', '', '<b>in</b>', '--b--'];
+  expect(part('multipart/mixed; boundary=b', ...inner).readableText).toBe(' in ');
+});
+
+test('a return path that the first MiB ends within is cut there, and one behind it is not found', () => {
+  const at = (end: number): readonly string[] =>
+    new InboundMessage(Buffer.from(`${RETURN_PATH}x`.padStart(end + 1, ' '))).returnPaths;
+  expect(at(1_048_576)).toEqual([RETURN_PATH]);
+  expect(at(1_048_577)).toEqual([RETURN_PATH.slice(0, -1)]);
+});

@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test';
 import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
 import {
   fieldGroups,
+  originalIn,
   readOriginal,
   typedAddress,
 } from '../../../src/mail/reports/report-fields.ts';
@@ -80,4 +81,17 @@ test('a message without such a part has no original', () => {
     feedbackId: null,
     returnPath: null,
   });
+});
+
+test('of an original 300 fields are read, of each 4,000 bytes, of its body none', () => {
+  const original = (fields: number): (string | null)[] => {
+    const before = 'X: y\r\n'.repeat(fields - 1);
+    const text = `${before}Return-Path: <a@x.example>\r\n\r\nMessage-ID: <x@y>\r\n`;
+    const { messageId, returnPath } = originalIn(Buffer.from(text));
+    return [messageId, returnPath];
+  };
+  expect(original(300)).toEqual([null, 'a@x.example']);
+  expect(original(301)).toEqual([null, null]);
+  const long = `Feedback-ID: ${'f'.repeat(5_000)}\r\n`;
+  expect(originalIn(Buffer.from(long)).feedbackId).toBe('f'.repeat(4_000 - 'Feedback-ID: '.length));
 });

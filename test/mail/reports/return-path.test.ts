@@ -2,7 +2,11 @@
 import { expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { newId } from '../../rig/ids.ts';
-import { decodeReturnPath, encodeReturnPath } from '../../../src/mail/reports/return-path.ts';
+import {
+  RETURN_PATH_OCTETS,
+  decodeReturnPath,
+  encodeReturnPath,
+} from '../../../src/mail/reports/return-path.ts';
 
 const macOf = (key: string) => (text: string) => createHmac('sha256', key).update(text).digest();
 const mac = macOf('ours');
@@ -12,6 +16,7 @@ test('what was encoded decodes, whatever the case', () => {
     const id = newId(1_790_000_000_000 + count);
     const local = encodeReturnPath(id, mac);
     expect(local).toMatch(/^[a-z0-9-]{1,64}$/);
+    expect(local).toHaveLength(RETURN_PATH_OCTETS);
     expect(decodeReturnPath(local, mac)).toBe(id);
     expect(decodeReturnPath(local.toUpperCase(), mac)).toBe(id);
   }
