@@ -89,24 +89,39 @@ test('of the tests of a program the newest on each platform count', () => {
   ]);
 });
 
+const NO_ALT = 'no alt text: many readers see no images at first.';
+
 test.each([
   ['<p>Hello</p>', 'text', []],
-  ['<p>Hello</p>', null, ['no plain text']],
-  ['<img src="a"><img src="b" alt="B"><img alt src="c">', 'text', ['1 image has no alt text']],
-  ['<img><img>', 'text', ['2 images have no alt text']],
-  ['<script>a</script><iframe src="b"></iframe>', 'text', ['takes out <script>, <iframe>.']],
-  ['<body><style>a{}</style>', 'text', ['in the <head> only']],
+  ['<p>Hello</p>', null, ['There is no plain text for readers that show no HTML.']],
+  ['<img src="a"><img src="b" alt="B"><img alt src="c">', 'text', [`1 image has ${NO_ALT}`]],
+  ['<img><img>', 'text', [`2 images have ${NO_ALT}`]],
+  [
+    '<script>a</script><iframe src="b"></iframe>',
+    'text',
+    ['Every mail program takes out <script>, <iframe>.'],
+  ],
+  ['<body><style>a{}</style>', 'text', ['Gmail reads <style> in the <head> only: move it there.']],
   [`<style>${'a'.repeat(16_384)}</style>`, 'text', []],
   [
     `<style>${'a'.repeat(8_192)}</style><style>${'ü'.repeat(4_097)}</style>`,
     'text',
-    ['16,384 bytes'],
+    [
+      'Gmail takes 16,384 bytes of <style> elements and drops those that go beyond: make the styles shorter.',
+    ],
   ],
-  ['ü'.repeat(51_201), 'text', ['102,400 bytes']],
+  ['ü'.repeat(51_200), 'text', []],
+  [
+    `${'ü'.repeat(51_200)}x`,
+    'text',
+    ['Gmail cuts messages of more than 102,400 bytes of HTML and hides the rest.'],
+  ],
+  // What stands in a comment is no tag, and what stands behind one is.
+  ['<!-- a > <img> --><img alt="x">', 'text', []],
+  ['<!-- <p> --><img>', 'text', [`1 image has ${NO_ALT}`]],
 ] as const)('%#: problems', (html, text, words) => {
   const { problems } = checkHtml(html, text);
-  expect(problems).toHaveLength(words.length);
-  for (const [at, each] of words.entries()) expect(problems[at]).toContain(each);
+  expect(problems).toEqual([...words]);
 });
 
 test('links and images are listed once, with what should be changed', () => {

@@ -180,3 +180,44 @@ test('the delimiter of a multipart that has ended is text', () => {
   const open = lines.filter((line) => line !== '--i--' && line !== 'epilogue');
   expect(leaves([...open, ...text, '--b 1--'])).toEqual(wanted);
 });
+
+/** The bodies of the leaves of a multipart whose boundary is `b`, each line of `lines` with its CRLF. */
+function bodies(...lines: string[]): string[] {
+  const head = ['Content-Type: multipart/mixed; boundary=b', '', 'preamble', '--b', ''];
+  const bytes = Buffer.from([...head, ...lines].join('\r\n'), 'latin1');
+  return partsOf(splitMime(bytes))
+    .filter(({ children }) => children.length === 0)
+    .map(({ bodyStart, bodyEnd }) => bytes.toString('latin1', bodyStart, bodyEnd));
+}
+
+test.each([
+  ['--bb'],
+  ['--b-'],
+  ['--bxx'],
+  ['--b--x'],
+  ['--b---'],
+  [' --b'],
+  ['-b'],
+  ['x--b'],
+  ['--B'],
+])('a line %p is no delimiter', (line) => {
+  expect(bodies('one', line, 'two', '--b--', 'epilogue')).toEqual([`one\r\n${line}\r\ntwo`]);
+});
+
+test.each([['--b'], ['--b '], ['--b \t']])('a line %p begins the next part', (line) => {
+  expect(bodies('one', line, '', 'two', '--b--', 'epilogue')).toEqual(['one', 'two']);
+});
+
+test.each([['--b--'], ['--b-- \t']])('a line %p ends the parts', (line) => {
+  expect(bodies('one', line, 'epilogue', '--b', '', 'three')).toEqual(['one']);
+});
+
+test('a delimiter of an outer multipart ends the inner one, whose own means nothing afterwards', () => {
+  const inner = ['--b', 'Content-Type: multipart/mixed; boundary=b--', '', '--b--', '', 'in'];
+  // RFC 2046 section 5.1.2: the innermost open delimiter that a line can be.
+  expect(bodies('one', ...inner, '--b----', '--b', '', 'last', '--b--')).toEqual([
+    'one',
+    'in',
+    'last',
+  ]);
+});

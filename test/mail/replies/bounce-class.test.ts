@@ -94,6 +94,22 @@ test('every provider in the table has a hint with its own link', () => {
   }
 });
 
+test('each reply has the hint and the provider that hints.txt gives it, any other has none', () => {
+  const told: [reply: string, hint: string, provider: string][] = [];
+  let hint = '';
+  for (const line of readFileSync(join(import.meta.dir, 'hints.txt'), 'utf8').split('\n')) {
+    if (line.startsWith('* ')) hint = line.slice(2);
+    const [provider = '', reply] = line.split('\t');
+    if (reply !== undefined) told.push([reply, hint, provider]);
+  }
+  const found = REPLIES.map(([reply]): (typeof told)[number] => {
+    const { hint: said, provider } = classificationOf(reply);
+    return [reply, said ?? '-', provider ?? '-'];
+  }).filter(([, said, provider]) => said !== '-' || provider !== '-');
+  const byReply = (a: string[], b: string[]): number => ((a[0] ?? '') < (b[0] ?? '') ? -1 : 1);
+  expect(found.toSorted(byReply)).toEqual(told.toSorted(byReply));
+});
+
 test('the provider is named', () => {
   expect(classificationOf('550 5.1.1 does not exist NoSuchUser - gsmtp').provider).toBe('Gmail');
   expect(classificationOf('550 5.7.1 (S3150)').provider).toBe('Outlook');

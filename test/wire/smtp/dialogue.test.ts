@@ -136,3 +136,64 @@ test('what a server says is kept in one line of 500 characters', () => {
   const end = new DialogueEnd('mail', `a\r\nb\u0000${'x'.repeat(600)}`);
   expect(end.message).toBe(`a b ${'x'.repeat(496)}`);
 });
+
+test('a banner that came before anyone asked is given to who asks', async () => {
+  const dialogue = await connect();
+  const isOpen = (): boolean => dialogue.isOpen;
+  while (isOpen()) await new Promise((resolve) => setImmediate(resolve));
+  expect((await dialogue.reply('banner')).code).toBe(220);
+  expect(isOpen()).toBe(true);
+});
+
+test.each([
+  ['a whole reply', '250 more\r\n'],
+  ['part of a reply', '250-mo\r\n'],
+])('%s before the handshake ends the connection at the handshake', async (_, said) => {
+  const dialogue = await connect();
+  await dialogue.reply('banner');
+  server?.say(said);
+  while (dialogue.isOpen) await new Promise((resolve) => setImmediate(resolve));
+  const tls = { serverName: 'mx.test', verify: false, trust: undefined, checkPeer: undefined };
+  const end = await endOf(dialogue.startTls(tls));
+  expect([end.stage, end.isLocal, end.message]).toEqual([
+    'handshake',
+    false,
+    'the server sent plaintext where the TLS handshake was expected',
+  ]);
+});
+
+test('whoever destroys it has ended it', async () => {
+  server = await startScriptedSmtp({ reply: () => null });
+  const dialogue = await connect();
+  await dialogue.reply('banner');
+  const waiting = endOf(dialogue.command('EHLO x', 'ehlo'));
+  dialogue.destroy();
+  const end = await waiting;
+  expect([end.stage, end.isLocal, end.message]).toEqual(['ehlo', true, 'closed by us']);
+});
+
+test('a stage ends at its own deadline, and a shorter one that follows at its own', async () => {
+  server = await startScriptedSmtp({ reply: (line) => (line.startsWith('EHLO') ? '250 x' : null) });
+  const deadlines = { ...PRODUCTION_DEADLINES, mail: 20 };
+  const dialogue = await connect({ deadlines });
+  await dialogue.reply('banner');
+  expect((await dialogue.command('EHLO x', 'ehlo')).code).toBe(250);
+  const began = performance.now();
+  const end = await endOf(dialogue.command('MAIL FROM:<>', 'mail'));
+  expect([end.stage, end.isLocal, end.message]).toEqual(['mail', false, 'timeout']);
+  expect(performance.now() - began).toBeGreaterThanOrEqual(20);
+});
+
+test('of several commands each has its own time from the reply before it', async () => {
+  server = await startScriptedSmtp({ reply: (line) => (line.startsWith('MAIL') ? '250 x' : null) });
+  const deadlines = { ...PRODUCTION_DEADLINES, rcpt: 20 };
+  const dialogue = await connect({ deadlines });
+  await dialogue.reply('banner');
+  const { replies, end } = await dialogue.commands([
+    ['MAIL FROM:<>', 'mail'],
+    ['RCPT TO:<a@x.test>', 'rcpt'],
+    ['DATA', 'data'],
+  ]);
+  expect(replies.map(({ code }) => code)).toEqual([250]);
+  expect([end?.stage, end?.message]).toEqual(['rcpt', 'timeout']);
+});

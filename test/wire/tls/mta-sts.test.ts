@@ -319,6 +319,16 @@ describe('policies over the network', () => {
     expect(requests).toHaveLength(bad.length);
   });
 
+  test('a policy of 65,536 bytes is read, one of a byte more is not', async () => {
+    const { sts, names } = await start();
+    const padded = (bytes: number): string => `${`${POLICY}x: `.padEnd(bytes - 1, 'y')}\n`;
+    text(padded(65_537));
+    expect(await sts.policyFor('a.test')).toBeNull();
+    text(padded(65_536));
+    names.set('_mta-sts.a.test', 'TXT', ['v=STSv1; id=two;'], 0);
+    expect(await sts.policyFor('a.test')).toMatchObject({ mode: 'enforce' });
+  });
+
   test('not under a certificate for another name', async () => {
     const { sts } = await start('mta-sts.evil.test');
     expect(await sts.policyFor('a.test')).toBeNull();

@@ -1,0 +1,104 @@
+/** When an MTA-STS policy is looked at again, tried again and expired, to the millisecond. No network: each fetch fails. */
+import { afterEach, expect, test } from 'bun:test';
+
+import { GuardedAgent } from '../../../src/wire/https/guarded-agent.ts';
+import { parseNetworks } from '../../../src/wire/addresses/networks.ts';
+import type { DnsAnswer } from '../../../src/wire/dns/resolver.ts';
+import { MtaSts } from '../../../src/wire/tls/mta-sts.ts';
+import { TestClock } from '../../rig/clock.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const NOTHING: DnsAnswer<string> = { kind: 'nodata', isAuthenticated: false };
+const POLICY = {
+  mode: 'enforce',
+  mxPatterns: ['mx.a.test'],
+  maxAgeSeconds: 604_800,
+} as const;
+
+const agents: GuardedAgent[] = [];
+afterEach(() => agents.splice(0).forEach((agent) => agent.destroy()));
+
+/** One that keeps `POLICY` for a.test under the id `one`, and finds this id in DNS; null: none there. */
+function keeping(announced: string | null): {
+  sts: MtaSts;
+  clock: TestClock;
+  fetches: string[];
+  announce: (id: string) => void;
+} {
+  let id = announced;
+  const fetches: string[] = [];
+  const agent = new GuardedAgent({
+    resolver: {
+      a: (name) => {
+        fetches.push(name);
+        return Promise.resolve(NOTHING);
+      },
+      aaaa: () => Promise.resolve(NOTHING),
+    },
+    allowNetworks: parseNetworks([]),
+    ca: [],
+  });
+  agents.push(agent);
+  const clock = new TestClock();
+  const kept = [['a.test', { id: 'one', policy: POLICY, fetchedAt: clock.steady() }]];
+  const sts = new MtaSts({
+    resolver: {
+      txt: () => {
+        const records = [`v=STSv1; id=${id}`];
+        const found = {
+          kind: 'found',
+          records,
+          ttlSeconds: 60,
+          isAuthenticated: false,
+        } as const;
+        return Promise.resolve(id === null ? NOTHING : { ...found, records });
+      },
+    },
+    clock,
+    agent,
+    memory: {
+      read: () => Promise.resolve(JSON.stringify(kept)),
+      write: () => Promise.resolve(),
+    },
+  });
+  return { sts, clock, fetches, announce: (next) => void (id = next) };
+}
+
+test('it expires as many seconds after its fetch as it says', async () => {
+  const { sts, clock, fetches } = keeping(null);
+  clock.pass(7 * DAY_MS - 1);
+  expect(await sts.policyFor('a.test')).toEqual(POLICY as never);
+  clock.pass(1);
+  expect(await sts.policyFor('a.test')).toBeNull();
+  expect(fetches).toEqual([]);
+});
+
+test('under the same id it is looked at again after a day, and counts on where that fails', async () => {
+  const { sts, clock, fetches } = keeping('one');
+  clock.pass(DAY_MS - 1);
+  expect(await sts.policyFor('a.test')).toEqual(POLICY as never);
+  expect(fetches).toEqual([]);
+  clock.pass(1);
+  expect(await sts.policyFor('a.test')).toEqual(POLICY as never);
+  expect(fetches).toEqual(['mta-sts.a.test']);
+});
+
+test('a fetch that failed is tried again after five minutes, and at once for another id or domain', async () => {
+  const { sts, clock, fetches, announce } = keeping('two');
+  const look = async (domain = 'a.test'): Promise<number> => {
+    await sts.policyFor(domain);
+    return fetches.length;
+  };
+  expect(await look()).toBe(1);
+  clock.pass(5 * MINUTE_MS - 1);
+  expect(await look()).toBe(1);
+  expect(await look('b.test')).toBe(2);
+  clock.pass(1);
+  expect(await look()).toBe(3);
+  // The five minutes begin anew with each failure.
+  clock.pass(5 * MINUTE_MS - 1);
+  expect(await look()).toBe(3);
+  announce('three');
+  expect(await look()).toBe(4);
+});
