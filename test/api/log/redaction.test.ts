@@ -1,7 +1,8 @@
 /** Each secret of a body is hidden by itself, whatever stands beside it. */
 import { expect, test } from 'bun:test';
 
-import { logBody } from '../../../src/api/log/redaction.ts';
+import { logBody, logRest } from '../../../src/api/log/redaction.ts';
+import { LEFT_OUT } from '../../../src/flow/content/logged-request.ts';
 
 const SECRET = 'Zm9vYmFyLXNlY3JldA';
 
@@ -110,4 +111,44 @@ test('of an email that is no object nothing is hidden but its fields', () => {
   for (const text of ['7', 'null', 'true', '"text"', '["x",3,null,[{}]]', '{"extra":null}']) {
     expect(logBody(text, said)).toBe(text);
   }
+});
+
+test('what is left of an accepted email is shown where rows do not outlive content', () => {
+  const rest = { html: LEFT_OUT, text: CONTENT, subject: 's', headers: { 'X-Note': CONTENT } };
+  expect(logRest(rest, false)).toBe(JSON.stringify(rest));
+  const attachments = [{ filename: 'a.txt', content: CONTENT }];
+  expect(logRest({ ...rest, attachments }, false)).toBe(
+    JSON.stringify({ ...rest, attachments: [{ filename: 'a.txt', content: HIDDEN_CONTENT }] }),
+  );
+});
+
+test('what is left of an accepted email loses its content where rows outlive it, with attachments or without', () => {
+  const rest = { html: LEFT_OUT, text: CONTENT, subject: 's', path: CONTENT };
+  const shown = { html: LEFT_OUT, text: HIDDEN_CONTENT, subject: 's', path: HIDDEN_CONTENT };
+  expect(logRest(rest, true)).toBe(JSON.stringify(shown));
+  const attachments = [{ filename: 'a.txt', content: CONTENT }];
+  expect(logRest({ ...rest, attachments }, true)).toBe(
+    JSON.stringify({
+      ...shown,
+      attachments: [{ filename: '[hidden, 5 characters]', content: HIDDEN_CONTENT }],
+    }),
+  );
+});
+
+test('what is left of an accepted email is kept up to 16 KiB, and not at all beyond', () => {
+  const frame = JSON.stringify({ html: LEFT_OUT, subject: '' }).length;
+  for (const [length, isKept] of [
+    [16_384, true],
+    [16_385, false],
+  ] as const) {
+    const rest = { html: LEFT_OUT, subject: 's'.repeat(length - frame) };
+    expect(logRest(rest, false)).toBe(isKept ? JSON.stringify(rest) : null);
+  }
+});
+
+test('a secret in what is left of an accepted email is hidden without attachments too, and a key in any field', () => {
+  const rest = { html: LEFT_OUT, headers: { Token: SECRET }, subject: `pr_live_${'A'.repeat(36)}` };
+  expect(logRest(rest, false)).toBe(
+    '{"html":true,"headers":{"Token":"[hidden]"},"subject":"pr_live_[hidden]"}',
+  );
 });
