@@ -7,6 +7,7 @@
 import { wallTime } from '../../base/clock.ts';
 import type { Context } from '../../flow/context.ts';
 import type { Finding } from '../../health/finding.ts';
+import type { QueueCount } from '../../store/operator.ts';
 import { checklist } from './checklist.ts';
 import { linkButton, together } from '../frame/action.ts';
 import {
@@ -81,12 +82,14 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
   const accounts = await ctx.store.accounts();
   const period = periodOf(queryText(visit, 'period'));
   const chosen = accounts.find(({ id }) => id === queryText(visit, 'account')) ?? null;
-  const [counted, steps, now, waiting] = await Promise.all([
+  const [counted, steps, counts, calls] = await Promise.all([
     countedIn(ctx, period, chosen?.id ?? null),
     checklist(visit),
-    nowTiles(ctx, parts),
-    waitingTable(ctx),
+    ctx.store.queueCounts(ctx.clock.now()),
+    ctx.store.openCalls(),
   ]);
+  const now = nowTiles(visit, counts, calls);
+  const waiting = waitingTable(counts);
   const hrefOf = (one: Period): string =>
     `${ROOT}?${new URLSearchParams({ period: one, ...(chosen !== null && { account: chosen.id }) }).toString()}`;
   const periods = tabs(
@@ -139,10 +142,8 @@ function periodOf(text: string | null): Period {
   return text !== null && Object.hasOwn(PERIODS, text) ? (text as Period) : '24h';
 }
 
-async function nowTiles(ctx: Context, parts: Visit['parts']): Promise<Tile[]> {
-  const waiting = await ctx.store.queueCounts(ctx.clock.now());
-  const total = waiting.reduce((sum, { waiting }) => sum + waiting, 0);
-  const calls = await ctx.store.openCalls();
+function nowTiles({ ctx, parts }: Visit, counts: readonly QueueCount[], calls: number): Tile[] {
+  const total = counts.reduce((sum, { waiting }) => sum + waiting, 0);
   const { mode } = ctx.config.startup.delivery;
   return [
     { label: 'Mode', value: mode, hint: MODE_WORDS[mode] },
@@ -194,12 +195,10 @@ export function slowed({ ctx, parts }: Visit): Html | null {
   );
 }
 
-async function waitingTable(ctx: Context): Promise<Html> {
-  const now = ctx.clock.now();
-  const rows = (await ctx.store.queueCounts(now)).slice(0, MOST_DESTINATIONS);
+function waitingTable(counts: readonly QueueCount[]): Html {
   return table(
     [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', ['Last reason', 'words']],
-    rows.map(({ domain, waiting, oldestCreatedAt, reason }) => [
+    counts.slice(0, MOST_DESTINATIONS).map(({ domain, waiting, oldestCreatedAt, reason }) => [
       html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
       waiting,
       time(oldestCreatedAt),

@@ -4,10 +4,10 @@
  *
  * Looks at the last day and the last week of each active account, in counters that the store keeps: of hard bounces and
  * complaints those that suppressed an address because of a message of the account; imports, manual rows and the sandbox
- * are none. Promises to count only what happened since the last pause, so that an account the operator resumed is not paused again for old harm. The
- * reason is shown with the account, in every refusal and in the log. The limits are the config's; their defaults are
- * where Amazon SES pauses an account ("Reputation metrics", SES developer guide: about 10 % bounces, 0.5 %
- * complaints), and Gmail asks bulk senders to stay below 0.3 % complaints.
+ * are none. Promises to count only what happened since the last pause, so that an account which the operator resumed is
+ * not paused again for old harm. The reason is shown with the account, in every refusal and in the log. The limits are
+ * the config's; their defaults are where Amazon SES pauses an account ("Reputation metrics", SES developer guide: about
+ * 10 % bounces, 0.5 % complaints), and Gmail asks bulk senders to stay below 0.3 % complaints.
  */
 import { Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
