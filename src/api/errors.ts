@@ -6,18 +6,13 @@
  */
 import { ApiError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
-import { StoreUnwritableError } from '../store/store.ts';
-
-const RETRY_SECONDS = '30';
+import { storeRefusal } from '../flow/store-refusal.ts';
 
 /** The refusal for anything thrown. Logs a fault, once, with its request id. */
 export function refusalOf(error: unknown, requestId: string, log: Log): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof StoreUnwritableError) {
-    return new ApiError('platform_halted', `${error.said} Try again later.`, {
-      headers: { 'Retry-After': RETRY_SECONDS },
-    });
-  }
+  const refused = storeRefusal(error);
+  if (refused !== null) return refused;
   log.error('request_failed', {
     request_id: requestId,
     error,

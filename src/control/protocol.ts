@@ -11,7 +11,9 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 
 import { ApiError, OperatorError } from '../base/errors.ts';
+import { storeRefusal } from '../flow/store-refusal.ts';
 import { isDiskFull } from '../store/full-disk.ts';
+import { StoreUnwritableError } from '../store/store.ts';
 
 const MAX_NAME_CHARACTERS = 100;
 
@@ -66,6 +68,11 @@ export function refusalOf(error: unknown): OperatorError | null {
   if (error instanceof OperatorError) return error;
   if (isDiskFull(error)) {
     return new OperatorError('The disk is full.', 'Free some space on it, then try again.');
+  }
+  const refused = storeRefusal(error);
+  if (refused !== null) {
+    const hint = error instanceof StoreUnwritableError ? '`postrider doctor` says why.' : '';
+    return new OperatorError(refused.message, hint);
   }
   if (!(error instanceof ApiError)) return null;
   const issues = error.detail?.['issues'];

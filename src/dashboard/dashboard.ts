@@ -11,6 +11,7 @@
  */
 import { ApiError } from '../base/errors.ts';
 import type { Context } from '../flow/context.ts';
+import { storeRefusal } from '../flow/store-refusal.ts';
 import { assetResponse } from './frame/assets.ts';
 import type { Html } from './frame/html.ts';
 import { frame, signInPage, type FrameView } from './frame/layout.ts';
@@ -77,19 +78,32 @@ export function createDashboard(ctx: Context, parts: OutsideParts): Dashboard {
     const url = new URL(request.url);
     if (url.pathname !== ROOT && !url.pathname.startsWith(`${ROOT}/`)) return null;
     return app.open(request, url, client() ?? '').catch((error: unknown) => {
+      // Not even the menu can be read from the store.
+      const refused = storeRefusal(error);
+      if (refused !== null) {
+        return page({ ...refusalPage(refused), status: refused.status }, NOBODYS_FRAME);
+      }
       ctx.log.error('dashboard_fault', {
         error,
         path: url.pathname,
         hint: 'This is a bug in Postrider. Report it together with this log line and those around it.',
       });
       const words = 'The page could not be shown. The server log has the details.';
-      const may = (): boolean => false;
-      const nobody = { accounts: [], hasNodes: false, operator: null, may };
-      const nothing = { ...nobody, path: '', notice: null, halt: null };
-      return page({ ...errorPage('Internal error', words), status: 500 }, nothing);
+      return page({ ...errorPage('Internal error', words), status: 500 }, NOBODYS_FRAME);
     });
   };
 }
+
+/** Around a page for which nothing is known of who asks. */
+const NOBODYS_FRAME: FrameView = {
+  accounts: [],
+  hasNodes: false,
+  operator: null,
+  may: () => false,
+  path: '',
+  notice: null,
+  halt: null,
+};
 
 /** One request of someone who may use the dashboard; `operator` is null in an emulator, which asks nobody. */
 interface Asked {
@@ -203,7 +217,8 @@ class DashboardApp {
     try {
       const { page: opened } = found;
       result = await this.#ctx.doing.during(`page ${opened.path}`, () => opened.open(visit));
-    } catch (error) {
+    } catch (thrown) {
+      const error = storeRefusal(thrown) ?? thrown;
       if (!(error instanceof ApiError)) throw error;
       const again = method === 'GET' ? null : await shownAgain(visit, found.page, path, error);
       return page({ ...(again ?? refusalPage(error)), status: error.status }, await view());

@@ -30,13 +30,16 @@ import type { SuppressionStore } from './suppressions.ts';
 import type { TimeStore } from './time.ts';
 import type { WebhookStore } from './webhooks.ts';
 
+/** The store cannot do this now, and says so before anything is half done. */
+export abstract class StoreRefusalError extends Error {
+  /** What whoever asked is told, in one sentence. */
+  abstract readonly said: string;
+}
+
 /**
  * The store cannot be written for now. What must be written waits and is asked again; whoever can be refused is refused.
  */
-export abstract class StoreUnwritableError extends Error {
-  /** What clients are told, in one sentence. */
-  abstract readonly said: string;
-}
+export abstract class StoreUnwritableError extends StoreRefusalError {}
 
 /** The disk is full: nothing of the call was written. */
 export class StoreFullError extends StoreUnwritableError {
@@ -58,6 +61,13 @@ export class StoreUnconfirmedError extends StoreUnwritableError {
   override readonly name = 'StoreUnconfirmedError';
   override readonly said = 'The database of this service has no second copy at the moment.';
   readonly code = 'EAGAIN';
+}
+
+/** A search needs an index that is still being made, and what it lacks is too much to look through. */
+export class SearchUnreadyError extends StoreRefusalError {
+  override readonly name = 'SearchUnreadyError';
+  override readonly said =
+    'The search index is still being made; lists answer meanwhile, searches for rare words do not.';
 }
 
 export interface Store

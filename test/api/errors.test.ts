@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { refusalOf } from '../../src/api/errors.ts';
 import { ApiError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
-import { StoreFullError } from '../../src/store/store.ts';
+import { SearchUnreadyError, StoreAwayError, StoreFullError } from '../../src/store/store.ts';
 
 function refusal(error: unknown) {
   const lines: string[] = [];
@@ -19,8 +19,13 @@ test('a refusal stays as it is and is not logged', () => {
   expect(refusal(own)).toEqual({ refused: own, lines: [] });
 });
 
-test('a full disk is 503 with the time to try again, and no fault', () => {
-  const { refused, lines } = refusal(new StoreFullError());
+test.each([
+  ['a full disk', new StoreFullError()],
+  ['a database that is away', new StoreAwayError()],
+  ['an unfinished search index', new SearchUnreadyError()],
+])('%s is 503 with the time to try again, and no fault', (_, error) => {
+  const { refused, lines } = refusal(error);
+  expect(refused.message).toBe(`${error.said} Try again later.`);
   expect([refused.status, refused.code, refused.errorName]).toEqual([
     503,
     'platform_halted',

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 
 import { ApiError, OperatorError, validationFailed } from '../../src/base/errors.ts';
 import { refusalOf, toErrorLine } from '../../src/control/protocol.ts';
-import { StoreFullError } from '../../src/store/store.ts';
+import { SearchUnreadyError, StoreAwayError, StoreFullError } from '../../src/store/store.ts';
 
 const issue = (path: string) => ({ path, message: `${path} is missing.` });
 
@@ -40,4 +40,18 @@ test('a full disk is told with what to do, a fault of ours with where to look', 
       exitCode: 1,
     });
   }
+});
+
+test('what the store cannot do now is no fault: what it is, and who knows why', () => {
+  expect(refusalOf(new StoreAwayError('econnrefused'))).toMatchObject({
+    message: 'The database of this service cannot be reached. Try again later.',
+    hint: '`postrider doctor` says why.',
+    exitCode: 1,
+  });
+  expect(refusalOf(new SearchUnreadyError())).toMatchObject({
+    message:
+      'The search index is still being made; lists answer meanwhile, searches for rare words do not. Try again later.',
+    hint: '',
+    exitCode: 1,
+  });
 });

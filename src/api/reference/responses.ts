@@ -57,8 +57,8 @@ export function errorsOf(route: Route): ErrorCode[] {
   if (mayHaveBody(route)) add('length_required', 'payload_too_large');
   if (route.isSend) add(...SENDING_ERRORS);
   if (isCounted(route)) add('rate_limited');
-  // What writes needs free space on the disk; what sends, a platform that is not halted.
-  if (route.method !== 'GET') add('platform_halted');
+  // What asks the store needs one that answers; what writes, free space on the disk; what sends, no halt.
+  if (route.access !== 'open' || route.method !== 'GET') add('platform_halted');
   add('internal_error');
   return [...codes].sort((a, b) => REFUSALS[a].status - REFUSALS[b].status);
 }

@@ -69,7 +69,8 @@ export const SENTENCES: Record<ErrorCode, string> = {
   account_paused: 'The account is paused.',
   content_rejected:
     'The content is not allowed, for example because the attachments exceed the limit of the plan.',
-  platform_halted: 'Sending is halted. `Retry-After` says when to try again.',
+  platform_halted:
+    'Sending is halted, or the service cannot do this now. `Retry-After` says when to try again.',
   payload_too_large: 'The body is larger than 14 MB.',
   length_required: 'A request with a body must have a Content-Length header.',
   idempotency_conflict: 'The idempotency key was already used for a different request.',

@@ -198,12 +198,14 @@ export function slowed({ ctx, parts }: Visit): Html | null {
 function waitingTable(counts: readonly QueueCount[]): Html {
   return table(
     [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', ['Last reason', 'words']],
-    counts.slice(0, MOST_DESTINATIONS).map(({ domain, waiting, oldestCreatedAt, reason }) => [
-      html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
-      waiting,
-      time(oldestCreatedAt),
-      reason === null ? null : reasonWords(reason),
-    ]),
+    counts
+      .slice(0, MOST_DESTINATIONS)
+      .map(({ domain, waiting, oldestCreatedAt, reason }) => [
+        html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
+        waiting,
+        time(oldestCreatedAt),
+        reason === null ? null : reasonWords(reason),
+      ]),
     'No recipients are waiting.',
   );
 }

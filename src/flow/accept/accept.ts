@@ -14,7 +14,6 @@ import { ApiError, validationFailed } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
 import type { AcceptResult, NewIdempotencyRecord, NewMessage } from '../../store/journey.ts';
 import { OutdatedError } from '../../store/revision.ts';
-import { StoreUnwritableError } from '../../store/store.ts';
 import type { CallRef } from '../../store/webhooks.ts';
 import { decide } from './decide.ts';
 import { buildMessage, type Built } from './message.ts';
@@ -25,12 +24,10 @@ import type { Context } from '../context.ts';
 import type { Draft, Sender } from '../draft.ts';
 import { logAccepted, logReplayed } from '../journey-log.ts';
 import { overQuota, overStorage, usageClaim } from '../accounts/usage.ts';
+import { storeRefusal } from '../store-refusal.ts';
 
 /** How long a repeated request is answered from the record (docs/contract.md C6.1). */
 const REPLAY_MS = 24 * 3_600_000;
-/** Seconds after which a client may try again when the store cannot be written. */
-const UNWRITABLE_RETRY_SECONDS = 30;
-
 export interface AcceptOptions {
   /** Batch permissive: accept the valid ones, list the others. */
   isPermissive: boolean;
@@ -286,10 +283,7 @@ async function commit(
       }),
     );
   } catch (error) {
-    if (!(error instanceof StoreUnwritableError)) throw error;
-    throw new ApiError('platform_halted', `${error.said} Try again later.`, {
-      headers: { 'Retry-After': String(UNWRITABLE_RETRY_SECONDS) },
-    });
+    throw storeRefusal(error) ?? error;
   }
 }
 

@@ -1,11 +1,11 @@
 /**
  * What the store's threads share: where a thread's program is, and how an error crosses from one to the other.
  *
- * Promises that an `OperatorError` and a `StoreFullError` arrive as themselves; others as plain errors.
+ * Promises that an `OperatorError`, a `StoreFullError` and a `SearchUnreadyError` arrive as themselves; others as plain errors.
  */
 import { errorCode } from '../../base/error-code.ts';
 import { OperatorError } from '../../base/errors.ts';
-import { StoreFullError } from '../store.ts';
+import { SearchUnreadyError, StoreFullError } from '../store.ts';
 
 /** An error as it crosses threads. */
 export interface ErrorText {
@@ -46,6 +46,7 @@ export function textOf(error: unknown): ErrorText {
 /** The error that `textOf` was given, as far as its class crosses. */
 export function errorOf(text: ErrorText): Error {
   if (text.name === 'StoreFullError') return new StoreFullError(text.message);
+  if (text.name === 'SearchUnreadyError') return new SearchUnreadyError();
   if (text.hint !== undefined) return new OperatorError(text.message, text.hint, text.exitCode);
   const error = new Error(text.message);
   if (text.stack !== undefined) error.stack = text.stack;
