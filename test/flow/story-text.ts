@@ -1,7 +1,7 @@
 /**
  * What a story left behind, as text: rows and lines one by one, without what differs from run to run.
  *
- * Ids are numbered in the order in which they appear; ports of loopback and the codes of unsubscribe links are dots. Times
+ * Ids are numbered in the order in which they appear; ports of loopback and the codes of return paths and unsubscribe links are dots. Times
  * stay: a story has a clock that stands still.
  */
 export class StoryText {
@@ -27,6 +27,7 @@ export class StoryText {
         return known;
       })
       .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:…')
+      .replaceAll(/<b-[0-9a-f]{32}-[0-9a-f]{16}@/g, '<b-…@')
       .replaceAll(/(unsubscribe\/)[\w.-]+/g, '$1…');
   }
 }

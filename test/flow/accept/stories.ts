@@ -41,11 +41,11 @@ confirmed_recipients_only = true
 interface Teller {
   fixture: Fixture;
   sender: Sender;
-  accept(
+  accept: (
     drafts: Draft | (Draft | ApiError)[],
     options?: Partial<AcceptOptions>,
     by?: Sender,
-  ): Promise<void>;
+  ) => Promise<void>;
 }
 
 const PERMISSIVE = { isPermissive: true, pathOf: (index: number) => `[${index}]` };
@@ -237,7 +237,7 @@ export async function tell(name: string): Promise<string> {
     const metrics = await fixture.ctx.metrics.render();
     text.add(
       'metrics',
-      metrics.split('\n').filter((line) => /^postrider_messages_accepted_total\{/.test(line)),
+      metrics.split('\n').filter((line) => line.startsWith('postrider_messages_accepted_total{')),
     );
   } finally {
     await fixture.close();
