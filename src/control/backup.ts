@@ -12,9 +12,13 @@ export const BACKUP_OPERATIONS = {
       bytes: Type.Integer(),
       rows: Type.Record(Type.String(), Type.Integer()),
     }),
-    (scope, { file }) => {
-      scope.sink.progress('Copying and verifying. Sending goes on meanwhile.');
-      return scope.ctx.store.backUpTo(file);
+    ({ ctx, sink }, { file }) => {
+      sink.progress('Copying and verifying. Sending goes on meanwhile.');
+      return ctx.store.backUpTo(file, (progress) => {
+        const isCopied = progress === 'checking';
+        const megabytes = isCopied ? 0 : Math.round(progress / 1e6);
+        sink.progress(isCopied ? 'The copy is being verified.' : `${megabytes} MB copied`);
+      });
     },
   ),
 };

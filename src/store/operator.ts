@@ -65,7 +65,8 @@ export interface OperatorStore {
   retryNow(target: RetryTarget, now: number): Promise<number>;
   /**
    * Copies everything but the request log to `file` (which must not exist), checks the copy, and returns its size and
-   * row counts. The copy holds every write that resolved before the call. Throws `OperatorError`.
+   * row counts. The copy holds every write that resolved before the call. `tell` hears every few seconds how far it is:
+   * bytes copied, then once that the copy is checked. Throws `OperatorError`.
    */
-  backUpTo(file: string): Promise<BackupReport>;
+  backUpTo(file: string, tell?: (progress: number | 'checking') => void): Promise<BackupReport>;
 }

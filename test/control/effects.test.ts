@@ -222,3 +222,21 @@ test('what only looks is not in the audit log, and what changes is, by who ran i
     ['resume', 'halt', 'queue.fail'].map((action) => [action, 'tester', 'command']),
   );
 });
+
+test('a backup tells how much is copied, then that the copy is verified', async () => {
+  fixture.ctx.store.backUpTo = (file, tell) => {
+    for (const progress of [1_499_999, 21_416_153_088, 'checking'] as const) tell?.(progress);
+    return Promise.resolve({ file, bytes: 7, rows: { accounts: 1 } as never });
+  };
+  expect(await run('backup', { file: '/x' })).toEqual({
+    file: '/x',
+    bytes: 7,
+    rows: { accounts: 1 },
+  });
+  expect(seen).toEqual([
+    'Copying and verifying. Sending goes on meanwhile.',
+    '1 MB copied',
+    '21416 MB copied',
+    'The copy is being verified.',
+  ]);
+});

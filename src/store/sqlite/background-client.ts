@@ -9,6 +9,8 @@
 import type { Log } from '../../base/log.ts';
 import type { BackupReport } from '../operator.ts';
 import type { BackgroundRequest, BackupRequest } from './background-messages.ts';
+import { draftOf, watchCopy } from './copy-watch.ts';
+import type { CopyProgress } from './copy-watch.ts';
 import { askedReads } from './long-reads.ts';
 import type { LongRead, LongReads } from './long-reads.ts';
 import { ThreadCalls } from './thread-calls.ts';
@@ -89,13 +91,20 @@ export class BackgroundClient {
     this.#isIndexing = false;
   }
 
-  async backUp(dataDir: string, file: string): Promise<BackupReport> {
+  /** `tell`: how far it is, every few seconds. */
+  async backUp(
+    dataDir: string,
+    file: string,
+    tell: (progress: CopyProgress) => void,
+  ): Promise<BackupReport> {
+    const unwatch = watchCopy(draftOf(file), tell);
     const thread = new ThreadCalls<BackupRequest>('backup-thread.ts');
     const backup = thread.ask<BackupReport>({ dataDir, file });
     this.#backups.add(backup);
     try {
       return await backup;
     } finally {
+      unwatch();
       this.#backups.delete(backup);
       thread.leave();
     }

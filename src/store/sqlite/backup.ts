@@ -14,6 +14,7 @@ import { SecretBox } from '../../base/secret-box.ts';
 import type { BackupReport, RowCounts } from '../operator.ts';
 import { isDiskFull } from '../full-disk.ts';
 import { KEY_TABLE } from './backup-schema.ts';
+import { draftOf } from './copy-watch.ts';
 import { FINGERPRINT_SETTING, foreignKey, keyIn, missingKey } from '../key-file.ts';
 
 /** Copies the mail file and the key of `dataDir` to `file`, which must not exist. Throws `OperatorError`. */
@@ -21,7 +22,7 @@ export function backUp(dataDir: string, file: string): BackupReport {
   if (existsSync(file)) {
     throw new OperatorError(`${file} already exists`, 'Name a file that does not exist yet.');
   }
-  const draft = `${file}.part`;
+  const draft = draftOf(file);
   rmSync(draft, { force: true });
   try {
     // VACUUM INTO keeps the mode of a file that is there already: nobody else may read it, ever.

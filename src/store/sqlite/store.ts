@@ -94,7 +94,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       dueRows: (request) => (request.of === undefined ? dueRows : longDueRows)(request),
       takeStep: (...of) => threads.writer.write('takeStep', ...of),
     }),
-    backUpTo: (file) => threads.background.backUp(dataDir, file),
+    backUpTo: (file, tell = () => undefined) => threads.background.backUp(dataDir, file, tell),
     databaseState: () => Promise.resolve(null),
     // Its directory is locked: nobody else changes what this process remembers.
     revision: () => Promise.resolve(null),
