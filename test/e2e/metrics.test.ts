@@ -11,6 +11,26 @@ import type { World } from '../rig/world.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
+/**
+ * Resolves when the appliance's own numbers say that no call waits and that each call has been counted: it counts one
+ * after the hook has answered, and what it says of the backlog may be some seconds old.
+ */
+async function callsAreCounted({ appliance, hook }: World): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  for (;;) {
+    const text = await (await fetch(`${appliance.url}/metrics`)).text();
+    const counted = Array.from(
+      text.matchAll(/^postrider_webhook_call_seconds_count\S* (\d+)$/gm),
+      ([, count]) => Number(count),
+    ).reduce((sum, count) => sum + count, 0);
+    const backlog = /^postrider_webhook_backlog (\d+)$/m.exec(text)?.[1];
+    if (backlog === '0' && counted >= hook.calls.items.length) return;
+    if (Date.now() > deadline)
+      throw new Error(`${counted} of ${hook.calls.items.length} calls counted, backlog ${backlog}`);
+    await Bun.sleep(100);
+  }
+}
+
 describeWith(['openssl', 'prometheus'], 'metrics', () => {
   let world: World;
   let folder: string;
@@ -26,7 +46,8 @@ describeWith(['openssl', 'prometheus'], 'metrics', () => {
     });
     expect(sent.status).toBe(200);
     await world.hook.calls.first(({ body }) => body.includes('email.delivered'));
-  });
+    await callsAreCounted(world);
+  }, 30_000);
   afterAll(async () => {
     await world.stop();
     rmSync(folder, { recursive: true, force: true });
