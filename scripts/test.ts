@@ -13,10 +13,11 @@ import { isInstalled, PROGRAMS } from '../test/rig/programs.ts';
 import type { Program } from '../test/rig/programs.ts';
 import { countCases } from './junit.ts';
 import type { Counts } from './junit.ts';
+import { partsOf } from './test-plan.ts';
 
 const ROOT = join(import.meta.dir, '..');
 const BIN = join(ROOT, 'node_modules/.bin');
-/** Suites that start the compiled binary, one file at a time: they measure and kill, and share two cores. */
+/** Suites that start the compiled binary; `test-plan.ts` says which of their files run alone. */
 const BINARY_SUITES = ['clients', 'e2e', 'torture'];
 /** Longest a single test may take, in milliseconds, unless it sets its own. */
 const TEST_TIMEOUT_MS = 30_000;
@@ -79,25 +80,26 @@ function suite(name: string, paths: string[], options: string[]): Step {
   };
 }
 
-/** What stands in test/: folders with tests, and test files beside them. */
-function testPaths(): string[] {
-  const paths = new Set<string>();
-  for (const file of new Bun.Glob('**/*.test.ts').scanSync(join(ROOT, 'test'))) {
-    paths.add(file.split('/')[0] ?? '');
-  }
-  return Array.from(paths).toSorted();
-}
-
 function steps(): Step[] {
-  const paths = testPaths();
-  const unit = paths.filter((path) => !BINARY_SUITES.includes(path));
+  const glob = new Bun.Glob('**/*.test.ts');
+  const files = Array.from(glob.scanSync(join(ROOT, 'test'))).toSorted();
+  const folderOf = (file: string): string => file.split('/')[0] ?? '';
+  const unit = Array.from(new Set(files.map(folderOf))).filter(
+    (path) => !BINARY_SUITES.includes(path),
+  );
+  const parts = BINARY_SUITES.flatMap((name) =>
+    partsOf(
+      name,
+      files.filter((file) => folderOf(file) === name),
+    ),
+  );
   return [
     check('format', [`${BIN}/oxfmt`, '--check', 'src', 'test', 'scripts']),
     check('lint', [`${BIN}/oxlint`, '--type-aware', 'src', 'test', 'scripts']),
     check('types', [`${BIN}/tsc`, '-p', '.']),
     check('build', [process.execPath, 'scripts/build.ts']),
     suite('unit', unit, ['--parallel=2']),
-    ...BINARY_SUITES.filter((path) => paths.includes(path)).map((path) => suite(path, [path], [])),
+    ...parts.map(({ name, paths, options }) => suite(name, paths, options)),
   ];
 }
 
