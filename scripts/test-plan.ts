@@ -15,8 +15,8 @@ export interface Part {
 }
 
 /**
- * Below test/. What each took alone, in seconds of wall and of CPU (its own and of all that it had started):
- * 61 and 2, 73 and 8, 69 and 5, 28 and 5, 52 and 9.
+ * Below test/. Seconds of wall that each took alone in a run of the whole suite, and seconds of CPU (its own and of all
+ * that it had started): 60 and 2, 67 and 8, 62 and 5, 26 and 5, 53 and 9.
  */
 export const BESIDE: readonly string[] = [
   'e2e/jobs.test.ts',
