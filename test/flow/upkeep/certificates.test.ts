@@ -160,4 +160,14 @@ describeWith(['openssl', 'pebble'], 'certificates by ACME (RFC 8555)', () => {
     await renewed;
     await one.keeper.stop();
   });
+
+  test('nobody is sent to a page that has no https', async () => {
+    const one = keeper('mail.acme.test', 'http://mail.acme.test');
+    const renewed = one.logged('certificate_renewed');
+    one.keeper.start();
+    const page = await fetch(`http://127.0.0.1:${one.keeper.port}/docs`, { redirect: 'manual' });
+    expect([page.status, await page.text()]).toEqual([404, 'not found\n']);
+    await renewed;
+    await one.keeper.stop();
+  });
 });
