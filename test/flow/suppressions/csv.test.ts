@@ -157,3 +157,13 @@ describe('a long text in pieces', () => {
     expect(await piecesOf('')).toEqual([{ text: '', line: 1 }]);
   });
 });
+
+test('a file that ends within a character keeps its last row, with a sign for what is missing', async () => {
+  const rows: CsvRow[] = [];
+  const cut = Buffer.concat([Buffer.from('a,b\nc,d'), Buffer.of(0xc3)]);
+  for await (const row of readCsv(chunked(cut, () => 3))) rows.push(row);
+  expect(rows.map(({ fields }) => fields)).toEqual([
+    ['a', 'b'],
+    ['c', 'd\ufffd'],
+  ]);
+});
