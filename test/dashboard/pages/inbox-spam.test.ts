@@ -119,6 +119,7 @@ test('scores below zero, no limit, no rules, and more than are shown', async () 
   const { required_score: _, ...rest } = ANSWER;
   const low = await scored({ ...rest, score: -1.236, symbols: {} });
   expect(low).toContain('Score −1.24 :');
+  expect(low).not.toContain('less weight');
   expect(low).toContain('No rule says anything of it.');
   const many = Array.from({ length: 103 }, (_, at) => [`R_${at}`, { score: at }]);
   expect(await scored({ ...ANSWER, symbols: Object.fromEntries(many) })).toContain(
