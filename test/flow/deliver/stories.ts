@@ -131,6 +131,17 @@ export const STORIES: Readonly<Record<string, Story>> = {
       await find('both');
     },
   },
+  'directly: hosts that no address of the config reaches': {
+    delivery: { sourceAddresses: ['192.0.2.9'], allowNetworks: ANYWHERE },
+    async tell({ rig, find }) {
+      const { names } = rig;
+      names.set('six.example', 'AAAA', ['2001:db8::6']);
+      names.set('four.example', 'A', ['192.0.2.4']);
+      names.set('both.example', 'MX', ['10 six.example', '20 four.example']);
+      names.set('one.example', 'MX', ['10 six.example']);
+      await find('both', 'one');
+    },
+  },
   'directly: providers, of the table and of the config': {
     delivery: {
       allowNetworks: ANYWHERE,

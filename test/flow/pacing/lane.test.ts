@@ -63,6 +63,24 @@ test('claims run ahead of sessions, and the lane tells when there is capacity', 
   expect(lane.hasCapacity()).toBe(true);
 });
 
+test('may be forgotten with nothing claimed, and after a pause only once it took mail again', async () => {
+  const clock = new TestClock();
+  const lane = new Lane('mx:a', LIMITS, clock);
+  expect(lane.isIdle).toBe(true);
+  lane.claim();
+  expect(lane.isIdle).toBe(false);
+  lane.unclaim();
+  expect(lane.isIdle).toBe(true);
+  const { untilMs } = lane.slowDown(ASKED);
+  expect(lane.isIdle).toBe(false);
+  await clock.advance(untilMs - clock.now());
+  expect(lane.throttleNow()).toBeNull();
+  // What it asked for is remembered: the next pause is twice as long.
+  expect(lane.isIdle).toBe(false);
+  lane.noteAnswer();
+  expect(lane.isIdle).toBe(true);
+});
+
 test('a rate is kept over any minute, and capacity returns by time alone', async () => {
   const clock = new TestClock();
   const lane = new Lane('mx:a', { ...LIMITS, messagesPerMinute: 120 }, clock);
