@@ -12,6 +12,7 @@ import type { Access, Session, Transaction } from './database.ts';
 import { boundId, idOrNull } from './ids.ts';
 import { dropContent, dropMessages, untilFewer } from './retention.ts';
 import { escapeLike } from './messages.ts';
+import { searchedText } from './shapes.ts';
 import { lasting, part } from './statement.ts';
 
 /** Recipients of one step. */
@@ -23,6 +24,7 @@ interface Hit {
   messageId: string;
   isOpen: boolean;
   others: number;
+  sender: string;
   toList: string;
   ccList: string;
   bccList: string;
@@ -44,7 +46,11 @@ export function erasureVerbs(database: Access): ErasureStore {
         after = step.next;
       }
       const lists = await eraseLists(database, address, of);
-      return { ...sum, ...lists, log_rows: await eraseLogs(database, address, of) };
+      return {
+        ...sum,
+        ...lists,
+        log_rows: await eraseLogs(database, address, of),
+      };
     },
   };
 }
@@ -60,7 +66,7 @@ async function eraseStep(
     lasting(
       part(
         'SELECT r.id, r.message_id AS "messageId", m.to_list AS "toList", m.cc_list AS "ccList", m.bcc_list AS "bccList",' +
-          ' m.reply_to_list AS "replyToList",' +
+          ' m.reply_to_list AS "replyToList", m.sender,' +
           ' EXISTS (SELECT 1 FROM queue AS q WHERE q.message_id = r.message_id) AS "isOpen",' +
           ' (SELECT count(*) FROM recipients AS o WHERE o.message_id = r.message_id AND lower(o.address) <> $1) AS others' +
           ' FROM recipients AS r JOIN messages AS m ON m.id = r.message_id' +
@@ -86,7 +92,10 @@ async function eraseStep(
       step.shared += 1;
     }
   }
-  return { ...step, next: hits.length < HITS_PER_STEP ? null : (hits.at(-1)?.id ?? null) };
+  return {
+    ...step,
+    next: hits.length < HITS_PER_STEP ? null : (hits.at(-1)?.id ?? null),
+  };
 }
 
 /** Takes one recipient out of a message that stays: its rows, its address, and the content, which may name it. */
@@ -102,20 +111,21 @@ async function takeOut(session: Transaction, hit: Hit, address: string): Promise
     await session.run(part(text, hit.messageId, hit.id));
   }
   const { toList, ccList, bccList, replyToList } = hit;
-  const lists = [toList, ccList, bccList, replyToList].map((list) =>
-    listText(listWithout(stringsOf(list), address)),
+  const [to = [], cc = [], bcc = [], replyTo = []] = [toList, ccList, bccList, replyToList].map(
+    (list) => listWithout(stringsOf(list), address),
   );
-  const [to = '[]', cc = '[]', bcc = '[]', replyTo = '[]'] = lists;
   await session.run(
     part(
       'UPDATE messages SET to_list = $2, cc_list = $3, bcc_list = $4, reply_to_list = $5, subject = $6,' +
-        " failure_reason = NULL, event_headers = NULL, searched = lower($6 || E'\\n' || sender) WHERE id = $1",
+        ' failure_reason = NULL, event_headers = NULL, searched = $7 WHERE id = $1',
       hit.messageId,
-      to,
-      cc,
-      bcc,
-      replyTo,
+      listText(to),
+      listText(cc),
+      listText(bcc),
+      listText(replyTo),
       ERASED_SUBJECT,
+      // Whoever is still in it finds it, as before.
+      searchedText({ subject: ERASED_SUBJECT, from: hit.sender, to }),
     ),
   );
 }
