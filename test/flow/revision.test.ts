@@ -101,6 +101,20 @@ test('a permissive batch goes by the present, also where it would refuse by the 
     expect(await send()).toMatchObject([{ status: 'queued' }, { status: 'queued' }]);
   }));
 
+test('a permissive batch of which nothing would be taken by the past goes by the present, too', () =>
+  withNodes(async ({ a, b, sender }) => {
+    const domain = await a.verified(sender, 'late.example');
+    const check = { ...domain, now: 1, recordStates: {}, pendingSince: 1 };
+    await a.ctx.store.finishDomainCheck({ ...check, status: 'pending' });
+    // Nothing is committed for such a batch, so no commit can say that a node has changed something.
+    const drafts = [draft({ from: mailbox('x@late.example') })];
+    const send = async () =>
+      JSON.parse((await b.accept(sender, drafts, { isPermissive: true })).body) as unknown[];
+    expect(await send()).toMatchObject([{ code: 'domain_not_verified' }]);
+    await a.ctx.store.finishDomainCheck({ ...check, status: 'verified' });
+    expect(await send()).toMatchObject([{ status: 'queued' }]);
+  }));
+
 test('a sender whose rows were read before a change is read anew, an operator always', () =>
   withNodes(async ({ a, b, sender }) => {
     const operator: Sender = { ...sender, key: { id: null, isTest: false }, requestId: null };
