@@ -107,6 +107,8 @@ export const STEPS: readonly Step[] = [
   post('webhooks', `${A}/webhooks`, { endpoint: 'http://hook.example/' }),
   post('webhooks', `${A}/webhooks`, { endpoint: 'https://127.0.0.1/', events: 'email.sent' }),
   post('webhooks', `${A}/webhooks`, { endpoint: 'https://hook.example/', events: 'wrong' }),
+  post('webhooks', `${A}/webhooks`, { endpoint: 'https://hook.example/', events: 'email.sent' }),
+  post('webhooks', `${A}/webhooks`, { endpoint: 'https://nowhere.example/' }),
   post('webhooks', `${ENDPOINT}/edit`, { endpoint: 'nothing' }),
   post('webhooks', `${ENDPOINT}/enable`),
   post('webhooks', `${ENDPOINT}/replay`, {}),

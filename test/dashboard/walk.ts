@@ -10,6 +10,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { TestClock } from '../rig/clock.ts';
+import { startNames } from '../rig/names.ts';
 import { startDashboardRig, type DashboardRig, type Seen } from './dashboard-rig.ts';
 import { furnish } from './walk-furniture.ts';
 import { STEPS, type Step } from './walk-steps.ts';
@@ -118,7 +119,11 @@ function shown({ headers, text }: Seen): string {
 /** The blocks of each part, in the order of the steps. */
 export async function walk(): Promise<Map<string, string[]>> {
   const clock = new TestClock(Date.parse('2026-11-21T09:30:00.000Z'));
-  const dashboard = await startDashboardRig({ clock, config: TOML });
+  const names = await startNames();
+  names.set('hook.example', 'A', ['8.8.8.8']);
+  const { host, port } = names.listen;
+  const dns = `[dns]\nservers = ["${host}:${port}"]\n`;
+  const dashboard = await startDashboardRig({ clock, config: TOML + dns });
   try {
     const walker = new Walk(dashboard, await furnish(dashboard, clock));
     const parts = new Map<string, string[]>();
@@ -129,6 +134,7 @@ export async function walk(): Promise<Map<string, string[]>> {
     return parts;
   } finally {
     await dashboard.stop();
+    await names.stop();
   }
 }
 
