@@ -26,8 +26,8 @@ export interface Searched<Row> {
 
 /** Rows of one step of a scan: some milliseconds of work. */
 const SCAN_STEP = 2000;
-/** Rows that a search looks through because the index lacks them: 0.2 s of work, 4 to 11 s while the index is made. */
-export const MOST_UNINDEXED = 200_000;
+/** Rows that a search looks through because the index lacks them: half a second of work, 1 to 4 s while the index is made. */
+export const MOST_UNINDEXED = 400_000;
 /** Candidates compared with their rows at a time; grows, as most searches fill a page with the first few. */
 const FIRST_CHECK = 64;
 const LARGEST_CHECK = 1024;
