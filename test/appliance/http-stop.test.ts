@@ -70,6 +70,36 @@ test.each(['close', 'keep-alive'])(
   },
 );
 
+test('a stop during a rest waits for what was asked before the rest', async () => {
+  let respond: () => void = () => undefined;
+  const config = parseConfig(
+    'hostname = "mail.rig.test"\n[http]\nlisten = "127.0.0.1:0"\n',
+    'test',
+  );
+  const asked = Promise.withResolvers<void>();
+  const api = {
+    handle: () => {
+      asked.resolve();
+      return new Promise<Response>((resolve) => {
+        respond = (): void => resolve(new Response('answered'));
+      });
+    },
+    requestId: () => 'unused',
+  };
+  const http = new HttpListener(config, api, () => null);
+  await http.start();
+  const answer = fetch(http.url());
+  await asked.promise;
+  http.rest();
+  let isStopped = false;
+  const stopping = http.stop().then(() => (isStopped = true));
+  for (let round = 0; round < 50; round += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect(isStopped).toBe(false);
+  respond();
+  expect(await (await answer).text()).toBe('answered');
+  await stopping;
+});
+
 test('a response under way is read to its end, however slowly, before the stop is done', async () => {
   const bytes = 20 * MIB;
   const { http, socket } = await start(() => new Response('x'.repeat(bytes)));

@@ -75,6 +75,29 @@ test('few are checked at once, some wait, and the rest are refused without being
   expect(await after).toBe('right');
 });
 
+test('a guess that is sent away as busy forgets none of its peer', async () => {
+  const waiting: ((isRight: boolean) => void)[] = [];
+  const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  let isOpen = true;
+  const guesses = new Guesses(new TestClock(), () =>
+    isOpen ? Promise.resolve(false) : new Promise((settle) => waiting.push(settle)),
+  );
+  const guesser = '198.51.100.1';
+  expect(await guess(guesses, guesser, 8)).toBe('wrong');
+  isOpen = false;
+  const crowdGuesses = Array.from({ length: 17 }, (_, at) => guesses.check('wrong', crowd(at)));
+  const last = guesses.check('wrong', guesser);
+  // All is taken now, and the newcomer has guessed less often.
+  const newcomer = guesses.check('wrong', '198.51.100.2');
+  expect(await last).toBe('busy');
+  isOpen = true;
+  for (let done = 0; done < 2; done += 1) waiting.shift()?.(false);
+  await tick();
+  await Promise.all([...crowdGuesses, newcomer]);
+  expect(await guess(guesses, guesser, 2)).toBe('wrong');
+  expect(await guess(guesses, guesser, 1)).toBe('slow_down');
+});
+
 test('whoever has guessed wrong stands behind whoever has not, and gives way where all positions are taken', async () => {
   const waiting: { password: string; settle: (isRight: boolean) => void }[] = [];
   const guesses = new Guesses(

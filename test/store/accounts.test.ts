@@ -54,6 +54,19 @@ describe('accounts', () => {
 });
 
 describe('keys', () => {
+  eachStore('that are revoked leave their position to new ones', async (store, account) => {
+    const hash = (n: number): Uint8Array => new Uint8Array(32).fill(n);
+    const keys = [1, 2, 3, 4].map(() => newKey(account.id));
+    const made: string[] = [];
+    for (const [at, key] of keys.slice(0, 3).entries())
+      made.push(await store.createKey(key, hash(at), 2));
+    expect(made).toEqual(['created', 'created', 'too_many']);
+    expect(await store.revokeKey(account.id, keys[0]?.id ?? '', 5)).toBe(true);
+    for (const [at, key] of keys.slice(2).entries())
+      made.push(await store.createKey(key, hash(7 + at), 2));
+    expect(made.slice(3)).toEqual(['created', 'too_many']);
+  });
+
   eachStore('are found by hash with their account, revoked ones too', async (store, account) => {
     const key = newKey(account.id);
     const hash = new Uint8Array(32).fill(7);

@@ -265,6 +265,16 @@ describe('calls', () => {
     await happen(store, account);
     expect(await beginAll(store)).toEqual([]);
     expect(await store.endpoints(account.id)).toEqual([]);
+    // No call is planned that would wait for ever, not even for what was remembered of the endpoint.
+    const { rows } = await store.emails(account.id, {
+      limit: 9,
+      after: null,
+      before: null,
+      q: null,
+      status: null,
+    });
+    const planned = await Promise.all(rows.map(({ id }) => store.callsOfMessage(id)));
+    expect(planned.map(({ length }) => length)).toEqual([0, 1]);
   });
 });
 

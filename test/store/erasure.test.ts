@@ -62,6 +62,13 @@ eachStore(
   },
 );
 
+eachStore('more emails of one address go than one step takes', async (store, account) => {
+  for (let n = 0; n < 101; n += 1) await sent(store, account.id, [PERSON]);
+  // The newest of all would keep its row.
+  await sent(store, account.id, ['b@x.example']);
+  expect(await store.eraseAddress(LOWER, account.id)).toMatchObject({ messages: 101, shared: 0 });
+});
+
 eachStore('an email that another recipient still waits for stays whole', async (store, account) => {
   const shared = await sent(store, account.id, [PERSON, 'b@x.example'], false);
   const [person] = shared.recipients;

@@ -1,6 +1,6 @@
 /** What the log leaves out of a request: only what is stored with the message. */
 import { expect, test } from 'bun:test';
-import { withoutContent } from '../../../src/flow/content/logged-request.ts';
+import { requestBodyOf, withoutContent } from '../../../src/flow/content/logged-request.ts';
 
 const html = '<p>long</p>'.repeat(200);
 
@@ -34,4 +34,17 @@ test.each([
 
 test('nothing is left out where hardly anything would be saved', () => {
   expect(withoutContent({ text: 'Hi.' }, { html: null, text: 'Hi.' })).toBeNull();
+});
+
+test('what is put back together is cut like every body of the log', async () => {
+  const long = 'é'.repeat(20_000);
+  const request = JSON.stringify({ to: 'a@example.com', text: true });
+  const store = { body: () => Promise.resolve({ body: { html: null, text: long } }) };
+  const row = { accountId: 'account', messageId: 'message', requestBody: request };
+  const shown = await requestBodyOf({ store } as never, row as never);
+  const whole = JSON.stringify({ to: 'a@example.com', text: long });
+  expect(shown?.endsWith('é')).toBe(true);
+  expect(whole.startsWith(shown ?? '-')).toBe(true);
+  const bytes = Buffer.byteLength(shown ?? '');
+  expect(bytes === 16_384 || bytes === 16_383).toBe(true);
 });

@@ -103,6 +103,7 @@ test('mechanisms that are offered in both spellings of AUTH count together', asy
   for (const keywords of [
     ['AUTH PLAIN', 'AUTH=LOGIN'],
     ['AUTH=PLAIN', 'auth login'],
+    ['auth plain'],
   ]) {
     server = await startScriptedSmtp({
       keywords,

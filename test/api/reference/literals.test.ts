@@ -1,0 +1,12 @@
+/** Values as literals of the scripting languages: a name that is no identifier is quoted. */
+import { expect, test } from 'bun:test';
+
+import { literal } from '../../../src/api/reference/literals.ts';
+
+const VALUE = { to: ['a@example.com'], headers: { 'X-Entity-Ref-ID': '1' }, on: true, none: [] };
+
+test('Ruby takes a plain name as a symbol and quotes any other', () => {
+  expect(literal('ruby', VALUE).replaceAll(/\s+/g, ' ')).toBe(
+    '{ to: [ "a@example.com", ], headers: { "X-Entity-Ref-ID": "1", }, on: true, none: [], }',
+  );
+});
