@@ -68,8 +68,30 @@ const deletion: Command = {
   },
 };
 
+const NEW_NAME = option('name', 'N', 'New name, 1 to 60 characters');
+const NEW_PLAN = option('plan', 'P', 'Id of a plan in the config file, or unlimited');
+
+const change: Command = {
+  summary: 'Give an account another plan or another name',
+  details:
+    'What is not named stays. The next request goes by the new plan, and what was sent in this month counts against it. Commands and scripts that call the account by its old name no longer find it; its keys stay as they are.',
+  parameters: [WHICH, NEW_NAME, NEW_PLAN],
+  async run(call) {
+    const [name, plan] = [call.get(NEW_NAME), call.get(NEW_PLAN)];
+    if (name === null && plan === null) {
+      throw new UsageError('Say what is to change: --plan P, --name N or both.');
+    }
+    const account = await operate(call, 'account.change', {
+      account: call.get(WHICH),
+      name,
+      plan,
+    });
+    call.print(shape(account), `Account ${account.name} is on the plan ${account.plan}.`);
+  },
+};
+
 export const account: Group = {
-  summary: 'Create, list, pause, resume and delete accounts',
+  summary: 'Create, list, change, pause, resume and delete accounts',
   actions: {
     create: {
       summary: 'Create an account',
@@ -104,6 +126,7 @@ export const account: Group = {
         call.print(shapes, table(headings, rows, 'There are no accounts.'));
       },
     },
+    change,
     delete: deletion,
     pause: setStatus(
       'account.pause',

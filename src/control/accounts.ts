@@ -7,7 +7,12 @@ import { Type } from '@sinclair/typebox';
 
 import { ApiError } from '../base/errors.ts';
 import type { AccountStatus } from '../base/status.ts';
-import { accountNamed, createAccount, setAccountStatus } from '../flow/accounts/accounts.ts';
+import {
+  accountNamed,
+  changeAccount,
+  createAccount,
+  setAccountStatus,
+} from '../flow/accounts/accounts.ts';
 import type { Account } from '../store/rows.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
@@ -54,6 +59,15 @@ export const ACCOUNT_OPERATIONS = {
     { name: Text, plan: orNull(Text) },
     AccountShape,
     ({ ctx }, { name, plan }) => createAccount(ctx, { name, ...(plan === null ? {} : { plan }) }),
+  ),
+  'account.change': operation(
+    { account: Text, name: orNull(Text), plan: orNull(Text) },
+    AccountShape,
+    async ({ ctx }, { account: named, name, plan }) => {
+      const account = await accountNamed(ctx, named);
+      const wanted = { name: name ?? account.name, plan: plan ?? account.plan };
+      return { ...account, ...(await changeAccount(ctx, account.id, wanted)) };
+    },
   ),
   'account.list': operation(
     {},

@@ -109,6 +109,12 @@ const PEOPLE_CASES: Case[] = [
   { line: 'account list', replies: [reply('account.list', [])] },
   { line: 'account create shop --plan small', replies: [reply('account.create', ACCOUNT)] },
   { line: 'account create shop', replies: [reply('account.create', ACCOUNT)] },
+  { line: 'account change shop --plan small', replies: [reply('account.change', ACCOUNT)] },
+  {
+    line: 'account change old --name shop --plan small',
+    replies: [reply('account.change', ACCOUNT)],
+  },
+  { line: 'account change shop', replies: [] },
   { line: 'account pause shop --reason Unpaid.', replies: [reply('account.pause', ACCOUNT)] },
   {
     line: 'account resume shop',

@@ -41,6 +41,29 @@ test('an account is created with its plan, and listed with its status, reason an
   expect((await shop.run('account', 'resume', 'second', '--reason', 'x')).code).toBe(64);
 });
 
+test('an account is given another plan or name, and keeps what is not named', async () => {
+  await shop.run('account', 'create', 'second');
+  const row = (name: string, plan: string): [number, unknown] => [
+    0,
+    { id: ID, name, plan, status: 'active', status_reason: null, created_at: ISO },
+  ];
+  expect(await shop.json('account', 'change', 'second', '--plan', 'small')).toEqual(
+    row('second', 'small'),
+  );
+  expect(await shop.json('account', 'change', 'second', '--name', ' third ')).toEqual(
+    row('third', 'small'),
+  );
+  const both = await shop.run('account', 'change', 'third', '--name', 'b', '--plan', 'unlimited');
+  expect([both.code, both.out]).toEqual([0, 'Account b is on the plan unlimited.\n']);
+  expect(await shop.json('account', 'list')).toMatchObject([
+    0,
+    [
+      { name: 'default', plan: 'unlimited' },
+      { name: 'b', plan: 'unlimited' },
+    ],
+  ]);
+});
+
 test('an account is deleted with --yes alone, and the counts are those of what it had', async () => {
   await shop.run('account', 'create', 'second');
   await shop.run('key', 'create', '--account', 'second', '--name', 'a');

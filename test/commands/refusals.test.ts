@@ -28,6 +28,8 @@ async function refused(line: string): Promise<[code: number, out: string, err: s
   return [code, out, err.replaceAll(shop.folder, 'DIR')];
 }
 
+const NAME_RULE =
+  'name must have 1 to 60 characters, not spaces alone, without control characters or changes of text direction.';
 const LONG = 'x'.repeat(61);
 const SEVERAL = 'There are several accounts: name one with --account.';
 const NO_ACCOUNT = 'There is no account "nobody".';
@@ -42,15 +44,19 @@ const SEND = 'send --from hello@a.example --to b@x.example --subject s';
 
 test.each([
   ['account create second', 'There is an account named "second" already.'],
-  [`account create ${LONG}`, 'name must have 1 to 60 characters.'],
+  [`account create ${LONG}`, NAME_RULE],
   ['account create x --plan big', 'There is no plan "big"; the config has: unlimited, small.'],
+  ['account change nobody --plan small', NO_ACCOUNT],
+  ['account change second --plan big', 'There is no plan "big"; the config has: unlimited, small.'],
+  ['account change second --name default', 'There is an account named "default" already.'],
+  [`account change second --name ${LONG}`, NAME_RULE],
   ['account pause nobody --reason x', NO_ACCOUNT],
   ['account resume nobody', NO_ACCOUNT],
   ['account payment-required nobody --reason x', NO_ACCOUNT],
   ['account delete nobody --yes', NO_ACCOUNT],
   ['key create --name x --account nobody', NO_ACCOUNT],
   ['key create --name x', SEVERAL],
-  [`key create --name ${LONG} -A`, 'name must have 1 to 60 characters and no control characters.'],
+  [`key create --name ${LONG} -A`, NAME_RULE],
   ['key revoke x', 'There is no API key x.'],
   ['key list --account nobody', NO_ACCOUNT],
   ['domain add a.example -A', 'This account has the domain a.example already.'],

@@ -61,8 +61,8 @@ function notices(page: string): string {
 const A = '/accounts/{ACCOUNT}';
 const SENT = 'Accepted. What happens to it is shown below.';
 const NO_DOMAIN = 'Choose a verified domain.';
-const ACCOUNT_NAME = 'name must have 1 to 60 characters.';
-const KEY_NAME = 'name must have 1 to 60 characters and no control characters.';
+const NAME =
+  'name must have 1 to 60 characters, not spaces alone, without control characters or changes of text direction.';
 const NO_PLAN = 'There is no plan "nope"; the config has: unlimited, small.';
 const EVENTS =
   'events must be among email.sent, email.delivered, email.bounced, email.complained, email.failed, email.delivery_delayed, email.opened, email.clicked.';
@@ -95,8 +95,8 @@ const ROWS: readonly Row[] = [
   ['/queue/fail', { id: 'x' }, 404, 'There is no such recipient.'],
   ['/nodes/drain', {}, 404, 'This node takes part no longer.'],
   ['/inbox/99/remove', {}, 404, 'This message is no longer in the inbox.'],
-  ['/accounts', { name: '' }, 422, ACCOUNT_NAME],
-  ['/accounts', { name: 'n'.repeat(61) }, 422, ACCOUNT_NAME],
+  ['/accounts', { name: '' }, 422, NAME],
+  ['/accounts', { name: 'n'.repeat(61) }, 422, NAME],
   ['/accounts', { name: 'default' }, 409, 'There is an account named "default" already.'],
   ['/accounts', { name: 'two', plan: 'nope' }, 422, NO_PLAN],
   [
@@ -105,7 +105,7 @@ const ROWS: readonly Row[] = [
     '/accounts/ID/domains?done=account_added',
     'The account was created. It sends when it has a verified domain and a key.',
   ],
-  [`${A}/edit`, { name: '', plan: 'small' }, 422, ACCOUNT_NAME],
+  [`${A}/edit`, { name: '', plan: 'small' }, 422, NAME],
   [`${A}/edit`, { name: 'two', plan: 'small' }, 409, 'There is an account named "two" already.'],
   [`${A}/edit`, { name: 'one', plan: 'nope' }, 422, NO_PLAN],
   [`${A}/edit`, { name: 'one', plan: 'small' }, '/accounts?done=saved', 'Saved.'],
@@ -215,9 +215,9 @@ const ROWS: readonly Row[] = [
   ],
   [`${A}/suppressions/import`, { csv: '' }, 422, 'Choose a file, or paste addresses.'],
   [`${A}/suppressions/import`, { csv: 'email\na@b.example' }, `${A}/suppressions/import`, ''],
-  [`${A}/keys`, { name: '' }, 422, KEY_NAME],
-  [`${A}/keys`, { name: 'n'.repeat(61) }, 422, KEY_NAME],
-  [`${A}/keys/{KEY}/rename`, { name: '' }, 422, KEY_NAME],
+  [`${A}/keys`, { name: '' }, 422, NAME],
+  [`${A}/keys`, { name: 'n'.repeat(61) }, 422, NAME],
+  [`${A}/keys/{KEY}/rename`, { name: '' }, 422, NAME],
   [`${A}/keys/{KEY}/rename`, { name: 'new' }, `${A}/keys?done=saved`, 'Saved.'],
   [`${A}/keys/none/revoke`, {}, 404, 'There is no such API key.'],
   [`${A}/keys/{KEY}/revoke`, {}, `${A}/keys?done=revoked`, 'Key revoked. It no longer works.'],

@@ -1,6 +1,5 @@
 /** What the walk over the dashboard finds there: emails of every end, a captured one, an endpoint with a call, and more. */
 import { endpointLabel } from '../../src/flow/seal-labels.ts';
-import { newId } from '../rig/ids.ts';
 import type { TestClock } from '../rig/clock.ts';
 import type { DashboardRig } from './dashboard-rig.ts';
 
@@ -17,7 +16,8 @@ export async function furnish(
     ['account', rig.account],
     ['nobody', '01913c7e-89ab-7cde-8f01-23456789abce'],
   ]);
-  const endpoint = newId(clock.now());
+  // From the source of the appliance, so that it sorts before what the steps make.
+  const endpoint = ctx.ids.next(clock.now());
   await ctx.store.createEndpoint(
     {
       id: endpoint,

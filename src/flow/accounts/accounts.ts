@@ -14,9 +14,10 @@ import { ApiError, validationFailed } from '../../base/errors.ts';
 import type { AccountStatus } from '../../base/status.ts';
 import type { Account } from '../../store/rows.ts';
 import type { Context } from '../context.ts';
+import { badName, isName } from './names.ts';
 
 /**
- * Makes an account. `name`: 1 to 60 characters, no control characters, not shaped like an id.
+ * Makes an account. `name`: as in `names`, and not shaped like an id.
  * Throws ApiError `validation_failed` (name or plan) or `conflict` (name taken).
  */
 export async function createAccount(
@@ -40,14 +41,14 @@ export async function createAccount(
 }
 
 /**
- * Changes name and plan of an account; its next request goes by the new plan.
+ * Changes name and plan of an account, and returns them as they are kept; its next request goes by the new plan.
  * Throws ApiError `validation_failed` (name or plan), `conflict` (name taken) or `not_found`.
  */
 export async function changeAccount(
   ctx: Pick<Context, 'config' | 'store' | 'log' | 'identities'>,
   id: string,
   input: { name: string; plan: string },
-): Promise<void> {
+): Promise<{ name: string; plan: string }> {
   const { plan } = input;
   const name = checkedName(input.name);
   refuseUnknownPlan(ctx, plan);
@@ -56,12 +57,16 @@ export async function changeAccount(
   if (result === 'absent') throw new ApiError('not_found', `There is no account "${id}".`);
   ctx.identities.forget();
   ctx.log.info('account_changed', { account: name, plan });
+  return { name, plan };
 }
 
 function checkedName(text: string): string {
   const name = text.trim();
-  if (/^[^\p{Cc}]{1,60}$/u.test(name) && !/^[0-9a-f-]{36}$/.test(name)) return name;
-  throw validationFailed([{ path: 'name', message: 'name must have 1 to 60 characters.' }]);
+  if (!isName(name)) throw badName();
+  if (!/^[0-9a-f-]{36}$/.test(name)) return name;
+  throw validationFailed([
+    { path: 'name', message: 'name must not look like the id of an account.' },
+  ]);
 }
 
 function refuseUnknownPlan({ config }: Pick<Context, 'config'>, plan: string): void {

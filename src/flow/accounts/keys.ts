@@ -6,12 +6,13 @@
  * is forgotten when a key or its account changes. `last_used_at` is written in batches and may lag.
  */
 import { randomBytes } from 'node:crypto';
-import { ApiError, validationFailed } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { isKeyText, keyText, shownPrefix } from '../../base/key-text.ts';
 import type { Permission } from '../../base/status.ts';
 import type { Key } from '../../store/rows.ts';
 import type { Context } from '../context.ts';
 import type { Identity, Sender } from '../draft.ts';
+import { badName, isName } from './names.ts';
 import { planOf } from './plans.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -48,7 +49,7 @@ export async function authenticate(
 }
 
 /**
- * Makes a key with the prefix of the config. `name`: 1 to 60 characters. The text (`token`) is returned here and stored nowhere.
+ * Makes a key with the prefix of the config. `name`: as in `names`. The text (`token`) is returned here and stored nowhere.
  * Throws ApiError `validation_failed` or `forbidden` (the account has `MAX_KEYS` already).
  */
 export async function createKey(
@@ -130,10 +131,7 @@ export async function renameKey(
 }
 
 function checkName(name: string): void {
-  if (/^[^\p{Cc}]{1,60}$/u.test(name)) return;
-  throw validationFailed([
-    { path: 'name', message: 'name must have 1 to 60 characters and no control characters.' },
-  ]);
+  if (!isName(name)) throw badName();
 }
 
 /** SHA-256 in base64: a text, so that it can be the key of a map. */

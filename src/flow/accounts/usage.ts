@@ -81,9 +81,10 @@ export function overQuota(
       ? Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1)
       : Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1);
   const left = Math.max(0, limit - used);
+  const leave = left === 1 ? '1 is left' : `${left} are left`;
   return new ApiError(
     'quota_exceeded',
-    `This request goes beyond the ${which} limit of ${limit} emails; ${left} are left until ${new Date(endsAt).toISOString()}.`,
+    `This request goes beyond the ${which} limit of ${limit} emails; ${leave} until ${new Date(endsAt).toISOString()}.`,
     {
       name: which === 'daily' ? 'daily_quota_exceeded' : 'monthly_quota_exceeded',
       detail: { period: which, limit, used },

@@ -151,7 +151,9 @@ runRefusals([
     ask: 'POST /api-keys',
     body: { name: 'n'.repeat(61) },
     is: '422 validation_failed validation_error',
-    issues: ['name | name must have 1 to 60 characters and no control characters.'],
+    issues: [
+      'name | name must have 1 to 60 characters, not spaces alone, without control characters or changes of text direction.',
+    ],
   },
   {
     ask: 'POST /api-keys',

@@ -18,14 +18,24 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
+const NO_NAME = {
+  path: 'name',
+  message:
+    'name must have 1 to 60 characters, not spaces alone, without control characters or changes of text direction.',
+};
+
 const make = (name: string) => createAccount(fixture.ctx, { name });
 
 test('a name has 1 to 60 characters without those around it, and is no id', async () => {
   expect((await make('  acme  ')).name).toBe('acme');
   expect((await make('x'.repeat(60))).name).toHaveLength(60);
-  for (const name of ['', '   ', 'x'.repeat(61), 'a\nb', newId(1)]) {
-    expect((await refusal(make(name))).code).toBe('validation_failed');
+  for (const name of ['', '   ', 'x'.repeat(61), 'a\nb', 'a\u202eb']) {
+    expect((await refusal(make(name))).detail).toEqual({ issues: [NO_NAME] });
   }
+  const id = await refusal(make(newId(1)));
+  expect(id.detail).toEqual({
+    issues: [{ path: 'name', message: 'name must not look like the id of an account.' }],
+  });
   expect((await refusal(make('acme'))).code).toBe('conflict');
   expect((await refusal(make('acme '))).code).toBe('conflict');
 });
@@ -39,7 +49,8 @@ test('a change is checked in the same way, and of an account that is there', asy
   expect((await change(id, ' ')).code).toBe('validation_failed');
   expect((await change(id, 'one', 'none')).code).toBe('validation_failed');
   expect((await change(newId(1), 'three')).code).toBe('not_found');
-  await changeAccount(fixture.ctx, id, { name: ' eins ', plan: 'unlimited' });
+  const kept = await changeAccount(fixture.ctx, id, { name: ' eins ', plan: 'unlimited' });
+  expect(kept).toEqual({ name: 'eins', plan: 'unlimited' });
   expect((await accountNamed(fixture.ctx, 'eins')).id).toBe(id);
   expect((await refusal(accountNamed(fixture.ctx, 'one'))).code).toBe('not_found');
 });

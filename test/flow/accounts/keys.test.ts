@@ -183,3 +183,38 @@ test('accounts have a name of their own and a plan that exists', async () => {
   expect(error.message).toContain('unlimited');
   expect((await refusal(setAccountStatus(fixture.ctx, 'nobody', 'paused'))).code).toBe('not_found');
 });
+
+test('a key has a name that can be seen and reads in its own order, at first and when it is renamed', async () => {
+  const { key } = await make();
+  const { ctx } = fixture;
+  const issue = {
+    path: 'name',
+    message:
+      'name must have 1 to 60 characters, not spaces alone, without control characters or changes of text direction.',
+  };
+  const input = { permission: 'sending_access' as const };
+  for (const name of [
+    '',
+    ' ',
+    ' \u00a0 ',
+    'x'.repeat(61),
+    'a\tb',
+    'a\u0085b',
+    'a\u202ab',
+    'a\u202eb',
+    'a\u2066b',
+    'a\u2069b',
+  ]) {
+    expect((await refusal(createKey(ctx, account.id, { ...input, name }))).detail).toEqual({
+      issues: [issue],
+    });
+    expect((await refusal(renameKey(ctx, account.id, key.id, name))).detail).toEqual({
+      issues: [issue],
+    });
+  }
+  for (const name of ['x', 'é'.repeat(60), '👩‍💻'.repeat(20), 'שלום\u200f!']) {
+    await renameKey(ctx, account.id, key.id, name);
+    expect((await ctx.store.keys(account.id))[0]?.name).toBe(name);
+  }
+  expect(await ctx.store.keys(account.id)).toHaveLength(1);
+});

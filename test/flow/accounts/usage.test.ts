@@ -35,6 +35,7 @@ describe('the daily limit', () => {
 
 test.each([
   ['daily', 5, 3, '2 are left until 2026-02-01T00:00:00.000Z', 3_600],
+  ['daily', 5, 4, '; 1 is left until 2026-02-01T00:00:00.000Z', 3_600],
   ['daily', 5, 5, '0 are left until 2026-02-01T00:00:00.000Z', 3_600],
   ['monthly', 5, 9, '0 are left until 2026-02-01T00:00:00.000Z', 3_600],
 ] as const)('beyond the %s limit of %p with %p used: %s', (which, limit, used, words, seconds) => {
