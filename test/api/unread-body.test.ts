@@ -1,4 +1,5 @@
 /** A refusal that is sent before the body was read reaches the client, also where the connection ends with it. */
+import { heapStats } from 'bun:jsc';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -213,3 +214,32 @@ describe('a client that never ends its body', () => {
     expect(await refused(bodies).over).toBe('refused');
   });
 });
+
+test('what was waited for is forgotten when its response has ended', async () => {
+  const bodies = new UnreadBodies();
+  const one = async (): Promise<void> => {
+    const request = new Request('http://rig.test/', { method: 'POST', body: ended() });
+    const response = bodies.after(request, new Response('refused', { status: 413 }));
+    expect(await response.text()).toBe('refused');
+  };
+  const signals = (): number => {
+    Bun.gc(true);
+    return heapStats().objectTypeCounts['AbortSignal'] ?? 0;
+  };
+  await one();
+  const before = signals();
+  for (let count = 0; count < 500; count += 1) await one();
+  // Some may be on the stack still.
+  expect(signals() - before).toBeLessThan(50);
+  bodies.end();
+});
+
+/** A body without a length that ends at once. */
+function ended(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(CHUNK);
+      controller.close();
+    },
+  });
+}
