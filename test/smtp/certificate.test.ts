@@ -170,3 +170,38 @@ test('it can be read for a host name of any length: DER writes 127 bytes and mor
     expect([length, made.subjectAltName]).toEqual([length, `DNS:${host}`]);
   }
 });
+
+test('each refusal says which file, what is wrong with it and what to do', () => {
+  const told = (work: () => unknown): [string, string | undefined] => {
+    try {
+      work();
+    } catch (error) {
+      if (error instanceof OperatorError) return [error.message, error.hint];
+    }
+    throw new Error('no refusal');
+  };
+  const [one, other] = [testAuthority().issue(['a.example']), testAuthority().issue(['b.example'])];
+  expect(told(() => checkPair(one.cert, other.key, '/tls/a.pem'))).toEqual([
+    'the private key does not match the certificate in /tls/a.pem',
+    'Use the certificate and the private key that were issued together.',
+  ]);
+  expect(told(() => checkPair(one.cert, 'junk', '/tls/a.pem'))).toEqual([
+    expect.stringMatching(
+      /^\/tls\/a\.pem does not contain a usable certificate and private key \(.+\)$/,
+    ),
+    'Provide PEM: the certificate with its chain, and its private key without a passphrase.',
+  ]);
+  const named = config(`[smtp]\ntls_cert = "${one.certFile}"\ntls_key = "${one.keyFile}"\n`);
+  rmSync(one.certFile);
+  expect(told(() => tlsPair(named, now))).toEqual([
+    `smtp.tls_cert, tls_key: the certificate file ${one.certFile} cannot be read (ENOENT)`,
+    'Check that the file exists and that the service can read it.',
+  ]);
+});
+
+test('the chain stays whole and in its order, and what stands between its blocks is left out', () => {
+  const { cert, key } = selfSigned('a.example', now);
+  const second = selfSigned('b.example', now).cert;
+  const file = `Subject: a\n${cert}Subject: b\n${second}${key}`;
+  expect(checkPair(file, file, 'f')).toEqual({ cert: `${cert}${second}`, key });
+});

@@ -92,3 +92,30 @@ test('a message may have as many bytes as the limit says, and not one more', () 
   );
   expect(() => checkSize({ totalBytes: 100, isOverBudget: true }, 100)).toThrow('4.3.1');
 });
+
+test('a large message may come in several parts of one chunk, and each chunk is released once it is copied', async () => {
+  const chunks = [1, 2, 3].map((fill) => Buffer.from(new ArrayBuffer(90_000)).fill(fill));
+  const whole = Buffer.concat(chunks);
+  const parts = chunks.flatMap((chunk) => [
+    chunk.subarray(0, 70_000),
+    chunk.subarray(70_000, 80_000),
+    chunk.subarray(80_000),
+  ]);
+  const message = await read(parts, 300_000, new ByteBudget({ large: 1_000_000, small: 300_000 }));
+  expect([message.totalBytes, message.bytes.equals(whole)]).toEqual([270_000, true]);
+  // Of the last one nobody can say yet that the library does not need it any more.
+  expect(chunks.map(({ buffer }) => buffer.byteLength)).toEqual([0, 0, 90_000]);
+});
+
+test('what is beyond the limit is released too', async () => {
+  const chunks = [1, 2, 3].map((fill) => Buffer.from(new ArrayBuffer(90_000)).fill(fill));
+  const message = await read(
+    [...chunks],
+    100_000,
+    new ByteBudget({ large: 1_000_000, small: 300_000 }),
+  );
+  expect([message.totalBytes, message.bytes.length, message.bytes[99_999]]).toEqual([
+    270_000, 100_000, 2,
+  ]);
+  expect(chunks.map(({ buffer }) => buffer.byteLength)).toEqual([0, 0, 90_000]);
+});

@@ -1,5 +1,5 @@
 /** Sessions that the server ends, and commands that it fails: when, in which words, and what the operator reads of it. */
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, spyOn, test } from 'bun:test';
 
 import { SubmissionServer, type Rates } from '../../src/smtp/submission.ts';
 import { InboundServer } from '../../src/smtp/inbound.ts';
@@ -224,4 +224,22 @@ test('a listener that rests lets nobody in, keeps its sessions, and listens at t
   expect(await one.command('NOOP')).toBe('250 2.0.0 OK');
   await listener?.listenAgain();
   expect(await (await client(submission)).reply()).toStartWith('220 ');
+});
+
+test('as it stops, a session without a message is told so, and one with a message has eight seconds', async () => {
+  const opens = await opened();
+  const [idle, busy] = [await loggedIn(opens), await loggedIn(opens)];
+  for (const step of ['MAIL FROM:<a@x.example>', 'RCPT TO:<ann@receiver.example>', 'DATA']) {
+    expect(await busy.command(step)).toMatch(/^[23]5[04] /);
+  }
+  const armed = spyOn(globalThis, 'setTimeout');
+  const stopped = opens.server.stop();
+  const delays = armed.mock.calls.map(([, ms]) => ms);
+  armed.mockRestore();
+  expect(await idle.reply()).toBe('421 4.3.2 The service is shutting down. Try again soon.');
+  await idle.closed;
+  expect(delays).toContain(8_000);
+  expect(await busy.command('From: hello@acme.example\r\n\r\nx\r\n.')).toStartWith('250 2.0.0 OK');
+  expect(await busy.command('RSET')).toBe('421 4.4.2 Server shutting down');
+  await stopped;
 });

@@ -137,6 +137,14 @@ test('the same message for the same recipients in another order is the same', as
   expect(await send(client, message, to.toReversed())).toBe(first);
   expect(await send(client, message, ['Ben@Receiver.example', 'ANN@receiver.example'])).toBe(first);
   expect(await send(client, message, to.slice(1))).toStartWith('554 5.5.0 This idempotency key');
+  // What is kept of it is a response as over HTTP.
+  const { store, clock } = fixture.ctx;
+  const { id } = fixture.by.account;
+  const [row] = await store.emailsByPage(id, 1, 10);
+  const kept = await store.idempotencyRecord(id, 'k', clock.steady());
+  expect(kept).toMatchObject({ key: 'k', route: 'SMTP', status: 200 });
+  expect(JSON.parse(kept?.response ?? '')).toEqual({ id: row?.id ?? '', status: 'queued' });
+  expect(first).toBe(`250 2.0.0 OK queued as ${row?.id}`);
 });
 
 test('with one address in use, none stays open, and a later start finds them free', async () => {

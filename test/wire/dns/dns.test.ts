@@ -99,7 +99,8 @@ describe('answers', () => {
       'a\0.test',
     ];
     for (const name of [...impossible, 'x.'.repeat(127) + 'test']) {
-      expect([name, (await dns.a(name)).kind]).toEqual([name, 'nxdomain']);
+      const answer = await dns.a(name);
+      expect([name, answer]).toEqual([name, { kind: 'nxdomain', isAuthenticated: false }]);
     }
     expect((await dns.ptr('not an address')).kind).toBe('nxdomain');
     expect(server.queries).toEqual([]);
@@ -156,6 +157,20 @@ describe('aliases', () => {
     expect(await answerOf([20, true], [100, true])).toEqual([20, true]);
     expect(await answerOf([100, false], [20, true])).toEqual([20, false]);
     expect(await answerOf([100, true], [20, false])).toEqual([20, false]);
+  });
+
+  test('whose end fails are that failure, in its words, the second time too', async () => {
+    const server = await lookups.raw(({ query }) => {
+      if (query.name === 'end.test') return [answerWith(query, { rcode: 'servfail' })];
+      const alias = { name: query.name, type: 'CNAME' as const, value: 'end.test', ttlSeconds: 9 };
+      return [answerWith(query, { records: [alias] })];
+    });
+    const dns = lookups.resolver([server]);
+    const failure = { kind: 'failed', reason: 'SERVFAIL (A end.test at 127.0.0.1)' } as const;
+    expect(await dns.a('alias.test')).toEqual(failure);
+    expect(await dns.a('alias.test')).toEqual(failure);
+    expect(await dns.a('end.test')).toEqual(failure);
+    expect(server.asked.map(({ query }) => query.name)).toEqual(['alias.test', 'end.test']);
   });
 
   test('in a loop are a failure, within one answer and over many', async () => {

@@ -182,6 +182,24 @@ test('an answer over TCP may come in pieces, and what follows it is not read', a
   expect((await ask(server)).answer).toMatchObject({ kind: 'found', data: ['192.0.2.2'] });
 });
 
+test('a closed port is named by its error, over UDP and over TCP', async () => {
+  const gone = await serve(() => []);
+  for (const one of open.splice(0))
+    await new Promise<void>((resolve) => one.close(resolve as never));
+  expect((await ask(gone)).answer).toEqual({
+    kind: 'failed',
+    reason: 'ECONNREFUSED (A a.test at 127.0.0.1)',
+  });
+  const udp = createSocket('udp4');
+  open.push(udp);
+  udp.on('message', (bytes, peer) => udp.send(truncated(bytes), peer.port, peer.address));
+  await new Promise<void>((resolve) => void udp.bind(gone.port, '127.0.0.1', resolve));
+  expect((await ask(gone)).answer).toEqual({
+    kind: 'failed',
+    reason: 'TCP ECONNREFUSED (A a.test at 127.0.0.1)',
+  });
+});
+
 test('without a server it fails', async () => {
   const result = await askServers([], QUESTION, SHORT, new AbortController().signal, new Pace());
   expect(result.answer).toEqual({ kind: 'failed', reason: 'no resolver (A a.test at )' });

@@ -1,5 +1,6 @@
 /** Below the words of a session: what a connection that cannot be had is called, and what is left when it ends. */
 import { afterEach, expect, spyOn, test } from 'bun:test';
+import { Socket } from 'node:net';
 
 import { Dialogue, DialogueEnd } from '../../../src/wire/smtp/dialogue.ts';
 import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
@@ -197,3 +198,35 @@ test('of several commands each has its own time from the reply before it', async
   expect(replies.map(({ code }) => code)).toEqual([250]);
   expect([end?.stage, end?.message]).toEqual(['rcpt', 'timeout']);
 });
+
+test.each([
+  [4_096, 0],
+  [4_097, 4_094],
+  [200_000, 199_997],
+])(
+  'of a body of %i bytes, dot included, %i have left when it is asked whether it may go',
+  async (size, left) => {
+    const dialogue = await connect();
+    await dialogue.reply('banner');
+    await dialogue.command('DATA', 'data');
+    const body = Buffer.alloc(size, 'x');
+    body.write('\r\n.\r\n', size - 5);
+    const written: number[] = [];
+    const write = spyOn(Socket.prototype, 'write');
+    const progress = { isHandedOver: false };
+    const end = await endOf(
+      dialogue.body(body, progress, () => {
+        written.push(write.mock.calls.reduce((sum, [chunk]) => sum + (chunk as Buffer).length, 0));
+        return false;
+      }),
+    );
+    write.mockRestore();
+    expect(written).toEqual([left]);
+    expect([end.stage, end.isLocal, end.message, progress.isHandedOver]).toEqual([
+      'body',
+      true,
+      'this server may not hand it over any more',
+      false,
+    ]);
+  },
+);

@@ -1,7 +1,7 @@
 /** The fetch of an MTA-STS policy: how long delivery waits for it, and how much of it is read. */
 import { expect, spyOn, test } from 'bun:test';
 
-import { GuardedAgent } from '../../../src/wire/https/guarded-agent.ts';
+import { GuardedAgent, type GuardedOptions } from '../../../src/wire/https/guarded-agent.ts';
 import { parseNetworks } from '../../../src/wire/addresses/networks.ts';
 import type { DnsAnswer } from '../../../src/wire/dns/resolver.ts';
 import { MtaSts } from '../../../src/wire/tls/mta-sts.ts';
@@ -33,5 +33,36 @@ test('it is given up after half a minute', async () => {
   expect(policy).toBeNull();
   expect(asked).toEqual(['mta-sts.a.test']);
   expect(delays).toContain(30_000);
+  agent.destroy();
+});
+
+test('a policy host is asked for text, at the port of HTTPS', async () => {
+  const dialled: unknown[] = [];
+  class Noting extends GuardedAgent {
+    override createConnection(
+      options: Parameters<GuardedAgent['createConnection']>[0],
+      done?: Parameters<GuardedAgent['createConnection']>[1],
+    ): undefined {
+      const { method, headers } = options;
+      const { host, port } = (options as GuardedOptions).guard;
+      dialled.push([host, port, method, new Headers(headers as never).get('accept')]);
+      done?.(new Error('no'), undefined as never);
+      return undefined;
+    }
+  }
+  const none = () => Promise.resolve<DnsAnswer<string>>({ kind: 'nodata', isAuthenticated: false });
+  const resolver = { a: none, aaaa: none };
+  const agent = new Noting({ resolver, allowNetworks: parseNetworks([]), ca: [] });
+  const records = ['v=STSv1; id=1'];
+  const txt = () =>
+    Promise.resolve<DnsAnswer<string>>({
+      kind: 'found',
+      records,
+      ttlSeconds: 60,
+      isAuthenticated: false,
+    });
+  const sts = new MtaSts({ resolver: { txt }, clock: new TestClock(), agent });
+  expect(await sts.policyFor('a.test')).toBeNull();
+  expect(dialled).toEqual([['mta-sts.a.test', 443, 'GET', 'text/plain']]);
   agent.destroy();
 });

@@ -102,3 +102,25 @@ test('a fetch that failed is tried again after five minutes, and at once for ano
   announce('three');
   expect(await look()).toBe(4);
 });
+
+test('the failures of ten thousand domains are kept, and with one more the oldest is forgotten', async () => {
+  const { sts, clock, fetches } = keeping('two');
+  for (let n = 0; n < 10_000; n += 1) {
+    await sts.policyFor(`d${n}.test`);
+    clock.pass(1);
+  }
+  // A failure that comes again is the newest one.
+  clock.pass(5 * MINUTE_MS - 10_000);
+  await sts.policyFor('d0.test');
+  expect(fetches).toHaveLength(10_001);
+  await sts.policyFor('d9999.test');
+  expect(fetches).toHaveLength(10_001);
+  await sts.policyFor('one-more.test');
+  const tried = async (domain: string): Promise<boolean> => {
+    const before = fetches.length;
+    await sts.policyFor(domain);
+    return fetches.length > before;
+  };
+  expect([await tried('d0.test'), await tried('d2.test')]).toEqual([false, false]);
+  expect(await tried('d1.test')).toBe(true);
+});
