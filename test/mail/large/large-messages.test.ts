@@ -115,3 +115,35 @@ test('after the end no thread is started', async () => {
   expect(await large.read(message(300_000))).toEqual(readContent(message(300_000)));
   expect(workers).toEqual([]);
 });
+
+test('from 256 KiB on a message goes to the thread, and what the thread cannot do rejects in its words', async () => {
+  const posted: { ticket: number; kind: string }[] = [];
+  const marks: string[] = [];
+  const worker = Object.assign(new EventTarget(), {
+    postMessage: (one: { ticket: number; kind: string }) => void posted.push(one),
+    ref: () => void marks.push('ref'),
+    unref: () => void marks.push('unref'),
+    terminate: () => void marks.push('terminate'),
+  });
+  const log = createLog(
+    () => undefined,
+    () => 0,
+  );
+  const large = new LargeMessages({ log }, () => worker as unknown as Worker);
+  const { messageId } = DEFAULTS;
+  const sized = (bytes: number): Buffer => Buffer.from(`${HEAD}\r\n`.padEnd(bytes, 'x'));
+  expect(await large.repair(sized(262_143), DEFAULTS)).toMatchObject({ messageId });
+  expect([posted, marks]).toEqual([[], []]);
+  const waiting = [large.repair(sized(262_144), DEFAULTS), large.read(sized(262_144))];
+  const ends = Promise.all(waiting.map((one) => one.catch((error: unknown) => String(error))));
+  expect(posted.map(({ ticket, kind }) => `${ticket} ${kind}`)).toEqual(['1 repair', '2 read']);
+  expect(marks).toEqual(['unref', 'ref']);
+  const answer = (data: object) => worker.dispatchEvent(new MessageEvent('message', { data }));
+  answer({ ticket: 2, error: 'no memory' });
+  expect(marks).toEqual(['unref', 'ref']);
+  answer({ ticket: 1, output: { error: 'is odd' } });
+  expect(marks).toEqual(['unref', 'ref', 'unref']);
+  expect(await ends).toEqual([{ error: 'is odd' }, 'Error: no memory']);
+  large.stop();
+  expect(marks).toEqual(['unref', 'ref', 'unref', 'unref', 'terminate']);
+});

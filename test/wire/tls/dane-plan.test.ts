@@ -4,7 +4,9 @@ import { createHash, X509Certificate } from 'node:crypto';
 
 import type { DnsAnswer, TlsaRecord } from '../../../src/wire/dns/resolver.ts';
 import { planDane, type DanePlan } from '../../../src/wire/tls/dane.ts';
-import { testAuthority } from '../../rig/certificates.ts';
+import { planTls } from '../../../src/wire/tls/tls-policy.ts';
+import { makeChains } from '../../rig/bad-certificates.ts';
+import { makeAuthority, testAuthority } from '../../rig/certificates.ts';
 
 const authority = testAuthority();
 const root = new X509Certificate(authority.cert);
@@ -103,4 +105,90 @@ test('under a trust anchor a certificate names the host, the alias or the domain
   const alone = new X509Certificate(authority.issue(['mx.a.test']).cert);
   expect(verify.checkPeer([alone])).toBe('the certificate matches no TLSA record');
   expect(verify.checkPeer([])).toBe('the server sent no certificate');
+});
+
+test('a certificate that the next one did not sign leads nowhere, whatever stands behind it', async () => {
+  const [verify] = await plan({ tlsa: { [AT]: found([ANCHOR]) } });
+  if (verify.kind !== 'verify') throw new Error(verify.kind);
+  const leafOf = (from: ReturnType<typeof testAuthority>, name: string) =>
+    new X509Certificate(from.issue([name]).cert);
+  const another = makeAuthority();
+  const foreign = leafOf(another, 'mx.a.test');
+  const no = 'the certificate matches no TLSA record';
+  expect(verify.checkPeer([foreign, root])).toBe(no);
+  expect(verify.checkPeer([foreign, new X509Certificate(another.cert), root])).toBe(no);
+  // A leaf signs nothing, even one below the right anchor.
+  expect(verify.checkPeer([foreign, leafOf(authority, 'mx.a.test'), root])).toBe(no);
+  expect(verify.checkPeer([leafOf(authority, 'mx.a.test'), root])).toBeNull();
+});
+
+test.each([
+  ['verified', found([ANCHOR]), { mode: 'required', verify: false, source: 'dane' }],
+  [
+    'encrypted',
+    found([{ ...ANCHOR, usage: 1 }]),
+    { mode: 'required', verify: false, source: 'dane' },
+  ],
+  ['nothing', NODATA, { mode: 'required', verify: true, source: 'mta-sts' }],
+] as [string, DnsAnswer<TlsaRecord>, object][])(
+  'what DANE asks of a host is a policy of its own: %s',
+  async (what, tlsa, policy) => {
+    const resolver = { cname: async () => NODATA, tlsa: async () => tlsa };
+    const sts = { mode: 'enforce', mxPatterns: ['mx.a.test'], maxAgeSeconds: 60 } as const;
+    const host = { name: 'mx.a.test', isAuthenticated: true };
+    const planned = await planTls(
+      resolver,
+      { ...sts, mxPatterns: ['mx.a.test'] },
+      host,
+      true,
+      25,
+      'a.test',
+    );
+    const checks = what === 'verified' ? { checkPeer: expect.any(Function) as never } : {};
+    expect(planned).toEqual({ kind: 'use', policy: { ...policy, ...checks } } as never);
+  },
+);
+
+test('a host whose records cannot be looked up, or which the policy does not name, is avoided with the reason', async () => {
+  const host = { name: 'mx.a.test', isAuthenticated: true };
+  const failed = { kind: 'failed', reason: 'SERVFAIL (TLSA _25._tcp.mx.a.test)' } as const;
+  const ask = (tlsa: DnsAnswer<TlsaRecord>) =>
+    planTls(
+      { cname: async () => NODATA, tlsa: async () => tlsa },
+      { mode: 'enforce', mxPatterns: ['*.b.test'], maxAgeSeconds: 60 },
+      host,
+      true,
+      25,
+      'a.test',
+    );
+  expect(await ask(failed)).toEqual({
+    kind: 'avoid',
+    source: 'dane',
+    reason: 'TLSA of mx.a.test: SERVFAIL (TLSA _25._tcp.mx.a.test)',
+  });
+  expect(await ask(NODATA)).toEqual({
+    kind: 'avoid',
+    source: 'mta-sts',
+    reason: 'mx.a.test is not in the MTA-STS policy of a.test',
+  });
+});
+
+test('who stands between the leaf and the anchor is an authority, and in date', async () => {
+  const { bad, root: top, goodWithIntermediate } = makeChains();
+  const certificates = (pem: string): X509Certificate[] =>
+    (pem.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g) ?? []).map(
+      (block) => new X509Certificate(block),
+    );
+  const anchor = new X509Certificate(top);
+  const data = createHash('sha256').update(anchor.raw).digest();
+  const [verify] = await plan({ tlsa: { [AT]: found([{ ...ANCHOR, data }]) } });
+  if (verify.kind !== 'verify') throw new Error(verify.kind);
+  const refusal = ({ cert }: { cert: string }) => verify.checkPeer([...certificates(cert), anchor]);
+  const no = 'the certificate matches no TLSA record';
+  expect(refusal(goodWithIntermediate)).toBeNull();
+  expect(refusal(bad['signed by a leaf'])).toBe(no);
+  expect(refusal(bad['expired intermediate'])).toBe(no);
+  expect(refusal(bad['missing intermediate'])).toBe(no);
+  expect(refusal(bad.expired)).toBe(no);
+  expect(refusal(bad['not yet valid'])).toBe(no);
 });

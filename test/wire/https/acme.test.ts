@@ -1,0 +1,159 @@
+/** The whole talk with an ACME authority: what it is asked, in which order, and what it is told. */
+import { afterEach, expect, test } from 'bun:test';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+import { keyAuthorization, newAccountKey, orderCertificate } from '../../../src/wire/https/acme.ts';
+import type { Resolver } from '../../../src/wire/dns/resolver.ts';
+import { testAuthority } from '../../rig/certificates.ts';
+
+const servers: Server[] = [];
+const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY'];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+  for (const name of PROXIES) delete process.env[name];
+});
+
+const CHAIN = '-----BEGIN CERTIFICATE-----\nbGVhZg==\n-----END CERTIFICATE-----\n';
+const TOKEN = 'token-17';
+
+/** What a signed request carries. */
+function payloadOf(body: string): unknown {
+  const { payload } = JSON.parse(body) as { payload: string };
+  return payload === '' ? '' : JSON.parse(Buffer.from(payload, 'base64url').toString());
+}
+
+/** An authority that gives what it is asked for; `account`: what it answers to an account. */
+async function authority(account = 201): Promise<{ url: string; asked: [string, unknown][] }> {
+  const { key, cert } = testAuthority().issue(['home.test']);
+  const asked: [string, unknown][] = [];
+  let nonce = 0;
+  const server = createServer({ key, cert }, (request, response) => {
+    const at = `https://home.test:${(server.address() as AddressInfo).port}`;
+    let body = '';
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    request.on('end', () => {
+      const path = request.url ?? '';
+      response.setHeader('replay-nonce', `nonce${(nonce += 1)}`);
+      if (request.method === 'POST') asked.push([path, payloadOf(body)]);
+      const order = { authorizations: [`${at}/authz`], finalize: `${at}/finalize` };
+      const challenge = (type: string) => ({
+        type,
+        url: `${at}/challenge/${type}`,
+        token: TOKEN,
+        status: 'valid',
+      });
+      const answers: Record<string, [status: number, body: unknown]> = {
+        '/dir': [
+          200,
+          { newNonce: `${at}/nonce`, newAccount: `${at}/account`, newOrder: `${at}/order` },
+        ],
+        '/nonce': [200, {}],
+        '/account': [account, { status: 'valid', detail: 'no account for you' }],
+        '/order': [201, { status: 'ready', ...order }],
+        '/authz': [
+          200,
+          {
+            status: 'pending',
+            identifier: { type: 'dns', value: 'mail.rig.test' },
+            challenges: ['tls-alpn-01', 'dns-01', 'http-01'].map(challenge),
+          },
+        ],
+        '/challenge/http-01': [200, challenge('http-01')],
+        '/finalize': [200, { status: 'valid', ...order, certificate: `${at}/certificate` }],
+      };
+      if (path === '/account') response.setHeader('location', `${at}/accounts/1`);
+      if (path === '/order') response.setHeader('location', `${at}/orders/1`);
+      if (path === '/certificate') return void response.end(CHAIN);
+      const [status, json] = answers[path] ?? [404, { detail: `nothing at ${path}` }];
+      response.statusCode = status;
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(json));
+    });
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `https://home.test:${(server.address() as AddressInfo).port}/dir`, asked };
+}
+
+const resolver = {
+  a: async () => ({
+    kind: 'found',
+    records: ['127.0.0.1'],
+    ttlSeconds: 0,
+    isAuthenticated: false,
+  }),
+  aaaa: async () => ({ kind: 'nodata', isAuthenticated: false }),
+} as unknown as Resolver;
+
+async function order(directoryUrl: string, email: string) {
+  const published: string[] = [];
+  const accountKey = await newAccountKey();
+  const made = await orderCertificate({
+    directoryUrl,
+    accountKey,
+    email,
+    names: ['mail.rig.test', 'mta-sts.rig.test'],
+    resolver,
+    ca: testAuthority().cert,
+    answer: (token, answer) => void published.push(`${token} ${answer}`),
+    forget: (token) => void published.push(`${token} forgotten`),
+  }).catch((error: unknown) => String(error));
+  return { made, published, accountKey };
+}
+
+/** Subject and names of a request for a certificate. */
+function namesIn(csr: string): string[] {
+  const done = Bun.spawnSync(['openssl', 'req', '-inform', 'DER', '-noout', '-text'], {
+    stdin: Buffer.from(csr, 'base64url'),
+  });
+  const text = done.stdout.toString();
+  return [
+    /Subject: ?CN ?= ?(\S+)/.exec(text)?.[1] ?? '',
+    /DNS:.*/.exec(text)?.[0] ?? '',
+    /ASN1 OID: (\S+)/.exec(text)?.[1] ?? '',
+  ];
+}
+
+test('a certificate is ordered for every name and proved by HTTP, past every proxy', async () => {
+  for (const name of PROXIES) process.env[name] = 'http://127.0.0.1:9';
+  const { url, asked } = await authority();
+  const { made, published, accountKey } = await order(url, 'ops@rig.test');
+  if (typeof made === 'string') throw new Error(made);
+  expect(made.chain).toBe(CHAIN);
+  expect(made.key).toContain('PRIVATE KEY');
+  expect(published).toEqual([
+    `${TOKEN} ${keyAuthorization(TOKEN, accountKey)}`,
+    `${TOKEN} forgotten`,
+  ]);
+  const last = asked.find(([path]) => path === '/finalize')?.[1];
+  const { csr } = last as { csr: string };
+  expect(namesIn(csr)).toEqual([
+    'mail.rig.test',
+    'DNS:mail.rig.test, DNS:mta-sts.rig.test',
+    'prime256v1',
+  ]);
+  const names = ['mail.rig.test', 'mta-sts.rig.test'];
+  expect(asked).toEqual([
+    ['/account', { termsOfServiceAgreed: true, contact: ['mailto:ops@rig.test'] }],
+    ['/order', { identifiers: names.map((value) => ({ type: 'dns', value })) }],
+    ['/authz', ''],
+    ['/challenge/http-01', {}],
+    ['/challenge/http-01', ''],
+    ['/finalize', { csr }],
+    ['/certificate', ''],
+  ]);
+});
+
+test('without an address no contact is named', async () => {
+  const { url, asked } = await authority();
+  await order(url, '');
+  expect(asked[0]).toEqual(['/account', { termsOfServiceAgreed: true }]);
+});
+
+test('an account that is refused ends the order with the words of the authority', async () => {
+  const { url, asked } = await authority(403);
+  const { made, published } = await order(url, '');
+  expect(made).toContain('no account for you');
+  expect([asked.length, published]).toEqual([1, []]);
+});
