@@ -3,7 +3,7 @@
  */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { confirmReverse, Ipv6Check } from '../../../src/wire/dns/ipv6.ts';
-import type { Resolver } from '../../../src/wire/dns/resolver.ts';
+import type { DnsAnswer, Resolver } from '../../../src/wire/dns/resolver.ts';
 import { reverseName } from '../../../src/wire/dns/reverse-name.ts';
 import { TestClock } from '../../rig/clock.ts';
 import { Lookups } from '../../rig/lookups.ts';
@@ -38,7 +38,10 @@ test('a name that leads back confirms the address, in whatever spelling', async 
 });
 
 test('no name, or a name that leads elsewhere, is wrong', async () => {
-  expect(await confirmReverse(dns, ADDRESS)).toMatchObject({ kind: 'wrong' });
+  expect(await confirmReverse(dns, ADDRESS)).toEqual({
+    kind: 'wrong',
+    reason: `${ADDRESS} has no reverse DNS`,
+  });
   names.set(REVERSE, 'PTR', ['mail.test']);
   names.set('mail.test', 'AAAA', ['2001:db8::26']);
   const fresh = lookups.resolver([names]);
@@ -50,14 +53,20 @@ test('no name, or a name that leads elsewhere, is wrong', async () => {
 
 test('a failure of DNS does not count as wrong', async () => {
   names.fail(REVERSE, 'servfail');
-  expect((await confirmReverse(dns, ADDRESS)).kind).toBe('failed');
+  expect(await confirmReverse(dns, ADDRESS)).toEqual({
+    kind: 'failed',
+    reason: `SERVFAIL (PTR ${REVERSE} at 127.0.0.1)`,
+  });
 });
 
 test('a name that cannot be asked about leaves it open, unless another one leads back', async () => {
   names.set(REVERSE, 'PTR', ['broken.test', 'other.test']);
   names.fail('broken.test', 'servfail');
   names.set('other.test', 'AAAA', ['2001:db8::26']);
-  expect((await confirmReverse(dns, ADDRESS)).kind).toBe('failed');
+  expect(await confirmReverse(dns, ADDRESS)).toEqual({
+    kind: 'failed',
+    reason: 'SERVFAIL (AAAA broken.test at 127.0.0.1)',
+  });
   const fresh = lookups.resolver([names]);
   names.set('other.test', 'AAAA', [ADDRESS]);
   expect(await confirmReverse(fresh, ADDRESS)).toEqual({ kind: 'confirmed', name: 'other.test' });
@@ -72,7 +81,11 @@ test('used with a configured source whose reverse DNS is right', async () => {
 
 test('never used when only IPv4 sources are configured, and DNS is not asked', async () => {
   const check = new Ipv6Check(dns, clock, ['192.0.2.1']);
-  expect(await check.state()).toMatchObject({ isUsable: false, address: null });
+  expect(await check.state()).toEqual({
+    isUsable: false,
+    address: null,
+    reason: 'this machine has no IPv6 to send from',
+  });
   expect(names.queries).toEqual([]);
 });
 
@@ -91,4 +104,30 @@ test('the answer is kept a quarter of an hour, a failure a minute', async () => 
   expect((await check.state()).isUsable).toBe(true);
   await clock.advance(2 * 60_000);
   expect((await check.state()).isUsable).toBe(false);
+});
+
+test('to the millisecond: a failure is kept a minute, an answer a quarter of an hour', async () => {
+  let asked = 0;
+  let answer: DnsAnswer<string> = { kind: 'failed', reason: 'SERVFAIL' };
+  const resolver = {
+    ptr: () => {
+      asked += 1;
+      return Promise.resolve(answer);
+    },
+    aaaa: () => Promise.resolve(answer),
+  };
+  const check = new Ipv6Check(resolver, clock, [ADDRESS]);
+  const afterMs = async (ms: number): Promise<number> => {
+    clock.pass(ms);
+    // Those who ask at once share one lookup.
+    await Promise.all([check.state(), check.state()]);
+    return asked;
+  };
+  expect(await afterMs(0)).toBe(1);
+  expect(await check.state()).toEqual({ isUsable: false, address: ADDRESS, reason: 'SERVFAIL' });
+  expect(await afterMs(59_999)).toBe(1);
+  answer = { kind: 'nodata', isAuthenticated: false };
+  expect(await afterMs(1)).toBe(2);
+  expect(await afterMs(15 * 60_000 - 1)).toBe(2);
+  expect(await afterMs(1)).toBe(3);
 });

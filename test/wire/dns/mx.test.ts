@@ -64,7 +64,10 @@ describe('one row a rule', () => {
 
   test('no MX and no address', async () => {
     server.set('a.test', 'TXT', ['only words']);
-    expect(await find('a.test')).toBe('no_hosts');
+    expect(await findHosts(dns, 'a.test')).toEqual({
+      kind: 'no_hosts',
+      reason: 'a.test has neither MX nor address',
+    });
   });
 
   test('an address of the domain is not used where there is an MX, even one without address', async () => {
@@ -99,6 +102,41 @@ describe('one row a rule', () => {
     expect(await find('a.test')).toEqual({ 'mx.b.test': ['192.0.2.1'] });
   });
 
+  test('why a name is no host is told in full', async () => {
+    const why: Record<string, string> = {
+      'x.localhost': '"x.localhost" is the machine itself',
+      'a_-.test': '"a_-.test" is not a host name',
+    };
+    for (const [name, reason] of Object.entries(why)) {
+      expect(await findHosts(dns, name)).toEqual({ kind: 'no_hosts', reason });
+      server.set('a.test', 'MX', [`10 ${name}`]);
+      const list = await findHosts(lookups.resolver([server]), 'a.test');
+      const all = `every MX of a.test is unusable: ${reason}`;
+      expect(list).toEqual({ kind: 'no_hosts', reason: all });
+    }
+  });
+
+  test('all that is told of a host', async () => {
+    server.set('a.test', 'MX', ['20 MX2.a.test', '10 mx1.a.test']);
+    server.set('mx1.a.test', 'AAAA', ['2001:db8::1']);
+    server.set('mx2.a.test', 'A', ['192.0.2.2']);
+    const host = { isAuthenticated: false };
+    expect(await findHosts(dns, 'a.test')).toEqual({
+      kind: 'hosts',
+      hosts: [
+        { name: 'mx1.a.test', preference: 10, addresses: ['2001:db8::1'], ...host },
+        { name: 'mx2.a.test', preference: 20, addresses: ['192.0.2.2'], ...host },
+      ],
+      isAuthenticated: false,
+    });
+    server.set('b.test', 'A', ['192.0.2.3']);
+    expect(await findHosts(dns, 'b.test')).toEqual({
+      kind: 'hosts',
+      hosts: [{ name: 'b.test', preference: 0, addresses: ['192.0.2.3'], ...host }],
+      isAuthenticated: false,
+    });
+  });
+
   const unusable = [
     '192.0.2.1',
     'localhost',
@@ -129,7 +167,10 @@ describe('one row a rule', () => {
 
   test('every MX host missing', async () => {
     server.set('a.test', 'MX', ['10 mx1.a.test', '20 mx2.a.test']);
-    expect(await find('a.test')).toBe('no_hosts');
+    expect(await findHosts(dns, 'a.test')).toEqual({
+      kind: 'no_hosts',
+      reason: 'no MX of a.test has an address',
+    });
   });
 
   for (const failure of ['servfail', 'refused', 'timeout', 'wrong-id', 'truncated'] as Failure[]) {

@@ -66,3 +66,10 @@ test('what the library asks is answered in its own shape', async () => {
     expect([name, type, error]).toEqual([name, type, expect.objectContaining({ code })]);
   }
 });
+
+test('asked for is the postmaster of the domain, greeted by our own name', async () => {
+  names.set('macro.example', 'TXT', ['v=spf1 exists:%{l}.%{o}.%{h}.macro.example -all']);
+  names.set('postmaster.macro.example.mail.example.macro.example', 'A', ['127.0.0.2']);
+  expect(await checkSpf(resolver, 'macro.example', '198.51.100.7', 'mail.example')).toBe('pass');
+  expect(await checkSpf(resolver, 'macro.example', '198.51.100.7', 'other.example')).toBe('fail');
+});

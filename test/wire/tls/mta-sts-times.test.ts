@@ -20,7 +20,10 @@ const agents: GuardedAgent[] = [];
 afterEach(() => agents.splice(0).forEach((agent) => agent.destroy()));
 
 /** One that keeps `POLICY` for a.test under the id `one`, and finds this id in DNS; null: none there. */
-function keeping(announced: string | null): {
+function keeping(
+  announced: string | null,
+  more: readonly (readonly [domain: string, patterns: readonly string[]])[] = [],
+): {
   sts: MtaSts;
   clock: TestClock;
   fetches: string[];
@@ -41,7 +44,10 @@ function keeping(announced: string | null): {
   });
   agents.push(agent);
   const clock = new TestClock();
-  const kept = [['a.test', { id: 'one', policy: POLICY, fetchedAt: clock.steady() }]];
+  const kept = [['a.test', POLICY.mxPatterns] as const, ...more].map(([domain, mxPatterns]) => [
+    domain,
+    { id: 'one', policy: { ...POLICY, mxPatterns }, fetchedAt: clock.steady() },
+  ]);
   const sts = new MtaSts({
     resolver: {
       txt: () => {
@@ -123,4 +129,28 @@ test('the failures of ten thousand domains are kept, and with one more the oldes
   };
   expect([await tried('d0.test'), await tried('d2.test')]).toEqual([false, false]);
   expect(await tried('d1.test')).toBe(true);
+});
+
+test('ten thousand policies are kept, and with one more the one that was asked for least lately goes', async () => {
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, n) => [`d${n}.test`, ['mx.test']] as const);
+  const full = keeping(null, many(9_999));
+  expect(await full.sts.policyFor('a.test')).toEqual(POLICY as never);
+  const over = keeping(null, many(10_000));
+  expect(await over.sts.policyFor('a.test')).toBeNull();
+  expect(await over.sts.policyFor('d0.test')).not.toBeNull();
+});
+
+test('policies of less than four MiB together are kept, those of more are not', async () => {
+  const keptOf = async (mebibytes: number): Promise<number> => {
+    const long = Array.from(
+      { length: mebibytes },
+      (_, n) => [`d${n}.test`, ['x'.repeat(1_048_000)]] as const,
+    );
+    const { sts } = keeping(null, long);
+    let count = 0;
+    for (const [domain] of long) if ((await sts.policyFor(domain)) !== null) count += 1;
+    return count;
+  };
+  expect([await keptOf(3), await keptOf(5)]).toEqual([3, 4]);
 });

@@ -48,6 +48,7 @@ describe('the TXT record', () => {
     [['V=STSv1; id=a'], null],
     [['v=STSv1; id=a b'], null],
     [['v=STSv1; id='], null],
+    [[`v=STSv1; id=${'x'.repeat(32)}`], 'x'.repeat(32)],
     [[`v=STSv1; id=${'x'.repeat(33)}`], null],
     [['id=a; v=STSv1'], null],
     // Two records are as good as none (section 3.1).
