@@ -85,3 +85,24 @@ test('what comes to a return path and reports nothing is taken, and told to nobo
   expect(fixture.logged.map(({ event }) => event)).not.toContain('operator_mail_received');
   client.close();
 });
+
+test('of mail to a person the operator reads who, to whom and 300 characters of what', async () => {
+  const client = await RawClient.open(fixture.inbound);
+  await client.hello();
+  await client.command('MAIL FROM:<>');
+  await client.command('RCPT TO:<Abuse@mail.appliance.example>');
+  await client.command('DATA');
+  const message = `From: ${'f'.repeat(310)}\r\nSubject: ${'s'.repeat(310)}\r\n\r\nx\r\n`;
+  expect(await client.command(`${message}.`)).toBe('250 2.0.0 OK');
+  const { event, level, peer, to, from, subject, bytes } = fixture.logged.at(-1) ?? {};
+  expect({ event, level, peer, to, from, subject, bytes }).toEqual({
+    event: 'operator_mail_received',
+    level: 'warn',
+    peer: '127.0.0.1',
+    to: 'Abuse@mail.appliance.example',
+    from: 'f'.repeat(300),
+    subject: 's'.repeat(300),
+    bytes: message.length,
+  });
+  client.close();
+});
