@@ -32,7 +32,7 @@ const INTRODUCTIONS: readonly RegExp[] = [
   /This message was created automatically by mail delivery software/i, // Exim, GMX
   /A message that you sent (?:could not be delivered|contained no recipient|has not yet been delivered)/i, // Exim
   /did not reach (?:some or all of )?the (?:intended|following) recipient/i, // Exchange 5.5 to 2003
-  /The following recipient\(?s?\)? (?:could not|cannot|cannot) be reached/i, // Exchange
+  /The following recipient\(?s?\)? (?:could not|can ?not) be reached/i, // Exchange
   /Delivery has failed to these recipients/i, // Exchange 2007 and later
   /Your message (?:to .{1,320} )?(?:couldn't|could not|wasn't|was not|can't|cannot) be delivered/i, // Office 365, others
   /Delivery to the following recipients? (?:has been |was )?(?:failed|delayed|delay)/i, // Gmail until 2016
