@@ -75,16 +75,28 @@ function post(path: string, timeoutMs = 5_000, at = `localhost:${port}`) {
 }
 
 test('localhost is found by IPv4 or IPv6, and no redirect is followed', async () => {
-  expect(await post('/a?b=c')).toMatchObject({ kind: 'responded', statusCode: 200 });
+  expect(await post('/a?b=c')).toEqual({
+    kind: 'responded',
+    statusCode: 200,
+    excerpt: 'body',
+    durationMs: expect.any(Number),
+    retryAfterSeconds: null,
+  });
   expect(await post('/moved')).toMatchObject({ kind: 'responded', statusCode: 302 });
   expect(seen).toEqual([`POST /a?b=c localhost:${port}`, `POST /moved localhost:${port}`]);
 });
 
 test('a server that is not there, and one that is silent, are failures', async () => {
   const gone = await post('/', 5_000, '127.0.0.1:1');
-  expect(gone).toMatchObject({ kind: 'failed', reason: 'the connection failed', isRefused: false });
+  const failed = { kind: 'failed', isRefused: false, isLocal: false };
+  expect(gone).toEqual({
+    ...failed,
+    reason: 'the connection failed',
+    durationMs: expect.any(Number),
+  });
   const silent = await post('/stall', 200);
-  expect(silent).toMatchObject({ kind: 'failed', reason: 'the deadline passed' });
+  expect(silent).toMatchObject({ ...failed, reason: 'the deadline passed' });
+  expect(silent.durationMs).toBeGreaterThanOrEqual(190);
 });
 
 test('of a long response only the beginning is kept', async () => {
