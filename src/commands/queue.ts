@@ -9,7 +9,7 @@ import { detailJson, listingJson } from './queue-json.ts';
 
 const ID = argument('ID', 'Id of a message or a recipient');
 const OPTIONAL_ID = optionalArgument('ID', 'Id of a message or a recipient');
-const DOMAIN = option('domain', 'D', 'Show only recipients at this domain');
+const DOMAIN = option('domain', 'D', 'Show only what waits for this domain');
 const RETRIED_DOMAIN = option('domain', 'D', 'Retry every recipient at this domain');
 
 function showListing({ halt, throttles, destinations, recipients }: Listing): string {

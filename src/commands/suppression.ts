@@ -90,7 +90,7 @@ async function importFile(call: Call): Promise<number> {
     const of = await operate(call, 'suppression.import', { account, csv, line });
     for (const name of ['rows', 'added', 'known', 'bad'] as const) done[name] += of[name];
     done.named.push(...of.named.slice(0, MOST_NAMED - done.named.length));
-    call.output.say(`${done.rows} rows read, ${done.added} added`);
+    call.output.say(`Rows read: ${done.rows}, added: ${done.added}`);
   }
   for (const { line, message } of done.named) call.output.say(`line ${line}: ${message}`);
   call.print(done, `Added: ${done.added}. Already suppressed: ${done.known}. Wrong: ${done.bad}.`);

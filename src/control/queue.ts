@@ -65,13 +65,14 @@ export type Detail = Static<typeof Detail>;
 async function list({ ctx, queue }: Scope, domain: string | null): Promise<Listing> {
   const { clock } = ctx;
   const rows = await ctx.store.queue({ domain, limit: PAGE, after: null });
+  const counts = await ctx.store.queueCounts(clock.now());
   return {
     halt: ctx.halt.state,
     throttles: (queue?.throttles() ?? []).map(({ untilMs, ...rest }) => ({
       until: new Date(wallTime(clock, untilMs)).toISOString(),
       ...rest,
     })),
-    destinations: await ctx.store.queueCounts(clock.now()),
+    destinations: domain === null ? counts : counts.filter((one) => one.domain === domain),
     recipients: rows.map((row) => explained(clock, row)),
   };
 }

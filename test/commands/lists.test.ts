@@ -114,7 +114,7 @@ test('suppressions are added by reason, imported with their wrong rows named, ex
   writeFileSync(file, 'email,reason\na@x.example,\nnobody,\nc@x.example,hard_bounce\n');
   const done = await shop.run('suppression', 'import', file);
   expect([done.code, done.out]).toEqual([1, 'Added: 1. Already suppressed: 1. Wrong: 1.\n']);
-  expect(done.err).toStartWith('2 rows read, 1 added\nline 3: ');
+  expect(done.err).toStartWith('Rows read: 2, added: 1\nline 3: ');
   writeFileSync(file, 'email\nc@x.example\n');
   const again = await shop.json('suppression', 'import', file);
   expect(again).toEqual([0, { rows: 1, added: 0, known: 1, bad: 0, named: [] }]);

@@ -79,7 +79,7 @@ test('localhost is found by IPv4 or IPv6, and no redirect is followed', async ()
     kind: 'responded',
     statusCode: 200,
     excerpt: 'body',
-    durationMs: expect.any(Number),
+    durationMs: expect.any(Number) as number,
     retryAfterSeconds: null,
   });
   expect(await post('/moved')).toMatchObject({ kind: 'responded', statusCode: 302 });
@@ -88,11 +88,11 @@ test('localhost is found by IPv4 or IPv6, and no redirect is followed', async ()
 
 test('a server that is not there, and one that is silent, are failures', async () => {
   const gone = await post('/', 5_000, '127.0.0.1:1');
-  const failed = { kind: 'failed', isRefused: false, isLocal: false };
+  const failed = { kind: 'failed' as const, isRefused: false, isLocal: false };
   expect(gone).toEqual({
     ...failed,
     reason: 'the connection failed',
-    durationMs: expect.any(Number),
+    durationMs: expect.any(Number) as number,
   });
   const silent = await post('/stall', 200);
   expect(silent).toMatchObject({ ...failed, reason: 'the deadline passed' });
