@@ -144,6 +144,16 @@ describe('several hosts', () => {
     const database = new Database(databaseAddress(url, ''), 5_000);
     const directory = part("SELECT current_setting('unix_socket_directories') AS at");
     expect(await database.first<{ at: string }>(directory)).toEqual({ at: first.directory });
+    // Each of these asks the standby first, and leaves no connection behind there.
+    for (let count = 0; count < 3; count += 1) {
+      const fresh = new Database(databaseAddress(url, ''), 5_000);
+      expect(await fresh.first<{ at: string }>(directory)).toEqual({ at: first.directory });
+      await fresh.close();
+    }
+    const standby = second.admin();
+    const left = "SELECT pid FROM pg_stat_activity WHERE application_name = 'postrider'";
+    while ((await standby.unsafe(left)).length > 0);
+    await standby.close();
     await Promise.all([first.pause(), second.promote()]);
     expect(await database.first<{ at: string }>(directory)).toEqual({ at: second.directory });
     await database.close();

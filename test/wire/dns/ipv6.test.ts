@@ -49,6 +49,10 @@ test('no name, or a name that leads elsewhere, is wrong', async () => {
     kind: 'wrong',
     reason: `mail.test, the reverse name of ${ADDRESS}, does not lead back`,
   });
+  names.set(REVERSE, 'PTR', ['mail.test', 'other.test']);
+  expect(await confirmReverse(lookups.resolver([names]), ADDRESS)).toMatchObject({
+    reason: `mail.test, other.test, the reverse name of ${ADDRESS}, does not lead back`,
+  });
 });
 
 test('a failure of DNS does not count as wrong', async () => {
