@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { type DashboardRig, startDashboardRig } from '../dashboard-rig.ts';
+import { rowsOf } from '../page-text.ts';
 
 let rig: DashboardRig;
 let count = 0;
@@ -44,6 +45,14 @@ test('the HTML is shown in three widths, checked, and its links are listed', asy
   const check = await tab('check');
   expect(check).toContain('<code>display: grid</code>');
   expect(check).toContain('1 image has no alt text');
+  const grid = rowsOf(check).find(({ Used = '' }) => Used.startsWith('display: grid'));
+  expect(Object.keys(grid ?? {})).toEqual([
+    'Used',
+    'Gmail',
+    'Outlook on Windows',
+    'Apple Mail',
+    'Yahoo',
+  ]);
   const links = await tab('links');
   expect(links).toContain('http://x.example/?a=1');
   expect(links).toContain('not encrypted: use https');

@@ -68,6 +68,7 @@ test('a file is imported behind its page, which says what was added and what was
   expect(answer.headers.get('location')).toBe(`/dashboard${path}/import`);
   const text = await ended();
   expect(text).toContain('2500');
+  expect(text).toContain('Imported: &lt;script&gt;');
   expect(text).toMatch(/Not understood<\/dt>\s*<dd>1</);
   expect(text).toContain('&lt;script&gt;');
   expect(text).not.toContain(bad);
@@ -89,6 +90,7 @@ test('while an import is under way its page shows how far it is, and offers no s
   await rig.submit(`${path}/import`, { csv: 'slow@paused.example' });
   const { text } = await rig.visit(`${path}/import`);
   expect([text.includes('data-live'), text.includes(form)]).toEqual([true, false]);
+  expect(text).toContain('Importing: pasted addresses');
   expect((await upload('second@paused.example')).status).toBe(409);
   store.addSuppressions = add;
   release();
@@ -106,7 +108,9 @@ test('pasted addresses are imported; an empty form and broken CSV are told', asy
   expect(empty.status).toBe(422);
   expect(await empty.text()).toContain('Choose a file, or paste addresses.');
   await upload('a@b.example\n"open');
-  expect(await ended()).toContain('a quotation mark is not closed');
+  const broken = await ended();
+  expect(broken).toContain('a quotation mark is not closed');
+  expect(broken).toContain('Ended early: ');
 });
 
 test('the export holds every row, and is imported again as it is', async () => {

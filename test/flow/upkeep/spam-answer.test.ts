@@ -121,3 +121,19 @@ test('the largest answer that is read holds nobody up', () => {
     expect(Math.min(...usedMs)).toBeLessThan(20);
   }
 });
+
+test('20 levels are read, one more is not, by lists as by objects', () => {
+  const within = (open: string, close: string, levels: number): unknown =>
+    JSON.parse(`${open.repeat(levels)}1${close.repeat(levels)}`);
+  // The answer itself is the first level.
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const) {
+    expect(read({ ...ANSWER, extra: within(open, close, 19) })?.points).toBe(12.7);
+    expect(read({ ...ANSWER, extra: within(open, close, 20) })).toBeNull();
+  }
+  // Neither those that are closed again count, nor those in a text.
+  expect(read({ ...ANSWER, extra: Array.from({ length: 30 }, () => [{}]) })?.points).toBe(12.7);
+  expect(read({ ...ANSWER, extra: `"\\${'['.repeat(30)}` })?.points).toBe(12.7);
+});
