@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 
 import { createLog } from '../../src/base/log.ts';
 import { NodeSession, sendingNodes } from '../../src/flow/node-session.ts';
+import { StoreAwayError } from '../../src/store/store.ts';
 import { TestClock } from '../rig/clock.ts';
 import { FakeNodes } from '../rig/fake-nodes.ts';
 
@@ -131,6 +132,35 @@ test('at its end it is current no more, whether or not the store hears of it', a
   const { beats } = away.nodes;
   await away.clock.advance(10_000);
   expect(away.nodes.beats).toBe(beats);
+});
+
+test('an end while a beat is under way is the end of beats', async () => {
+  const { clock, nodes, session, events } = await begin();
+  let answer = (): void => undefined;
+  nodes.answered = new Promise((resolve) => (answer = resolve));
+  await clock.advance(3_000);
+  const ending = session.end();
+  answer();
+  await ending;
+  const { beats } = nodes;
+  await clock.advance(60_000);
+  expect([nodes.beats, session.isCurrent, events()]).toEqual([beats, false, []]);
+});
+
+test('a look for lost sessions that fails is logged unless the store is away, and comes again', async () => {
+  const { clock, nodes, heard, events } = await begin();
+  const failures = [new StoreAwayError('away'), new Error('a fault')];
+  nodes.endLost = () => {
+    const failure = failures.shift();
+    return failure === undefined ? Promise.resolve(['other']) : Promise.reject(failure);
+  };
+  await clock.advance(30_000);
+  expect([failures.length, events()]).toEqual([1, []]);
+  await clock.advance(3_000);
+  expect([failures.length, events()]).toEqual([0, ['nodes_lost_failed']]);
+  expect(heard.freed).toBe(0);
+  await clock.advance(3_000);
+  expect([heard.freed, events()]).toEqual([1, ['nodes_lost_failed', 'nodes_lost']]);
 });
 
 test('load balancers send elsewhere while the database does not answer, and before a stop', async () => {

@@ -80,6 +80,12 @@ test('an attachment is only ever saved', async () => {
 test('one message is deleted, then all', async () => {
   const removed = await rig.submit('/inbox/1/remove');
   expect(removed.headers.get('location')).toBe('/dashboard/inbox?done=removed');
+  const isNoted = ({ event }: { event: string }): boolean => event === 'dashboard_action';
+  expect(await rig.rig.log.first(isNoted)).toMatchObject({
+    level: 'info',
+    path: '/inbox/1/remove',
+    operator: 'admin',
+  });
   expect((await rig.visit('/inbox/1')).status).toBe(404);
   expect((await rig.submit('/inbox/1/remove')).status).toBe(404);
   expect((await rig.visit('/inbox/2')).status).toBe(200);
