@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { addOperator, setPassword } from '../../../src/flow/people/operators.ts';
 import { type RspamdStub, saying, startRspamdStub, ANSWER } from '../../rig/rspamd-stub.ts';
 import { type DashboardRig, startDashboardRig } from '../dashboard-rig.ts';
+import { rowsOf } from '../page-text.ts';
 
 const PASSWORD = 'long enough for anyone';
 
@@ -161,4 +162,24 @@ test('the config in force shows the address', async () => {
   const { text } = await rig.visit('/settings/config');
   expect(text).toContain('inbox.rspamd_url');
   expect(text).toContain(stub.url);
+});
+
+test('the whole tab of a score', async () => {
+  const text = (await scored(ANSWER)).replace(/Asked [\d: -]+/, 'Asked TIME ');
+  expect(text.trim()).toBe(
+    [
+      'Score 12.7 of 15 : rspamd would deliver it marked as spam add header',
+      'Score Rule',
+      '+8 BROKEN_HEADERS Headers structure is likely broken',
+      '+3 FORGED_MUA_THEBAT_MSGID_UNKNOWN Message pretends to be send from The Bat! but has forged Message-ID',
+      '+0.5 HTTP_TO_HTTPS Anchor text contains different scheme to target URL paypal.com.evil.example',
+      '−0.2 R_DKIM_ALLOW',
+      'FROM_HAS_DN From header has a display name',
+      'Points above 0 speak for spam; rules without points only note something.',
+      'Rules about the address and the name of the sending server (SPF, blocklists) say nothing here, where there is none.',
+      'Asked TIME UTC ; a page that is loaded after a minute asks again.',
+    ].join(' '),
+  );
+  const { text: page } = await rig.visit(`/inbox/${last}?tab=spam`);
+  expect(rowsOf(page).map((row) => row['Score'])).toEqual(['+8', '+3', '+0.5', '−0.2', undefined]);
 });
