@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { testAuthority } from '../../rig/certificates.ts';
 import { type Hook, startHook } from '../../rig/hook.ts';
 import { type DashboardRig, type Seen, startDashboardRig } from '../dashboard-rig.ts';
+import { factsOf } from '../page-text.ts';
 
 const HOSTILE = '<script>alert(1)</script>';
 
@@ -105,6 +106,23 @@ test('an attempt has its webhook-id, payload, response and the other attempts; i
   expect((failed.text.match(/\/attempts\//g) ?? []).length).toBe(1);
   const both = await rig.visit(path + attempt);
   expect((both.text.match(/\/attempts\//g) ?? []).length).toBe(2);
+  await rig.submit(`${path}/remove`);
+});
+
+test('an attempt says when the next one is, while one is to come', async () => {
+  const path = await added('email.sent');
+  hook.script.answer = () => ({ status: 503 });
+  await send();
+  const page = await pageWith(path, 'answered with status 503');
+  const [, attempt] = /(\/attempts\/[0-9a-f-]{36})"/.exec(page.text) ?? [];
+  const open = factsOf((await rig.visit(path + attempt)).text);
+  expect(open['Next attempt']).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d/);
+  hook.script.answer = () => ({ status: 200 });
+  const [, eventId = ''] = /name="event_id" value="([^"]+)"/.exec(page.text) ?? [];
+  await rig.submit(`${path}/replay`, { event_id: eventId });
+  await pageWith(path, '>ok</span>');
+  const ended = factsOf((await rig.visit(path + attempt)).text);
+  expect(ended['Next attempt'] ?? '').toBe('');
   await rig.submit(`${path}/remove`);
 });
 
