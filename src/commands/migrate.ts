@@ -57,7 +57,7 @@ function destinationOf(call: Call): Destination {
   }
   if (passwordFile !== null)
     throw new UsageError('--password-file goes with the URL of a database.');
-  if (/^\w+:\/\//.test(to)) {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(to)) {
     throw new UsageError('--to must be a directory or a URL that begins with postgres://.');
   }
   return { kind: 'directory', dataDir: resolve(to) };

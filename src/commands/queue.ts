@@ -12,7 +12,11 @@ const OPTIONAL_ID = optionalArgument('ID', 'Id of a message or a recipient');
 const DOMAIN = option('domain', 'D', 'Show only what waits for this domain');
 const RETRIED_DOMAIN = option('domain', 'D', 'Retry every recipient at this domain');
 
-function showListing({ halt, throttles, destinations, recipients }: Listing): string {
+/** `domain`: the one that was asked for; null: all. */
+function showListing(
+  { halt, throttles, destinations, recipients }: Listing,
+  domain: string | null,
+): string {
   const parts = [
     halt === null ? '' : paragraph(`Sending is halted: ${halt.reason}`),
     table(
@@ -21,7 +25,7 @@ function showListing({ halt, throttles, destinations, recipients }: Listing): st
         [one.domain, String(one.waiting), when(one.oldestCreatedAt)],
         [one.reason ?? ''],
       ]),
-      'The queue is empty.',
+      domain === null ? 'The queue is empty.' : `Nothing waits for ${printable(domain)}.`,
     ),
     table(
       [['SLOWED DOWN', 'UNTIL (UTC)'], ['WHY'], ['WHAT TO DO']],
@@ -70,8 +74,9 @@ function showTls({ tls }: PublicAttempt): string {
 }
 
 async function list(call: Call): Promise<void> {
-  const listing = await operate(call, 'queue.list', { domain: call.get(DOMAIN) });
-  call.print(listingJson(listing), showListing(listing));
+  const domain = call.get(DOMAIN);
+  const listing = await operate(call, 'queue.list', { domain });
+  call.print(listingJson(listing), showListing(listing, domain));
 }
 
 async function retry(call: Call): Promise<number> {

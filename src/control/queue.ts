@@ -105,15 +105,16 @@ function publicAttempt(attempt: Attempt): PublicAttempt {
 
 export const QUEUE_OPERATIONS = {
   'queue.list': operation({ domain: orNull(Text) }, Listing, (scope, { domain }) =>
-    list(scope, domain),
+    list(scope, domain?.toLowerCase() ?? null),
   ),
   'queue.show': operation({ id: Text }, Detail, (scope, { id }) => detail(scope, id)),
   'queue.retry': operation(
     { id: orNull(Text), domain: orNull(Text) },
     // Those that are tried now: made due by this, or due already; not those in an attempt.
     Type.Object({ retried: Type.Integer() }),
-    async (scope, target) => {
+    async (scope, { id, domain }) => {
       const { ctx, queue } = scope;
+      const target = { id, domain: domain?.toLowerCase() ?? null };
       if (target.id !== null) await detail(scope, target.id);
       const retried =
         queue === null

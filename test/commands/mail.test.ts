@@ -181,6 +181,7 @@ test('what waits is listed with its reason, retried by name and given up', async
   ]);
   const retried = await shop.json('queue', 'retry', '--domain', 'wait.example');
   expect(retried[0]).toBe(0);
+  expect(await shop.json('queue', 'retry', '--domain', 'Wait.EXAMPLE')).toEqual(retried);
   expect(await shop.json('queue', 'retry', '--domain', 'none.example')).toEqual([
     1,
     { retried: 0 },

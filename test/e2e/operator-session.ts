@@ -7,13 +7,13 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { testAuthority } from '../rig/certificates.ts';
-import { NOBODY, Session, idsIn } from '../rig/session.ts';
+import { NOBODY, OperatorTerminal, idsIn } from '../rig/operator-terminal.ts';
 
 export const TRANSCRIPT_FILE = join(import.meta.dir, 'operator-session.txt');
 
 /** The whole session; each part goes on where the last one ended. */
 export async function hold(): Promise<string> {
-  const session = await Session.start();
+  const session = await OperatorTerminal.start();
   try {
     await begin(session);
     await domains(session);
@@ -29,7 +29,7 @@ export async function hold(): Promise<string> {
   }
 }
 
-async function begin(session: Session): Promise<void> {
+async function begin(session: OperatorTerminal): Promise<void> {
   const { names, receiver, config, folder } = session;
   await session.run(['version']);
   await session.run(['check']);
@@ -78,7 +78,7 @@ included_emails = 3
   await session.run(['reload']);
 }
 
-async function domains(session: Session): Promise<void> {
+async function domains(session: OperatorTerminal): Promise<void> {
   await session.run(['account', 'create', 'Shop', '--plan', 'small']);
   await session.run(['account', 'change', 'Shop', '--plan', 'none']);
   await session.run(['account', 'list']);
@@ -104,13 +104,13 @@ async function domains(session: Session): Promise<void> {
 }
 
 /** Publishes every record that a command has shown. */
-function publish({ names }: Session, shown: string): void {
+function publish({ names }: OperatorTerminal, shown: string): void {
   for (const [, type, name = '', value = ''] of shown.matchAll(/(TXT|CNAME) (\S+)\n +(\S.*)$/gm)) {
     names.set(name, type as 'TXT' | 'CNAME', [value]);
   }
 }
 
-async function mail(session: Session): Promise<void> {
+async function mail(session: OperatorTerminal): Promise<void> {
   const { receiver } = session;
   const send = (to: string, ...more: string[]): Promise<string> =>
     session.run(
@@ -138,6 +138,7 @@ async function mail(session: Session): Promise<void> {
   await session.run(['email', 'list', '--account', 'default', '--limit', '1', '--after', NOBODY]);
   await session.run(['email', 'show', NOBODY]);
   await session.run(['queue', 'list']);
+  await session.run(['queue', 'list', '--domain', 'Example.NET']);
   await session.run(['queue', 'list', '--domain', 'other.example']);
   await session.run(['queue', 'show', NOBODY]);
   await session.run(['queue', 'show', id]);
@@ -155,7 +156,7 @@ async function mail(session: Session): Promise<void> {
   await session.run(['account', 'resume', 'default']);
 }
 
-async function webhooks(session: Session): Promise<void> {
+async function webhooks(session: OperatorTerminal): Promise<void> {
   const { names, hook } = session;
   const add = ['webhook', 'add', '--account', 'default'];
   await session.run([...add, 'http://hook.example.org']);
@@ -174,7 +175,7 @@ async function webhooks(session: Session): Promise<void> {
   await session.run(['webhook', 'replay', id, '--account', 'default', '--event', NOBODY]);
 }
 
-async function people(session: Session): Promise<void> {
+async function people(session: OperatorTerminal): Promise<void> {
   const of = ['--account', 'default'];
   await session.run(['key', 'create', '--name', 'reports', ...of, '--permission', 'none']);
   await session.run(['key', 'create', '--name', 'reports', ...of, '--test']);
@@ -220,7 +221,7 @@ async function people(session: Session): Promise<void> {
   await session.run(['restore', 'kept.backup']);
 }
 
-async function withoutServer(session: Session): Promise<void> {
+async function withoutServer(session: OperatorTerminal): Promise<void> {
   const of = ['--account', 'default'];
   await session.end();
   const hello = ['send', ...of, '--from', 'shop@example.org', '--to', 'late@example.net'];
@@ -239,7 +240,7 @@ async function withoutServer(session: Session): Promise<void> {
   await session.run(['doctor']);
 }
 
-async function migration(session: Session): Promise<void> {
+async function migration(session: OperatorTerminal): Promise<void> {
   const { config, database, folder } = session;
   const url = await database.freshDatabase();
   await session.run(['migrate', '--to', 'elsewhere', '--password-file', 'none']);
@@ -262,7 +263,7 @@ async function migration(session: Session): Promise<void> {
   await session.run(['migrate', '--to', 'moved']);
 }
 
-async function emulator(session: Session): Promise<void> {
+async function emulator(session: OperatorTerminal): Promise<void> {
   const dev = ['dev', '--port', '0', '--smtp-port', '0'];
   await session.run([...dev, '--rspamd-url', 'nonsense']);
   await session.run([...dev, '--data', 'data']);

@@ -54,13 +54,14 @@ export const NOBODY = '01900000-0000-7000-8000-000000000000';
 
 type Server = Bun.Subprocess<'ignore', 'pipe', 'ignore'>;
 
-export class Session {
+export class OperatorTerminal {
   readonly folder = mkdtempSync(join(tmpdir(), 'session-'));
   readonly config = join(this.folder, 'postrider.toml');
   readonly names: Names;
   readonly receiver: Receiver;
   readonly database: PostgresServer;
   readonly hook: Hook;
+  readonly #env = { POSTRIDER_CONFIG: this.config, TMPDIR: this.folder };
   readonly #ids = new Map<string, string>();
   readonly #blocks: string[] = [];
   #server: Server | null = null;
@@ -76,19 +77,19 @@ export class Session {
     this.database = database;
   }
 
-  static async start(): Promise<Session> {
+  static async start(): Promise<OperatorTerminal> {
     const names = await startNames();
     const receiver = await startReceiver({ hostname: 'mx.example.net' });
     names.set('example.net', 'MX', ['10 mx.example.net']);
     names.set('mx.example.net', 'A', [receiver.host]);
-    return new Session(names, receiver, await PostgresServer.start(), await startHook());
+    return new OperatorTerminal(names, receiver, await PostgresServer.start(), await startHook());
   }
 
   get transcript(): string {
     return this.#blocks.join('\n');
   }
 
-  /** Runs one command; ids in `words` may be those of `idOf`. Gives standard output as it was. */
+  /** Runs one command to its end. Gives standard output as it was. */
   async run(words: readonly string[], stdin = ''): Promise<string> {
     const ran = await this.#spawn(words, stdin);
     this.#key ||= /pr_live_\w+/.exec(ran.stdout)?.[0] ?? '';
@@ -114,21 +115,24 @@ export class Session {
     await (await fetch(this.#url + path, { method, headers })).text();
   }
 
-  /** Starts a command that goes on, and waits until it has printed `last`. */
+  /** Starts a command that goes on, and waits until it has printed `last`, for 20 s at most. */
   async begin(words: readonly string[], last: string): Promise<void> {
     const child = Bun.spawn([BINARY, ...words], {
       cwd: this.folder,
-      env: { PATH: process.env['PATH'] ?? '', POSTRIDER_CONFIG: this.config, TMPDIR: this.folder },
+      env: { PATH: process.env['PATH'] ?? '', ...this.#env },
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'ignore',
     });
     this.#server = child;
+    const tooLate = setTimeout(() => child.kill('SIGKILL'), 20_000);
     let text = '';
     for await (const chunk of child.stdout) {
       text += new TextDecoder().decode(chunk);
       if (text.includes(last) && text.endsWith('\n')) break;
     }
+    clearTimeout(tooLate);
+    if (!text.includes(last)) throw new Error(`${words.join(' ')} never said "${last}":\n${text}`);
     this.#url = /http:\S+/.exec(text)?.[0] ?? '';
     this.#say(words, linesOf(text));
   }
@@ -154,8 +158,7 @@ export class Session {
   }
 
   #spawn(words: readonly string[], stdin: string): Promise<Run> {
-    const env = { POSTRIDER_CONFIG: this.config, TMPDIR: this.folder };
-    return runBinary([...words], { stdin, env, cwd: this.folder });
+    return runBinary([...words], { stdin, env: this.#env, cwd: this.folder });
   }
 
   #say(words: readonly string[], lines: readonly string[]): void {
@@ -165,14 +168,11 @@ export class Session {
 
   #mask(text: string): string {
     const known = MASKS.reduce((shown, [pattern, word]) => shown.replaceAll(pattern, word), text);
-    return known
-
-      .replaceAll(this.folder, 'DIR')
-      .replaceAll(ID, (id) => {
-        const name = this.#ids.get(id) ?? `ID${this.#ids.size + 1}`;
-        this.#ids.set(id, name);
-        return name;
-      });
+    return known.replaceAll(this.folder, 'DIR').replaceAll(ID, (id) => {
+      const name = this.#ids.get(id) ?? `ID${this.#ids.size + 1}`;
+      this.#ids.set(id, name);
+      return name;
+    });
   }
 }
 
