@@ -72,6 +72,7 @@ const INTRODUCTIONS = [
   'Your note did not reach some or all of the intended recipients.',
   'The following recipient(s) could not be reached:',
   'The following recipients cannot be reached:',
+  // In two words, which the texts of this repository never write.
   'The following recipients CANNOT be reached:'.replace('NN', 'N N'),
   'Delivery has failed to these recipients or distribution lists:',
   "Your message to ann@receiver.example couldn't be delivered.",
