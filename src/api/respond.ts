@@ -9,9 +9,9 @@ import { ApiError } from '../base/errors.ts';
 import { audit } from '../flow/people/audit.ts';
 import { tooBusy, type Share } from '../flow/byte-budget.ts';
 import type { Identity } from '../flow/draft.ts';
+import { inChunks, isLarge } from '../flow/large-response.ts';
 import { checkLength, readBody } from './body.ts';
 import { refusalOf } from './errors.ts';
-import { inChunks, isLarge } from './large-response.ts';
 import { checkPermission, checkSandbox, identify } from './guard.ts';
 import { errorBody } from './shapes/error-body.ts';
 import { decodeText, parseJson } from './shapes/json.ts';
@@ -165,7 +165,12 @@ function bodyOf(payload: Made['payload'], progress: Progress): Made['payload'] |
 
 function payloadOf(body: RouteResult['body']): string | Uint8Array<ArrayBuffer> {
   if (typeof body === 'string') return body;
-  return body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body);
+  if (!(body instanceof Uint8Array)) return JSON.stringify(body);
+  // Not a copy: it may be 10 MB.
+  const { buffer, byteOffset, byteLength } = body;
+  return buffer instanceof ArrayBuffer
+    ? new Uint8Array(buffer, byteOffset, byteLength)
+    : new Uint8Array(body);
 }
 
 async function run(

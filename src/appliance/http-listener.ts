@@ -87,6 +87,11 @@ export class HttpListener {
   change(pair: TlsPair): void {
     const old = this.#server;
     if (old === null) throw new Error('not listening yet');
+    if (this.#servers.length === 0) {
+      // At rest: `listenAgain` shows it.
+      this.#pair = pair;
+      return;
+    }
     const port = old.port ?? 0;
     const listen = { host: this.#config.startup.http.listen.host, port };
     try {
@@ -102,6 +107,7 @@ export class HttpListener {
 
   /** Accepts no connection until `listenAgain`; on those that are open the next response is the last. */
   rest(): void {
+    if (this.#servers.length === 0) return;
     // A server that has stopped does not say it any more.
     this.#port = this.#server?.port ?? this.#port;
     for (const wait of this.#leaving.values()) clearTimeout(wait);

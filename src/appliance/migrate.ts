@@ -154,6 +154,7 @@ function givenAddress(url: string, passwordFile: string): DatabaseAddress {
     const given = (text: string): string =>
       text
         .replace('[store] url', '--to')
+        .replace(/\[store\] (?=sslrootcert)/, '--to: ')
         .replace(/(?:\[store\] )?password_file/, '--password-file');
     throw new OperatorError(given(error.message), given(error.hint), error.exitCode);
   }

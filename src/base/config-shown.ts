@@ -5,8 +5,8 @@
  */
 import type { Config } from './config.ts';
 import { CONFIG_FILE } from './config-schema.ts';
-import { secret } from './config-formats.ts';
-import { nameInFile, nodesOf, type Node, type TableNode } from './config-node.ts';
+import { hostPattern, secret } from './config-formats.ts';
+import { nameInFile, nodesOf, type Node, type TableNode, type When } from './config-node.ts';
 
 export interface ShownKey {
   /** Dotted, with `[n]` for tables in a list: `delivery.smarthost.host`. */
@@ -31,36 +31,50 @@ export function shownConfig(config: Config): ShownKey[] {
   return rows;
 }
 
-/** `parts`: the startup and the live part of the same table; a key is in one of them. */
+/**
+ * `parts`: the startup and the live part of the same table; a key is in one of them. `around`: when all of a table that
+ * is switched, or in a list, takes effect.
+ */
 function showTable(
   table: TableNode,
   parts: readonly unknown[],
   path: string,
   rows: ShownKey[],
+  around?: When,
 ): void {
   for (const [name, node] of nodesOf(table)) {
     const written = nameInFile(name, node);
     const at = path === '' ? written : `${path}.${written}`;
     const values = parts.map((part) => memberOf(part, name)).filter((value) => value !== undefined);
-    if (values.length > 0) showNode(node, values, at, rows);
+    if (values.length > 0) showNode(node, values, at, rows, around);
   }
 }
 
-function showNode(node: Node, values: readonly unknown[], at: string, rows: ShownKey[]): void {
+function showNode(
+  node: Node,
+  values: readonly unknown[],
+  at: string,
+  rows: ShownKey[],
+  around: When | undefined,
+): void {
+  const when = around ?? node.when;
   if (node.kind === 'table') {
-    showTable(node, values, at, rows);
+    showTable(node, values, at, rows, when);
   } else if (node.kind === 'rows') {
     const items = values.flatMap(itemsOf);
     for (const [index, item] of items.entries()) {
       // A route has the keys of its destination, its own or the smarthost's, in a value of their own.
-      showTable(node.items, [item, memberOf(item, 'target')], `${at}[${index}]`, rows);
+      showTable(node.items, [item, memberOf(item, 'target')], `${at}[${index}]`, rows, when);
     }
   } else {
     const [value] = values;
     const isDuration = node.format.unit === 'Ms' && typeof value === 'number';
     const words = isDuration ? durationOf(value) : wordsOf(value);
-    const shown = node.format === secret ? (isSet(value) ? HIDDEN : UNSET) : words;
-    rows.push({ path: at, value: shown, needsRestart: node.when === 'startup' });
+    // Read without its star.
+    const isPattern = node.format.words.endsWith(hostPattern.words);
+    const written = isPattern ? words.replaceAll(/(?<=^|, )\./g, '*.') : words;
+    const shown = node.format === secret ? (isSet(value) ? HIDDEN : UNSET) : written;
+    rows.push({ path: at, value: shown, needsRestart: when === 'startup' });
   }
 }
 
@@ -76,6 +90,7 @@ function itemsOf(value: unknown): unknown[] {
 
 /** As the file may spell it: the largest unit that divides it. */
 function durationOf(ms: number): string {
+  if (ms === 0) return '0';
   const [unit, length] = UNITS.find(([, length]) => ms % length === 0) ?? ['ms', 1];
   return `${ms / length}${unit}`;
 }
@@ -86,11 +101,15 @@ function isSet(value: unknown): boolean {
 
 function wordsOf(value: unknown): string {
   if (value === null || value === '') return UNSET;
-  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(wordsOf).join(', ');
+  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(itemOf).join(', ');
   if (typeof value === 'string') return value;
   if (typeof value !== 'object') return JSON.stringify(value) ?? UNSET;
   const [host, port] = [memberOf(value, 'host'), memberOf(value, 'port')];
-  return typeof host === 'string' && typeof port === 'number'
-    ? `${host}:${port}`
-    : JSON.stringify(value);
+  if (typeof host !== 'string' || typeof port !== 'number') return JSON.stringify(value);
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** A list in a list keeps its brackets. */
+function itemOf(item: unknown): string {
+  return Array.isArray(item) ? `[${wordsOf(item)}]` : wordsOf(item);
 }

@@ -1,11 +1,12 @@
 /** `erase`: takes one person's address out of everything that is stored. */
-import { ONLY_ACCOUNT } from './account-option.ts';
 import type { Command } from './command.ts';
 import { fields, paragraph } from './layout.ts';
 import { operate } from './operate.ts';
-import { argument } from './parameter.ts';
+import { argument, option } from './parameter.ts';
 
 const ADDRESS = argument('ADDRESS', 'Email address of the person');
+
+const ACCOUNT = option('account', 'A', 'Erase only in this account (name or id)');
 
 const REMAINS =
   'What remains: suppressions of the address, so that it is not mailed again; backups and before-restore folders from before now; the log that the system keeps of standard error.';
@@ -14,9 +15,9 @@ export const erase: Command = {
   summary: 'Erase a person: every email, event and log row of one address',
   details:
     'Emails to this address alone go whole. Emails with other recipients stay for them, without content and subject. Ends with 1 when mail to the address still waits: it is left alone.',
-  parameters: [ADDRESS, ONLY_ACCOUNT],
+  parameters: [ADDRESS, ACCOUNT],
   async run(call) {
-    const args = { address: call.get(ADDRESS), account: call.get(ONLY_ACCOUNT) };
+    const args = { address: call.get(ADDRESS), account: call.get(ACCOUNT) };
     const done = await operate(call, 'erase', args);
     const rows: [string, string][] = [
       ['emails erased', String(done.messages)],

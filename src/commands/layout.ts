@@ -126,9 +126,9 @@ function beginning(word: string, width: number): string {
 
 /** Name and value a line, values aligned and broken at blanks only. */
 export function fields(rows: [name: string, value: string][]): string {
-  const width = Math.max(...rows.map(([name]) => name.length)) + GAP.length;
+  const width = Math.max(...rows.map(([name]) => Bun.stringWidth(name))) + GAP.length;
   return rows
-    .map(([name, value]) => name.padEnd(width) + paragraph(printable(value), width))
+    .map(([name, value]) => pad(name, width) + paragraph(printable(value), width))
     .join('\n');
 }
 

@@ -32,6 +32,8 @@ export async function askServer(
     }
     const socket = createConnection(path);
     let pending = '';
+    /** Every piece so far: the result counts only once all of them were taken, and none is after one that was not. */
+    let taken = Promise.resolve();
     socket.setEncoding('utf8');
     socket.on('connect', () => {
       socket.write(`${JSON.stringify(request)}\n`);
@@ -49,17 +51,27 @@ export async function askServer(
         if (response === null) reject(unreachable(path, 'its response cannot be read'));
         else if (response.kind === 'progress') sink.progress(response.text);
         else if (response.kind === 'chunk') {
-          sink.chunk(response.text).catch((error: unknown) => {
+          taken = taken.then(() => sink.chunk(response.text));
+          taken.catch((error: unknown) => {
             reject(error);
             socket.destroy();
           });
-        } else if (response.kind === 'result') resolve({ value: response.value });
-        else reject(new OperatorError(response.message, response.hint, response.exitCode));
+        } else if (response.kind === 'result') {
+          void taken.then(() => resolve({ value: response.value }), ignore);
+        } else reject(new OperatorError(response.message, response.hint, response.exitCode));
       }
     });
-    socket.on('close', () => reject(unreachable(path, 'the server ended before its result')));
+    socket.on('close', () => {
+      void taken.then(
+        () => reject(unreachable(path, 'the server ended before its result')),
+        ignore,
+      );
+    });
   });
 }
+
+/** Whoever waits has been told of it. */
+const ignore = (): void => undefined;
 
 function parseLine(line: string): ResponseLine | null {
   try {

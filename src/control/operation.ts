@@ -94,5 +94,7 @@ function expected(schema: TSchema): string {
   }
   if ('const' in schema) return JSON.stringify(schema['const']);
   if (schema['type'] === 'boolean') return 'true or false';
+  if (schema['type'] === 'integer') return 'a whole number from 1 on';
+  if (schema['type'] === 'array') return 'a list of texts';
   return schema['minLength'] === 1 ? 'text that is not empty' : 'text';
 }

@@ -99,7 +99,9 @@ export async function perform<Name extends OperationName>(
 /** In the audit log: a change that was made. */
 async function note({ ctx, by }: Scope, name: OperationName, args: object): Promise<void> {
   const entry = { via: 'command' as const, who: by, action: name, accountId: null, address: null };
-  await audit(ctx, { ...entry, facts: { ...args } });
+  // The email to send is content; that of the others is an address.
+  const facts = name === 'email.send' ? { ...args, email: null } : { ...args };
+  await audit(ctx, { ...entry, facts });
 }
 
 /** The same for a name that came over the socket. Throws `OperatorError` also for one that is not in the table. */

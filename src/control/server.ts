@@ -29,7 +29,8 @@ export interface ControlLimits {
   silenceMs: number;
 }
 
-const PRODUCTION: ControlLimits = {
+/** Those of a running server. */
+export const PRODUCTION: ControlLimits = {
   requestBytes: 32 * 1024 * 1024,
   pendingBytes: 64 * 1024 * 1024,
   connections: 64,

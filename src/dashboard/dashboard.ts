@@ -20,6 +20,7 @@ import { noticeOf } from './frame/notices.ts';
 import { audit } from '../flow/people/audit.ts';
 import type { Operator } from '../store/people.ts';
 import { accessTo, ALL_RIGHTS, mayOf } from './access.ts';
+import { documentResponse } from './document.ts';
 import { findPage, formPage } from './pages/routes.ts';
 import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
@@ -27,13 +28,7 @@ import { isUpload, MAX_UPLOAD_BYTES, withUpload } from './upload.ts';
 import { Backups } from '../flow/upkeep/backups.ts';
 import { SpamChecks } from '../flow/upkeep/spam-checks.ts';
 import { SuppressionImports } from '../flow/suppressions/imports.ts';
-import type {
-  DashboardParts,
-  DocumentResponse,
-  PageResponse,
-  Visit,
-  VisitResponse,
-} from './frame/visit.ts';
+import type { DashboardParts, PageResponse, Visit, VisitResponse } from './frame/visit.ts';
 
 /** The response to a request at or below `/dashboard`; null for every other path. `client`: the client's address. */
 export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
@@ -66,9 +61,6 @@ const HSTS = 'max-age=31536000';
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'";
-/** For content of emails: no script, no form, no network, an origin of its own. */
-const DOCUMENT_POLICY =
-  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
 /** Creates the dashboard. `parts`: what its pages act on. */
 export function createDashboard(ctx: Context, parts: OutsideParts): Dashboard {
@@ -107,7 +99,9 @@ const NOBODYS_FRAME: FrameView = {
 
 /** One request of someone who may use the dashboard; `operator` is null in an emulator, which asks nobody. */
 interface Asked {
+  /** Of a HEAD too. */
   method: 'GET' | 'POST';
+  isHead: boolean;
   path: string;
   url: URL;
   form: URLSearchParams;
@@ -172,7 +166,14 @@ class DashboardApp {
     if (path === '/sign-out' && method === 'POST') {
       return redirect(ROOT, { 'Set-Cookie': await this.#sessions.close(request, isHttps) });
     }
-    const asked: Omit<Asked, 'form' | 'file'> = { method, path, url, operator, peer };
+    const asked: Omit<Asked, 'form' | 'file'> = {
+      method,
+      isHead: request.method === 'HEAD',
+      path,
+      url,
+      operator,
+      peer,
+    };
     if (!hasFile) return this.#open({ ...asked, form, file: null });
     const response = await withUpload(this.#ctx, request, ({ fields, file }) =>
       this.#open({ ...asked, form: fields, file }),
@@ -188,7 +189,7 @@ class DashboardApp {
   }
 
   async #open(asked: Asked): Promise<Response> {
-    const { method, path, url, form, file, operator } = asked;
+    const { method, isHead, path, url, form, file, operator } = asked;
     const { accountId } = operator ?? ALL_RIGHTS;
     if (accountId !== null && path === '') return redirect(`${ROOT}/accounts/${accountId}/emails`);
     const view = (): Promise<FrameView> => this.#view(asked);
@@ -217,6 +218,9 @@ class DashboardApp {
     try {
       const { page: opened } = found;
       result = await this.#ctx.doing.during(`page ${opened.path}`, () => opened.open(visit));
+      if (result.kind === 'document') {
+        return documentResponse(isHead ? null : this.#ctx.budget, result, SAFE_HEADERS);
+      }
     } catch (thrown) {
       const error = storeRefusal(thrown) ?? thrown;
       if (!(error instanceof ApiError)) throw error;
@@ -224,14 +228,7 @@ class DashboardApp {
       return page({ ...(again ?? refusalPage(error)), status: error.status }, await view());
     }
     if (method === 'POST') await this.#note(asked, found);
-    switch (result.kind) {
-      case 'page':
-        return page(result, await view());
-      case 'redirect':
-        return redirect(locationOf(result));
-      case 'document':
-        return documentResponse(result);
-    }
+    return result.kind === 'page' ? page(result, await view()) : redirect(locationOf(result));
   }
 
   async #view({ path, url, operator }: Asked): Promise<FrameView> {
@@ -331,28 +328,6 @@ function signIn(status: number, problem: string | null, to: string): Response {
 function pageToReturnTo(path: string, search: string): string {
   const isPage = findPage('GET', path) !== null;
   return isPage ? ROOT + path + search : ROOT + (formPage(path)?.path ?? '');
-}
-
-function documentResponse({ contentType, body, saveAs }: DocumentResponse): Response {
-  return new Response(body, {
-    headers: {
-      ...SAFE_HEADERS,
-      'Content-Type': contentType,
-      'Content-Security-Policy': DOCUMENT_POLICY,
-      ...(saveAs !== undefined && { 'Content-Disposition': attachmentName(saveAs) }),
-    },
-  });
-}
-
-/** RFC 6266 section 4.1: the name in ASCII for all, and in UTF-8 for those who read it. */
-function attachmentName(name: string): string {
-  const ascii = name.replace(/[^\w.@ -]/g, '_');
-  // RFC 8187 section 3.2.1: these four are left alone by encodeURIComponent and are no attr-char.
-  const encoded = encodeURIComponent(name.toWellFormed()).replace(
-    /['()*]/g,
-    (sign) => `%${sign.charCodeAt(0).toString(16)}`,
-  );
-  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }
 
 function markup(status: number, body: Html): Response {

@@ -1,5 +1,6 @@
 /**
- * The memory that mail on its way in may use, over all listeners: HTTP bodies, submission, reports.
+ * The memory that mail may use on its way in, over all listeners (HTTP bodies, submission, reports), and when its content
+ * is read back.
  *
  * Promises that no more bytes are under way than it was made for, that one owner (an account's key, all of port 25)
  * never has more than half of what large bodies may use, and that large bodies leave small ones their own part. What is
@@ -14,8 +15,8 @@ const LARGE_BYTES = 96 * 1024 * 1024;
 const SMALL_BYTES = 16 * 1024 * 1024;
 /** Up to here a body counts as small. */
 const SMALL_MAX = 64 * 1024;
-/** From here on one body is worked on at a time. */
-const ALONE_FROM = 512 * 1024;
+/** From here on one body is worked on at a time. Smaller content is read back at once. */
+export const ALONE_FROM = 512 * 1024;
 /** From here on the garbage of the work is collected at once: its size is not known to the collector. */
 const COLLECT_FROM = 4 * 1024 * 1024;
 
@@ -87,6 +88,21 @@ export class ByteBudget {
         if (state.isWorking) this.#next(state.bytes);
       },
     };
+  }
+
+  /**
+   * Does `work`, for which `bytes` are counted meanwhile: large work after what was there before. Rejects with
+   * `platform_halted`, and does nothing, when too few are left for `owner`.
+   */
+  async during<T>(bytes: number, owner: string, work: () => Promise<T>): Promise<T> {
+    const share = this.open(owner);
+    try {
+      if (!share.grow(bytes)) throw tooBusy();
+      await share.begin();
+      return await work();
+    } finally {
+      share.release();
+    }
   }
 
   /** Adds to the part to which a body of `size` belongs. */

@@ -3,7 +3,7 @@
  *
  * Goes in two parts, the second in steps with other writes between them. Promises that nothing is sent, called or
  * accepted for the account once `closeAccount` has resolved, but for what is under way, and that its row goes last, in
- * the commit that finds nothing else of it: a deletion that was cut off is gone on with by calling both again.
+ * the commit that leaves nothing else of it: a deletion that was cut off is gone on with by calling both again.
  */
 
 /** How many rows went. */

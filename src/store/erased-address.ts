@@ -1,8 +1,9 @@
 /**
  * What erasing an address takes out of rows that stay, and which rows of the request log name it.
  *
- * Promises that letters of either case are one, and that an address which merely ends like it is another. `address` is in
- * lower case everywhere. Reads and writes nothing; cannot fail.
+ * Promises that letters of either case are one, and that an address which merely ends like it is another. Only a row of the
+ * request log goes also where the address is a part of a longer one: rather a row too many than one that names the person.
+ * `address` is in lower case everywhere. Reads and writes nothing; cannot fail.
  */
 
 /** What the subject of a message becomes, which may have named the person. */

@@ -6,7 +6,7 @@
  */
 import type { MessageStatus } from '../base/status.ts';
 import type { Page, PageOf } from './pages.ts';
-import type { Attempt, Body, Event, Message, Recipient } from './rows.ts';
+import type { Attempt, Body, ContentSizes, Event, ListedBody, Message, Recipient } from './rows.ts';
 
 export interface EmailFilter extends Page {
   /** Substring of subject, sender or a `to` address, whatever its case. */
@@ -25,6 +25,10 @@ export interface MessageStore {
   attempts(messageId: string): Promise<Attempt[]>;
   /** Oldest first. */
   events(messageId: string): Promise<Event[]>;
+  /** What `body` would read; null once retention has taken the content. Reads no content. */
+  contentSizes(accountId: string, id: string): Promise<ContentSizes | null>;
+  /** `body` without the bytes of attachments. */
+  listedBody(accountId: string, id: string): Promise<{ body: ListedBody | null } | null>;
   /** `body` is null once retention has taken the content. */
   body(accountId: string, id: string): Promise<{ body: Body | null } | null>;
   emails(accountId: string, filter: EmailFilter): Promise<PageOf<Message>>;

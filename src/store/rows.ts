@@ -103,6 +103,12 @@ export interface Attachment {
   content: Uint8Array;
 }
 
+/** An attachment without its bytes. */
+export interface ListedAttachment extends Omit<Attachment, 'content'> {
+  /** In bytes. */
+  size: number;
+}
+
 /** The content of a message. `raw`: a whole RFC 5322 message taken over SMTP, in place of the parts. */
 export interface Body {
   html: string | null;
@@ -110,6 +116,18 @@ export interface Body {
   headers: [name: string, value: string][];
   attachments: Attachment[];
   raw: Uint8Array | null;
+}
+
+/** The content of a message without the bytes of its attachments. */
+export interface ListedBody extends Omit<Body, 'attachments'> {
+  attachments: ListedAttachment[];
+}
+
+/** Bytes of the parts of a message's content. */
+export interface ContentSizes {
+  /** Of html, text and `raw` together. */
+  body: number;
+  attachments: number;
 }
 
 export interface Recipient {

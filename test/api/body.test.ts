@@ -147,3 +147,84 @@ describe('its bytes', () => {
     ]);
   });
 });
+
+test('each refusal of a body says what is wrong with it, whole', async () => {
+  const refused = async (work: () => unknown) => {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const { code, status, errorName, message, detail, headers } = error;
+      return [code, status, errorName, message, detail ?? null, headers];
+    }
+    throw new Error('it was read');
+  };
+  const budget = (bytes?: number): ByteBudget =>
+    bytes === undefined ? new ByteBudget() : new ByteBudget({ large: bytes, small: 0 });
+  const read = (asked: Request, bytes?: number) =>
+    refused(() => readBody(asked, budget(bytes).open('account')));
+  const issue = (path: string, message: string) => [message, { issues: [{ path, message }] }, {}];
+  const invalid = ['validation_failed', 400, 'validation_error'];
+  const tooLarge = [
+    'payload_too_large',
+    413,
+    'validation_error',
+    'The body must be at most 14 MB (14,680,064 bytes).',
+    { max_bytes: MOST },
+    {},
+  ];
+  expect(await refused(() => checkLength(request({ 'content-length': `${MOST + 1}` })))).toEqual(
+    tooLarge,
+  );
+  expect(await refused(() => checkLength(request({}, new ReadableStream())))).toEqual([
+    'length_required',
+    411,
+    'validation_error',
+    'A request with a body must have a Content-Length header.',
+    null,
+    {},
+  ]);
+  expect(await read(request({ 'content-encoding': 'br', 'content-length': '1' }))).toEqual([
+    ...invalid,
+    ...issue('Content-Encoding', 'Content-Encoding is not supported. Send the body uncompressed.'),
+  ]);
+  const broken = new ReadableStream({
+    pull(controller) {
+      controller.error(new Error('the secret cause'));
+    },
+  });
+  expect(await read(request({}, broken))).toEqual([
+    ...invalid,
+    ...issue('', 'The connection ended before the whole body had arrived.'),
+  ]);
+  // More than was declared is measured too.
+  expect(await read(request({ 'content-length': '1' }, new Uint8Array(MOST + 1)))).toEqual(
+    tooLarge,
+  );
+  expect(await read(request({ 'content-length': '9' }), 0)).toEqual([
+    'platform_halted',
+    503,
+    'application_error',
+    'This service is handling too many large requests at the moment. Try again later.',
+    null,
+    { 'Retry-After': '5' },
+  ]);
+});
+
+test('a body takes its declared length of the memory, and a stream what has arrived', async () => {
+  const taken = async (asked: Request): Promise<number[]> => {
+    const all: number[] = [];
+    const share = { grow: (bytes: number) => all.push(bytes) > 0 } as never;
+    await readBody(asked, share);
+    return all;
+  };
+  expect(await taken(request({ 'content-length': '3' }, 'xyz'))).toEqual([3]);
+  expect(await taken(request({}, null))).toEqual([]);
+  const pieces = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const size of [5, 7]) controller.enqueue(new Uint8Array(size));
+      controller.close();
+    },
+  });
+  expect(await taken(request({ 'transfer-encoding': 'chunked' }, pieces))).toEqual([5, 7]);
+});

@@ -1,6 +1,6 @@
 /** Whose request it is: X-Forwarded-For counts as far from the right as trusted proxies wrote it. */
 import { expect, test } from 'bun:test';
-import { clientAddress } from '../../src/api/client-address.ts';
+import { clientAddress, TrustedProxies } from '../../src/api/client-address.ts';
 import { parseNetworks } from '../../src/wire/addresses/networks.ts';
 
 const TRUSTED = ['10.0.0.0/8', 'fd00::/8'];
@@ -37,4 +37,25 @@ test('without trusted proxies no header counts; without a socket there is no cli
   expect(clientAddress('10.0.0.1', headers, nobody)).toBe('10.0.0.1');
   expect(clientAddress('::ffff:10.0.0.1', headers, nobody)).toBe('10.0.0.1');
   expect(clientAddress(null, headers, parseNetworks(TRUSTED))).toBeNull();
+});
+
+test('the proxies of the config are read once for each list, and the client of a request is found by them', () => {
+  const http = { trustedProxies: TRUSTED as readonly string[] };
+  const proxies = new TrustedProxies({ config: { live: { http } } } as never);
+  const request = new Request('http://api.test/', {
+    headers: { 'x-forwarded-for': '198.51.100.1' },
+  });
+  const clientOf = (peer: string | null) => proxies.clientOf({ peer, request });
+  const first = proxies.networks();
+  expect([clientOf('10.0.0.1'), clientOf('203.0.113.7'), clientOf(null)]).toEqual([
+    '198.51.100.1',
+    '203.0.113.7',
+    null,
+  ]);
+  expect(proxies.networks()).toBe(first);
+  http.trustedProxies = ['203.0.113.0/24'];
+  expect([clientOf('10.0.0.1'), clientOf('203.0.113.7')]).toEqual(['10.0.0.1', '198.51.100.1']);
+  expect(proxies.networks()).toBe(proxies.networks());
+  http.trustedProxies = [];
+  expect([proxies.networks().isEmpty, clientOf('203.0.113.7')]).toEqual([true, '203.0.113.7']);
 });

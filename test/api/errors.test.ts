@@ -42,7 +42,14 @@ test.each([
 ])('%s that is thrown is 500 without its cause, and logged once with its request', (_, thrown) => {
   const { refused, lines } = refusal(thrown());
   expect([refused.status, refused.code]).toEqual([500, 'internal_error']);
-  expect(refused.message).not.toContain('secret');
+  expect(refused.message).toBe(
+    'The service failed to handle this request. Find the cause in its log under the request id.',
+  );
+  expect([refused.errorName, refused.detail, refused.headers]).toEqual([
+    'internal_server_error',
+    undefined,
+    {},
+  ]);
   expect(lines).toHaveLength(1);
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({
     level: 'error',

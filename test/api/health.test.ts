@@ -104,3 +104,32 @@ test('a reader is told when the host was checked and what is not good; others on
   ]);
   expect(await ask('/health', { peer: '203.0.113.7' })).toEqual([200, '{"status":"ok"}']);
 });
+
+test('every answer has its type, and none may be stored', async () => {
+  const headersOf = async (path: string): Promise<Record<string, string>> => {
+    const response = await health(new Request(`http://api.test${path}`), '127.0.0.1');
+    return Object.fromEntries(response?.headers ?? []);
+  };
+  const json = { 'content-type': 'application/json;charset=utf-8', 'cache-control': 'no-store' };
+  expect([await headersOf('/health'), await headersOf('/ready')]).toEqual([json, json]);
+  bench.ctx.disk.isLow = true;
+  expect(await headersOf('/ready')).toEqual(json);
+  expect(await headersOf('/metrics')).toEqual({
+    'content-type': 'text/plain; version=0.0.4; charset=utf-8',
+  });
+});
+
+test('a node that is not ready says so before it says that sending is halted or the disk full', async () => {
+  const node = { notReady: 'leaving' as const };
+  bench.ctx.disk.isLow = true;
+  await bench.ctx.halt.halt('Moving.');
+  const ctx = { ...bench.ctx, halt: bench.ctx.halt, disk: bench.ctx.disk, node };
+  health = createHealth(ctx, new Vitals(bench.ctx), new TrustedProxies(bench.ctx));
+  expect(await ask('/ready')).toEqual([503, '{"status":"leaving"}']);
+});
+
+test('a host that was not checked yet is no more than alive, for readers too', async () => {
+  const vitals = { findings: null } as unknown as Vitals;
+  health = createHealth(bench.ctx, vitals, new TrustedProxies(bench.ctx));
+  expect(await ask('/health')).toEqual([200, '{"status":"ok"}']);
+});

@@ -93,3 +93,46 @@ test('other paths are not handled here', () => {
     expect(respond(new Request(`http://127.0.0.1${path}`))).toBeNull();
   }
 });
+
+/** The whole page. */
+const page = (title: string, body: string): string =>
+  `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${title}</title><style>body{font:1.1em/1.5 system-ui;max-width:30em;margin:15vh auto;padding:0 1em}button{font:inherit;padding:.5em 1.5em}</style>
+<h1>${title}</h1>${body}</html>`;
+
+test('each page is whole, with the same headers', async () => {
+  const link = await linkFor('dee@receiver.example');
+  const form = '<form method="post"><button type="submit">Unsubscribe</button></form>';
+  const question = page(
+    'Unsubscribe',
+    `<p>Stop these emails to <strong>dee@receiver.example</strong>?</p>${form}`,
+  );
+  const done = page('You are unsubscribed', '<p>You will no longer receive these emails.</p>');
+  const wrong = page('Method not allowed', '<p>This link accepts GET and POST.</p>');
+  const unknown = page('Unknown link', '<p>This link is incomplete or has expired.</p>');
+  const headers = {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-robots-tag': 'noindex',
+    'content-security-policy':
+      "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
+  };
+  const long = (length: number): string => `http://127.0.0.1/unsubscribe/${'x'.repeat(length)}`;
+  for (const [method, url, status, text, more] of [
+    ['GET', link, 200, question, {}],
+    ['HEAD', `${link}?from=a`, 200, question, {}],
+    ['PUT', link, 405, wrong, { allow: 'GET, POST' }],
+    ['DELETE', long(1), 405, wrong, { allow: 'GET, POST' }],
+    ['GET', long(1), 404, unknown, {}],
+    ['POST', long(100), 404, unknown, {}],
+    ['POST', link, 200, done, {}],
+    ['POST', link, 200, done, {}],
+    ['GET', link, 200, question, {}],
+  ] as const) {
+    const response = await respond(new Request(url, { method }));
+    expect([method, response?.status, await response?.text()]).toEqual([method, status, text]);
+    expect(Object.fromEntries(response?.headers ?? [])).toEqual({ ...headers, ...more });
+  }
+  expect(respond(new Request(long(101)))).toBeNull();
+});

@@ -27,15 +27,19 @@ function start(http: string, smtp: string, key: string | null = null) {
 }
 
 test.each([
-  ['0.0.0.0:0', ''],
-  ['[::]:0', ''],
-  ['127.0.0.1:0', 'submission = ["0.0.0.0:0"]'],
-  ['127.0.0.1:0', 'submissions = ["127.0.0.1:0", "[::]:0"]'],
-  ['127.0.0.1:0', 'inbound = "0.0.0.0:0"'],
-])('http at %s with %p is refused', async (http, smtp) => {
-  const refusal = await start(http, smtp).catch((error: unknown) => error);
-  expect(refusal).toBeInstanceOf(OperatorError);
-  expect(String(refusal)).toContain('loopback only');
+  ['0.0.0.0:0', '', '0.0.0.0'],
+  ['[::]:0', '', '::'],
+  ['127.0.0.1:0', 'submission = ["0.0.0.0:0"]', '0.0.0.0'],
+  ['127.0.0.1:0', 'submissions = ["127.0.0.1:0", "[::]:0"]', '::'],
+  ['127.0.0.1:0', 'inbound = "0.0.0.0:0"', '0.0.0.0'],
+])('http at %s with %p is refused', async (http, smtp, open) => {
+  const refusal: unknown = await start(http, smtp).catch((error: unknown) => error);
+  if (!(refusal instanceof OperatorError)) throw new Error('it was not refused');
+  expect([refusal.message, refusal.hint, refusal.exitCode]).toEqual([
+    `An emulator listens on loopback only, not on ${open}.`,
+    'To be reached from other machines, run `postrider serve`.',
+    1,
+  ]);
   // Its lock is free again.
   const appliance = await start('127.0.0.1:0', '');
   expect(appliance.ctx.emulation).not.toBeNull();
@@ -68,6 +72,9 @@ test('answers under names of this machine alone: a web page must not read it by 
     '[::2]',
   ];
   for (const host of foreign) expect([host, await statusFor(host)]).toEqual([host, 403]);
+  const headers = { host: 'rebound.example' };
+  const refused = await fetch(`${appliance.addresses.http}/emails`, { headers });
+  expect(await refused.text()).toBe('This emulator answers to localhost and 127.0.0.1 only.\n');
   await appliance.stop();
 });
 
@@ -106,6 +113,17 @@ test('one key alone is taken where one was chosen, and a client without a key is
     'postrider dev',
     undefined,
   ]);
+  const identity = await emulation?.identify(null);
+  expect(identity).toMatchObject({
+    account: { name: 'default', plan: 'unlimited' },
+    key: { permission: 'full_access', isTest: false, revokedAt: null },
+    plan: { id: 'unlimited' },
+    revision: null,
+  });
+  expect(await emulation?.identify('re_mine')).toBe(identity ?? null);
+  expect((await store.keys(identity?.account.id ?? '')).map(({ id }) => id)).toEqual([
+    identity?.key.id ?? '',
+  ]);
   const statusFor = async (token: string): Promise<number> => {
     const headers = { authorization: `Bearer ${token}` };
     return (await fetch(`${appliance.addresses.http}/domains`, { headers })).status;
@@ -121,7 +139,10 @@ test('a key of the developer that was revoked is replaced at the next start', as
   await first.stop();
   const second = await start('127.0.0.1:0', '');
   const next = (await second.ctx.emulation?.identify(null))?.key;
+  await second.stop();
+  const third = await start('127.0.0.1:0', '');
+  expect((await third.ctx.emulation?.identify(null))?.key.id).toBe(next?.id ?? '');
+  await third.stop();
   expect(next).toMatchObject({ name: 'postrider dev', revokedAt: null });
   expect(next?.id).not.toBe(key?.id);
-  await second.stop();
-});
+}, 20_000);

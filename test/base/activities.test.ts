@@ -29,6 +29,25 @@ test('work ends with its name, also when it fails', async () => {
   expect(doing.take()).toBe('');
 });
 
+test('six names stand whole, of a seventh one is counted; of what ended the first 16 are remembered', () => {
+  const doing = new Activities();
+  for (let at = 0; at < 6; at += 1) doing.begin(`n${at}`)();
+  expect(doing.take()).toBe('n0, n1, n2, n3, n4, n5');
+  for (let at = 0; at < 7; at += 1) doing.begin(`n${at}`)();
+  expect(doing.take()).toBe('n0, n1, n2, n3, n4, n5, 1 more');
+  for (let at = 0; at < 17; at += 1) doing.begin(`n${at}`)();
+  expect(doing.take()).toEndWith(', 10 more');
+  expect(doing.take()).toBe('');
+});
+
+test('what goes on stays when what ended is forgotten', () => {
+  const doing = new Activities();
+  doing.begin('goes on');
+  doing.begin('over')();
+  doing.forget();
+  expect(doing.take()).toBe('goes on');
+});
+
 test('a thousand names that go on and ten thousand that ended make one short text', () => {
   const doing = new Activities();
   for (let at = 0; at < 1_000; at += 1) doing.begin(`on ${at}`);

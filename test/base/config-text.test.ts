@@ -1,8 +1,10 @@
 /** The written config file: values as TOML has them, and each key with its default and what that means. */
 import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 
 import { parseConfig } from '../../src/base/config-file.ts';
 import { defaultConfigText, inToml } from '../../src/base/config-text.ts';
+import { WRITTEN_FILE, writtenConfig } from './written-config.ts';
 
 const TEXT = defaultConfigText('mail.example.com', '/srv/p', { 'api.key_prefix': 'acme' });
 
@@ -74,4 +76,9 @@ test('comments fill their lines, up to 118 characters', () => {
     .filter((line) => line.startsWith('# ') && !line.startsWith('# # '))
     .map(({ length }) => length);
   expect(Math.max(...lengths)).toBe(118);
+});
+
+test('what init writes, and what is shown of a config, is what stands in written-config.txt', () => {
+  // When this fails and the change is meant: bun test/base/written-config.ts, and read the difference.
+  expect(writtenConfig()).toBe(readFileSync(WRITTEN_FILE, 'utf8'));
 });

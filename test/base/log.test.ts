@@ -26,10 +26,14 @@ test('time, level and event come first, then the fields', () => {
     count: 2,
     big: '1152921504606846976',
   });
-  expect(lines[2]).toMatchObject({
-    hint: 'Repair it.',
-    error: { name: 'TypeError', message: 'why' },
+  const { error, ...rest } = lines[2] ?? {};
+  expect(rest).toEqual({ time, level: 'error', event: 'broken', hint: 'Repair it.' });
+  expect(error).toEqual({
+    name: 'TypeError',
+    message: 'why',
+    stack: expect.stringContaining('log.test.ts') as string,
   });
+  expect(Object.keys(lines[1] ?? {})).toEqual(['time', 'level', 'event', 'count', 'big']);
 });
 
 test.each([
@@ -41,6 +45,7 @@ test.each([
   'api_key',
   'old_password',
   'Token',
+  'API_KEY',
 ])('the field %s is hidden', (name) => {
   const { log, lines } = start();
   // Twice: what is known of a name must not change.
@@ -50,6 +55,15 @@ test.each([
   }
   expect(lines).toHaveLength(2);
 });
+
+test.each(['keys', 'monkey', 'token_count', 'secretary', 'keyname'])(
+  'the field %s is no secret',
+  (name) => {
+    const { log, lines } = start();
+    log.warn('seen', { [name]: 'visible' });
+    expect(lines).toMatchObject([{ [name]: 'visible' }]);
+  },
+);
 
 test('lines gathered in one round of the event loop are written together, each with its end', async () => {
   const written: string[] = [];

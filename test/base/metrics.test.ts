@@ -1,7 +1,9 @@
 /** The appliance's metrics as text; a real Prometheus and promtool read them in test/e2e/metrics.test.ts. */
 import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 
 import { Metrics } from '../../src/base/metrics.ts';
+import { METRICS_FILE, metricsText } from './metrics-text.ts';
 
 /** The sample lines (no comments) whose name begins with `name`. */
 async function samples(metrics: Metrics, name: string): Promise<string[]> {
@@ -49,6 +51,11 @@ test('two appliances in one process do not share numbers', async () => {
   const [one, other] = [new Metrics(), new Metrics()];
   one.isHalted.set(1);
   expect(await samples(other, 'postrider_halted')).toEqual(['postrider_halted 0']);
+});
+
+test('names, help, types, labels and buckets are those of metrics.txt', async () => {
+  // When this fails and the change is meant: bun test/base/metrics-text.ts, and read the difference.
+  expect(await metricsText()).toBe(readFileSync(METRICS_FILE, 'utf8'));
 });
 
 test('every metric of the appliance has its help and its type, once', async () => {

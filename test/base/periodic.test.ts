@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'bun:test';
 
+import { Activities } from '../../src/base/activities.ts';
 import { createLog } from '../../src/base/log.ts';
 import { Periodic, type Job } from '../../src/base/periodic.ts';
 import { seeded } from '../mail/random.ts';
@@ -117,6 +118,35 @@ describe('a job', () => {
     expect(clock.pending()).toEqual([]);
     expect(begun).toHaveLength(1);
   });
+});
+
+test('a run is noted while it lasts, by the name of its failure without how it failed', async () => {
+  const names: string[] = [];
+  for (const [event, failing] of [
+    ['job_failed', false],
+    ['disk_space_unknown', true],
+    ['other_event', false],
+  ] as const) {
+    const doing = new Activities();
+    const log = createLog(
+      () => undefined,
+      () => 0,
+    );
+    const job: Job = {
+      firstMs: 0,
+      failure: { event, hint: '' },
+      everyMs: () => EVERY_MS,
+      run: (signal) => {
+        names.push(doing.take(), String(signal.aborted));
+        return failing ? Promise.reject(new Error('no')) : Promise.resolve();
+      },
+    };
+    await new Periodic({ clock: new TestClock(), log, doing }, job).runNow();
+    doing.forget();
+    names.push(doing.take());
+  }
+  const shown = ['job', 'disk_space', 'other_event'].flatMap((name) => [name, 'false', '']);
+  expect(names).toEqual(shown);
 });
 
 describe('stop', () => {

@@ -1,7 +1,7 @@
 /** Which large provider runs a mail host, by the end of its name. */
 import { expect, test } from 'bun:test';
 
-import { destinationKind } from '../../src/base/destination-kind.ts';
+import { SANDBOX_DOMAIN, destinationKind } from '../../src/base/destination-kind.ts';
 import { providerOfHost } from '../../src/base/provider-hosts.ts';
 
 test.each([
@@ -23,9 +23,17 @@ test.each([
 test.each([
   ['gmail.com', 'gmail'],
   ['googlemail.com', 'gmail'],
+  ['outlook.com', 'microsoft'],
   ['hotmail.com', 'microsoft'],
+  ['live.com', 'microsoft'],
+  ['msn.com', 'microsoft'],
+  ['yahoo.com', 'yahoo'],
   ['ymail.com', 'yahoo'],
+  ['aol.com', 'yahoo'],
+  ['icloud.com', 'apple'],
+  ['me.com', 'apple'],
   ['mac.com', 'apple'],
   ['mail.gmail.com', 'other'],
   ['constructor', 'other'],
+  [SANDBOX_DOMAIN, 'other'],
 ])('mail to %p is counted as %p', (domain, kind) => expect(destinationKind(domain)).toBe(kind));

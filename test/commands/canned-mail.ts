@@ -223,6 +223,10 @@ export const MAIL_CASES: Case[] = [
     ],
   },
   {
+    line: 'queue list --domain none.example',
+    replies: [reply('queue.list', { halt: null, throttles: [], destinations: [], recipients: [] })],
+  },
+  {
     line: 'queue list',
     replies: [reply('queue.list', { halt: null, throttles: [], destinations: [], recipients: [] })],
   },
@@ -242,6 +246,7 @@ export const MAIL_CASES: Case[] = [
   },
   { line: 'log list', replies: [reply('log.list', { requests: [BARE], hasMore: false })] },
   { line: 'log list', replies: [reply('log.list', { requests: [], hasMore: false })] },
+  { line: 'log list', replies: [reply('log.list', { requests: [], hasMore: true })] },
   {
     line: 'tail --account shop --domain y.example --status delivered',
     replies: [

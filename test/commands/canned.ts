@@ -38,6 +38,8 @@ export function reply<Name extends OperationName>(
   return { operation, result, ...more } as unknown as Reply;
 }
 
+const MAIN = join(import.meta.dir, '../../src/main.ts');
+
 export const TRANSCRIPT_FILE = join(import.meta.dir, 'shown.txt');
 
 export class CannedServer {
@@ -72,18 +74,40 @@ export class CannedServer {
     return made;
   }
 
-  async run(words: string[], replies: Reply[]) {
+  /** `mayWrite`: whether the reader of standard output takes more, asked for each piece. */
+  async run(words: string[], replies: Reply[], mayWrite: () => boolean = () => true) {
     this.#asked = [];
     this.#replies = [...replies];
     const said = { out: '', err: '' };
     const output: Output = {
       print: (text) => void (said.out += `${text}\n`),
-      write: (text) => (said.out += text) !== '',
+      write: (text) => {
+        const isRead = mayWrite();
+        if (isRead) said.out += text;
+        return isRead;
+      },
       say: (text) => void (said.err += `${text}\n`),
       note: (text) => void (said.err += text),
     };
     const code = await runProgram(COMMANDS, [...words, '--config', this.config], output);
     return { code, ...said, asked: this.#asked };
+  }
+
+  /** The same in a process of its own, with `input` on its standard input. */
+  async spawn(words: string[], replies: Reply[], input: string) {
+    this.#asked = [];
+    this.#replies = [...replies];
+    const child = Bun.spawn([process.execPath, MAIN, ...words, '--config', this.config], {
+      stdin: Buffer.from(input),
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    const [out, err, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    return { code, out, err, asked: this.#asked };
   }
 
   /** The block of one case in the transcript. */

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from 'bun:test';
 
-import { fields, paragraph, table } from '../../src/commands/layout.ts';
+import { fields, paragraph, printable, table, when } from '../../src/commands/layout.ts';
 import { seeded } from '../mail/random.ts';
 
 const ID = '01a1fcbb-dbe7-7000-a3f1-41085baadf60';
@@ -77,6 +77,23 @@ describe('table', () => {
     expect(columns[3]?.join('')).toBe(cells[3] ?? '');
   });
 
+  test('what fits in 80 columns to the last one stays in its line, and one more does not', () => {
+    const shown = (first: number, ...others: number[]): string[] =>
+      linesOf(table([['A', 'B', 'C']], [[[first, ...others].map((at) => 'x'.repeat(at))]], ''))
+        .slice(1)
+        .map((line) => line.replaceAll(/x+/g, (run) => String(run.length)));
+    expect(shown(30, 23, 23)).toEqual(['30  23  23']);
+    // The first column may take what the others leave, and is never narrower than 20 for them.
+    expect(shown(31, 23, 23)).toEqual(['31', `${' '.repeat(30)}  23  23`]);
+    expect(shown(20, 28, 28)).toEqual(['20  28  28']);
+    expect(shown(20, 28, 29)).toEqual(['20  28  28', `${' '.repeat(52)}1`]);
+    expect(shown(21, 29, 28)).toEqual(['21', `${' '.repeat(22)}28  28`, `${' '.repeat(22)}1`]);
+    expect(shown(81, 0, 0)).toEqual(['81']);
+    expect(
+      linesOf(table([['A'], ['B', 'C']], [[['a'], ['x'.repeat(40), 'y'.repeat(36)]]], ''))[3],
+    ).toBe(`  ${'x'.repeat(40)}  ${'y'.repeat(36)}`);
+  });
+
   test('a joint counts in the second half of a line only', () => {
     const broken = (word: string): string[] =>
       linesOf(table([['A', 'B']], [[['x'.repeat(20), word]]], ''))
@@ -122,6 +139,14 @@ describe('table', () => {
   test('text of other parties cannot move the cursor or reverse the line', () => {
     const shown = table([['REPLY']], [[['550 \u001b[2J\u009b31m\u202egone\r\nnext\u2028x']]], '');
     expect(shown).toBe('REPLY\n550  [2J 31m gone next x');
+    const ends = [0x1f, 0x20, 0x7e, 0x7f, 0x9f, 0xa0, 0x2027, 0x2028, 0x202e, 0x202f];
+    const isolates = [0x2065, 0x2066, 0x2069, 0x206a];
+    const kept = [...ends, ...isolates].filter((code) => {
+      const text = `a${String.fromCharCode(code)}b`;
+      return printable(text) === text;
+    });
+    expect(kept).toEqual([0x20, 0x7e, 0xa0, 0x2027, 0x202f, 0x2065, 0x206a]);
+    expect(printable(' \u0000a\u0001\u0002b\u0085')).toBe('a b');
   });
 });
 
@@ -137,6 +162,27 @@ describe('fields and paragraphs', () => {
     expect(lines[2]).toMatch(/^ {12}\S/);
     expect(lines.at(-1)).toBe(`Message-ID  <${'x'.repeat(90)}@example.com>`);
     expect(widest(lines.slice(0, -1).join('\n'))).toBeLessThanOrEqual(80);
+  });
+
+  test('values begin in one column, two blanks behind the widest name', () => {
+    expect(
+      fields([
+        ['a', '1'],
+        ['鉄道', '2\u0007\n3 '],
+      ]),
+    ).toBe('a     1\n鉄道  2 3');
+    expect(fields([['whole', 'x'.repeat(73)]])).toBe(`whole  ${'x'.repeat(73)}`);
+    const [left, right] = ['x'.repeat(36), 'y'.repeat(36)];
+    expect(fields([['whole', `${left} ${right}`]])).toBe(`whole  ${left} ${right}`);
+    expect(fields([['whole', `${left}x ${right}`]])).toBe(`whole  ${left}x\n       ${right}`);
+  });
+
+  test('times are in UTC to the second, a dash where there is none', () => {
+    expect([when(null), when(0), when(Date.parse('2026-11-21T03:05:15.999Z'))]).toEqual([
+      '-',
+      '1970-01-01 00:00:00',
+      '2026-11-21 03:05:15',
+    ]);
   });
 
   test('are broken at blanks only', () => {

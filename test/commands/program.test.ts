@@ -3,6 +3,7 @@
  * fits 80 columns. Nothing here reads a config file or a data directory.
  */
 import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 
 import { isGroup } from '../../src/commands/command.ts';
 import type { Command } from '../../src/commands/command.ts';
@@ -10,6 +11,7 @@ import { COMMANDS } from '../../src/commands/list.ts';
 import type { Output } from '../../src/commands/output.ts';
 import { argument, flag, option, sentence } from '../../src/commands/parameter.ts';
 import { runProgram } from '../../src/commands/program.ts';
+import { HELP_FILE, helpTexts } from './help-texts.ts';
 
 interface Said {
   code: number;
@@ -52,6 +54,12 @@ describe('wrong usage', () => {
     ],
     ['check --jsn', 'Unknown option --jsn. Did you mean --json?', 'check'],
     ['init', 'Missing option --hostname H.', 'init --hostname H [--data-dir D]'],
+    ['init --hostname ', '--hostname must not be empty.', 'init --hostname H [--data-dir D]'],
+    ['account create ', 'NAME must not be empty.', 'account create NAME [--plan P]'],
+    ['queue retry ', 'ID must not be empty.', 'queue retry [ID] [--domain D]'],
+    ['send --from a --subject s', 'Missing option --to A.', 'send --from F --to A...'],
+    ['send --from a --subject s --to ', '--to must not be empty.', 'send --from F --to A...'],
+    ['send --from a --to b --subject s --cc ', '--cc must not be empty.', 'send --from F'],
     [
       'queue list --domain',
       'Missing value of --domain: write --domain D.',
@@ -117,6 +125,11 @@ describe('help', () => {
       expect(out).toContain('Exit codes: 0 done');
     }
   });
+});
+
+test('help.txt has every text of the help as it is printed', async () => {
+  // When this fails and the change is meant: bun test/commands/help-texts.ts, and read the difference.
+  expect(await helpTexts()).toBe(readFileSync(HELP_FILE, 'utf8'));
 });
 
 describe('what a command gets', () => {

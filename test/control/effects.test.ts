@@ -100,6 +100,25 @@ test('of what waits the first thousand recipients are listed', async () => {
   expect(destinations).toMatchObject([{ domain: 'x.example', waiting: 1_001 }]);
 });
 
+test('suppressions are listed by five hundred, each once', async () => {
+  const account = sender.account.name;
+  const csv = Array.from({ length: 1_001 }, (_, at) => `a${at}@x.example\n`).join('');
+  await run('suppression.import', { account, csv, line: null });
+  const pages: { email: string }[][] = [];
+  const chunk = (text: string): Promise<void> => {
+    pages.push(JSON.parse(text) as { email: string }[]);
+    return Promise.resolve();
+  };
+  scope = { ...scope, sink: { ...scope.sink, chunk } };
+  expect(await run('suppression.list', { account })).toBeNull();
+  expect(pages.map((page) => page.length)).toEqual([500, 500, 1]);
+  expect(new Set(pages.flat().map(({ email }) => email)).size).toBe(1_001);
+  await run('suppression.remove', { account, email: 'a0@x.example', note: null });
+  pages.length = 0;
+  await run('suppression.list', { account });
+  expect(pages.map((page) => page.length)).toEqual([500, 500]);
+});
+
 test('an account stands by its name in the audit log and beside an operator', async () => {
   const { account } = sender;
   const made = await run('operator.add', { name: 'bob', role: 'read_only', account: account.name });

@@ -57,3 +57,22 @@ test('a fault of ours is 500 without its cause, and logged with its page', async
     ['dashboard_fault', { path: '/dashboard/accounts', error: { message: 'the secret cause' } }],
   ]);
 });
+
+test('a new password that the store cannot keep is no fault of the password', async () => {
+  const { store, log } = dashboard.rig.appliance.ctx;
+  const logged = spyOn(log, 'error').mockImplementation(() => undefined);
+  const set = spyOn(store, 'setOperatorPassword');
+  const form = { password: dashboard.password, new_password: 'long enough for anyone' };
+  set.mockRejectedValue(new StoreFullError('full'));
+  const full = await dashboard.submit('/profile/password', form);
+  expect(full.status).toBe(503);
+  expect(full.text).toContain('This service is out of disk space. Try again later.');
+  set.mockRejectedValue(new TypeError('the secret cause'));
+  const fault = await dashboard.submit('/profile/password', form);
+  expect(fault.status).toBe(500);
+  expect(fault.text).not.toContain('secret cause');
+  expect(logged.mock.calls).toMatchObject([
+    ['dashboard_fault', { path: '/dashboard/profile/password' }],
+  ]);
+  expect((await dashboard.visit('/profile')).status).toBe(200);
+}, 60_000);

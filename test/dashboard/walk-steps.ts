@@ -1,16 +1,6 @@
 /** The steps of the walk over the dashboard, in order: every page, and every form with what it takes and what it refuses. */
 
-export interface Step {
-  /** File of the transcript. */
-  part: string;
-  method?: 'GET' | 'POST';
-  /** Below `/dashboard`; `{name}` is the id that has that name. */
-  path: string;
-  form?: Record<string, string>;
-  /** Gives the last id of the response this name. */
-  as?: string;
-  headers?: Record<string, string>;
-}
+import type { Step } from './walk-transcript.ts';
 
 type Form = Record<string, string>;
 

@@ -207,6 +207,9 @@ async function people(session: OperatorTerminal): Promise<void> {
   await session.until(['log', 'list', ...of], 'POST');
   await session.run(['log', 'list', ...of]);
   await session.run(['log', 'list', ...of, '--limit', '0']);
+  // What the requests used of their rates is stored within five seconds, or by the end of the server.
+  await session.end();
+  await session.begin(['serve'], 'submission (TLS)');
   await session.run(['node', 'list']);
   await session.run(['node', 'drain', 'here']);
   await session.run(['erase', 'ann@example.net', ...of]);

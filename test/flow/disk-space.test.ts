@@ -62,3 +62,31 @@ test('what the reserve file holds back counts as free: giving it up changes noth
   expect(disk.isLow).toBe(false);
   expect(disk.last).toEqual({ ...free(5), reserveBytes: 5 * MIB });
 });
+
+test('content counts twice and a recipient 8 KiB, to the byte; nothing at all is always taken', async () => {
+  const spend = (usable: number, contentBytes: number, recipients: number) => {
+    const disk = new DiskSpace();
+    disk.measured({ freeBytes: 5 * MIB + usable, keptBytes: 0, totalBytes: TOTAL });
+    return disk.spend({ contentBytes, recipients }, () => Promise.resolve('written'));
+  };
+  expect(await spend(2 * 1_000 + 3 * 8_192, 1_000, 3)).toBe('written');
+  const refused = await refusal(spend(2 * 1_000 + 3 * 8_192 - 1, 1_000, 3));
+  expect(refused).toMatchObject({
+    code: 'platform_halted',
+    message:
+      'The disk of this service is nearly full; sends are refused until there is free space.',
+    headers: { 'Retry-After': '30' },
+  });
+  expect(await spend(-1, 0, 0)).toBe('written');
+  expect(await spend(2, 1, 0)).toBe('written');
+  expect((await refusal(spend(1, 1, 0))).headers).toEqual({ 'Retry-After': '30' });
+});
+
+test('a look finds free space again, and nobody is refused any more', () => {
+  const disk = new DiskSpace();
+  expect([disk.last, disk.isLow]).toEqual([null, false]);
+  disk.measured(free(4));
+  disk.measured(free(5));
+  disk.refuseWhileLow();
+  expect(disk.isLow).toBe(false);
+});

@@ -131,3 +131,104 @@ test('a run ends where another node has taken over, or the store is away for lon
     await a.stop();
   }
 });
+
+test('what is asked of the store in a run, how long each lease is, and when the node asks again', async () => {
+  const clock = new TestClock();
+  const asked: unknown[][] = [];
+  let isOurs = true;
+  const store: JobStore = {
+    async takeJob(...args) {
+      asked.push(['take', clock.elapsedMs, ...args]);
+      return isOurs;
+    },
+    async endJob(...args) {
+      asked.push(['end', clock.elapsedMs, ...args]);
+    },
+  };
+  const work = { end: (_failure?: Error): void => undefined };
+  const signals: AbortSignal[] = [];
+  const job: Job = {
+    firstMs: 7,
+    failure: { event: 'x_failed', hint: 'Look.' },
+    everyMs: () => EVERY_MS,
+    run: (signal) => {
+      signals.push(signal);
+      return new Promise<void>((resolve, reject) => {
+        work.end = (failure) => (failure === undefined ? resolve() : reject(failure));
+      });
+    },
+  };
+  const shared = new SharedJob({ store, clock, holder: 'me' }, 'x', job);
+  expect([shared.firstMs, shared.failure, shared.everyMs()]).toEqual([
+    7,
+    { event: 'x_failed', hint: 'Look.' },
+    30_000,
+  ]);
+  const alive = new AbortController().signal;
+  const first = shared.run(alive);
+  await clock.advance(30_000);
+  work.end();
+  await first;
+  expect([asked.splice(0), shared.everyMs()]).toEqual([
+    [
+      ['take', 0, 'x', 'me', 60_000],
+      ['take', 15_000, 'x', 'me', 60_000],
+      ['take', 30_000, 'x', 'me', 60_000],
+      ['end', 30_000, 'x', 'me', EVERY_MS],
+    ],
+    EVERY_MS,
+  ]);
+  // No renewal is left behind.
+  expect(clock.pending()).toEqual([]);
+  // A run that fails ends like another; one that is cut short leaves the job to others at once.
+  const failing = shared.run(alive);
+  await clock.advance(0);
+  work.end(new Error('no'));
+  expect(await failing.catch((error: Error) => error.message)).toBe('no');
+  const stopping = new AbortController();
+  const cut = shared.run(stopping.signal);
+  await clock.advance(0);
+  stopping.abort();
+  expect(signals.at(-1)?.aborted).toBe(true);
+  work.end();
+  await cut;
+  expect(asked.splice(0).map(([what, , , , ms]) => [what, ms])).toEqual([
+    ['take', 60_000],
+    ['end', EVERY_MS],
+    ['take', 60_000],
+    ['end', 0],
+  ]);
+  expect(clock.pending()).toEqual([]);
+  isOurs = false;
+  await shared.run(alive);
+  expect([asked.length, signals.length, shared.everyMs()]).toEqual([1, 3, 30_000]);
+});
+
+test('a job that comes more often than nodes ask keeps its own pace', () => {
+  const clock = new TestClock();
+  const job: Job = {
+    firstMs: 0,
+    failure: { event: 'x_failed', hint: '' },
+    everyMs: () => 29_999,
+    run: async () => undefined,
+  };
+  const shared = new SharedJob({ store: new Jobs(clock), clock, holder: 'me' }, 'x', job);
+  expect(shared.everyMs()).toBe(29_999);
+});
+
+test('a lease that cannot be renewed is given up 15 seconds before its end, one that another has at once', async () => {
+  const abortedAt = async (lose: (jobs: Jobs, clock: TestClock) => void): Promise<number> => {
+    const { clock, store, runs, node } = setUp();
+    const a = node('a', true);
+    a.start();
+    await clock.advance(0);
+    lose(store, clock);
+    while (runs[0]?.signal.aborted === false) await clock.advance(1_000);
+    await a.stop();
+    return clock.elapsedMs;
+  };
+  expect([
+    await abortedAt((store) => (store.isAway = true)),
+    await abortedAt((store, clock) => (store.kept = { holder: 'b', until: clock.steady() + 1e6 })),
+  ]).toEqual([45_000, 15_000]);
+});

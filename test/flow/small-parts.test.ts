@@ -1,5 +1,5 @@
 /** Small parts that have no state of their own: followers, the log of the journey, labels, extra certificates, shares. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +12,9 @@ import { KeyUses } from '../../src/flow/key-uses.ts';
 import { FairShare } from '../../src/flow/pacing/fair-share.ts';
 import { RowCache } from '../../src/flow/row-cache.ts';
 import { labelOf } from '../../src/flow/seal-labels.ts';
+import { storeRefusal } from '../../src/flow/store-refusal.ts';
+import type { OperatorError } from '../../src/base/errors.ts';
+import { StoreAwayError, StoreFullError } from '../../src/store/store.ts';
 import { SteadyClock } from '../../src/base/steady-clock.ts';
 import type { Event } from '../../src/store/rows.ts';
 import { TestClock } from '../rig/clock.ts';
@@ -44,6 +47,7 @@ test.each([
   ['webhook', 'endpoint:7'],
   ['previous_webhook', 'endpoint:7'],
   ['totp', 'totp:7'],
+  ['setting', '7'],
 ] as const)('a sealed %s is opened as %s', (kind, label) => {
   expect(labelOf({ kind, id: '7' })).toBe(label);
 });
@@ -57,8 +61,17 @@ test('extra certificates are all those of the file, none without one, and a file
     expect(readExtraCa(file)).toEqual([pem('AAAA'), pem('BBBB')]);
     expect(readExtraCa('')).toEqual([]);
     writeFileSync(file, 'no certificate here\n');
-    expect(() => readExtraCa(file)).toThrow('contains no certificate');
-    expect(() => readExtraCa(join(folder, 'none'))).toThrow('cannot be read');
+    const fault = (path: string): unknown => {
+      try {
+        return readExtraCa(path);
+      } catch (error) {
+        const { message, hint, exitCode } = error as OperatorError;
+        return [message.split(': ')[0], hint, exitCode];
+      }
+    };
+    const hint = 'Check tls.extra_ca_file: it must name a readable file of PEM certificates.';
+    expect(fault(file)).toEqual(['tls.extra_ca_file contains no certificate', hint, 78]);
+    expect(fault(join(folder, 'none'))).toEqual(['tls.extra_ca_file cannot be read', hint, 78]);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -88,7 +101,127 @@ test('a body of 512 KiB is worked on alone, one byte less beside others', async 
 });
 
 test('whoever finds no memory is told to come again in five seconds', () => {
-  expect(tooBusy()).toMatchObject({ code: 'platform_halted', headers: { 'Retry-After': '5' } });
+  expect(tooBusy()).toMatchObject({
+    code: 'platform_halted',
+    message: 'This service is handling too many large requests at the moment. Try again later.',
+    headers: { 'Retry-After': '5' },
+  });
+});
+
+test('what the store refuses is said with half a minute to wait; any other fault is none of its refusals', () => {
+  const headers = { 'Retry-After': '30' };
+  const code = 'platform_halted';
+  expect(storeRefusal(new StoreFullError('x'))).toMatchObject({
+    code,
+    headers,
+    message: 'This service is out of disk space. Try again later.',
+  });
+  expect(storeRefusal(new StoreAwayError('x'))).toMatchObject({
+    code,
+    headers,
+    message: 'The database of this service cannot be reached. Try again later.',
+  });
+  expect([storeRefusal(new Error('x')), storeRefusal(null)]).toEqual([null, null]);
+});
+
+test('the budget has 96 MiB for large bodies, half of it for one owner, and 16 MiB for small ones', () => {
+  const MIB = 1024 * 1024;
+  const budget = new ByteBudget();
+  expect([budget.isFree(48 * MIB, 'a'), budget.isFree(48 * MIB + 1, 'a')]).toEqual([true, false]);
+  budget.open('a').grow(48 * MIB);
+  expect(budget.isFree(65_537, 'a')).toBe(false);
+  budget.open('b').grow(32 * MIB);
+  expect([budget.isFree(16 * MIB, 'c'), budget.isFree(16 * MIB + 1, 'c')]).toEqual([true, false]);
+  for (let count = 0; count < 255; count += 1) budget.open('c').grow(64 * 1024);
+  expect([budget.isFree(64 * 1024, 'c'), budget.open('c').grow(64 * 1024)]).toEqual([true, true]);
+  expect([budget.isFree(1, 'c'), budget.isFree(0, 'c'), budget.bytes]).toEqual([
+    false,
+    true,
+    96 * MIB,
+  ]);
+});
+
+test('garbage is collected after a body of 4 MiB, and after a smaller one it is not', async () => {
+  const collect = spyOn(Bun, 'gc').mockImplementation(() => 0);
+  try {
+    const budget = new ByteBudget();
+    const work = async (bytes: number) => {
+      collect.mockClear();
+      const share = budget.open('a');
+      share.grow(bytes);
+      await share.begin();
+      share.release();
+      await new Promise((resolve) => setImmediate(resolve));
+      return collect.mock.calls;
+    };
+    expect(await work(4 * 1024 * 1024)).toEqual([[true]]);
+    expect(await work(4 * 1024 * 1024 - 1)).toEqual([]);
+  } finally {
+    collect.mockRestore();
+  }
+});
+
+test('a large body that ends before its work began lets no other one begin', async () => {
+  const budget = new ByteBudget();
+  const [first, idle, next] = ['a', 'b', 'c'].map((owner) => {
+    const share = budget.open(owner);
+    share.grow(1024 * 1024);
+    return share;
+  });
+  await first?.begin();
+  let isBegun = false;
+  void next?.begin().then(() => (isBegun = true));
+  idle?.release();
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect(isBegun).toBe(false);
+  first?.release();
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect(isBegun).toBe(true);
+});
+
+test('ten thousand rows are kept, and the next one begins anew', async () => {
+  const cache = new RowCache<number>(new TestClock());
+  let reads = 0;
+  const find = (key: number) => cache.find(String(key), async () => (reads += 1));
+  for (let key = 0; key < 10_000; key += 1) await find(key);
+  await find(0);
+  await find(9_999);
+  expect(reads).toBe(10_000);
+  await find(10_000);
+  await find(0);
+  expect(reads).toBe(10_002);
+});
+
+test('uses that cannot be written are logged and lost, and a flush waits for the writes before it', async () => {
+  const clock = new TestClock();
+  const logged: unknown[] = [];
+  const failure = new Error('full');
+  let end = (): void => undefined;
+  const answers = [
+    Promise.reject(failure),
+    new Promise<void>((resolve) => (end = resolve)),
+    Promise.resolve(),
+  ];
+  let writes = 0;
+  const store = { touchKeys: () => answers[writes++] ?? Promise.resolve() };
+  const put = (...line: unknown[]) => void logged.push(line);
+  const log = { info: put, warn: put, error: put };
+  const uses = new KeyUses({ store, clock, log });
+  uses.note('k');
+  await uses.flush();
+  expect(logged).toEqual([['key_uses_not_written', { error: failure }]]);
+  expect(clock.pending()).toEqual([]);
+  uses.note('k');
+  void uses.flush();
+  uses.note('k');
+  let isDone = false;
+  const done = uses.flush().then(() => (isDone = true));
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect([writes, isDone]).toEqual([3, false]);
+  end();
+  await done;
+  await uses.flush();
+  expect([writes, logged.length]).toEqual([3, 1]);
 });
 
 test('an account may have four times what is free', () => {

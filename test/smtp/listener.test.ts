@@ -249,3 +249,81 @@ test('when it stops, idle sessions end at once and one within a message may fini
   busy.close();
   await stopped;
 });
+
+test('a client that leaves in the middle of its message is no fault, and its session is free for another one', async () => {
+  const { promise: left, resolve: leave } = Promise.withResolvers<unknown>();
+  const { logged, connect } = await open({
+    limits: { ...LIMITS, connectionsPerAddress: 1 },
+    does: {
+      data: async (stream) => {
+        try {
+          for await (const _ of stream);
+        } catch (error) {
+          leave(error);
+          throw error;
+        }
+        return '2.0.0 OK';
+      },
+    },
+  });
+  const client = await connect();
+  await client.hello();
+  await client.command('MAIL FROM:<>');
+  await client.command('RCPT TO:<a@x.example>');
+  await client.command('DATA');
+  client.write('half of ');
+  client.close();
+  expect(await left).toMatchObject({ code: 'ECONNECTION' });
+  await client.closed;
+  const next = async (): Promise<string> => (await connect()).reply();
+  while ((await next()) !== '220 mail.appliance.example ESMTP');
+  expect(logged).toEqual([]);
+});
+
+test('a client that leaves in its TLS handshake is counted no more', async () => {
+  const { at, connect } = await open({
+    isImplicitTls: true,
+    limits: { ...LIMITS, connectionsPerAddress: 1 },
+  });
+  const silent = await RawClient.open(at);
+  silent.close();
+  await silent.closed;
+  const entered = (): Promise<RawClient | null> => connect(true).catch(() => null);
+  let client = await entered();
+  while (client === null) client = await entered();
+  expect(await client.reply()).toBe('220 mail.appliance.example ESMTP');
+  expect(await entered()).toBeNull();
+});
+
+test('sessions beyond the limit are told so, and a handshake that began counts as one', async () => {
+  const limits = { ...LIMITS, connections: 2, connectionsPerAddress: 100 };
+  const plain = await open({ limits });
+  for (let n = 0; n < 2; n += 1) expect(await (await plain.connect()).reply()).toStartWith('220 ');
+  expect(await (await plain.connect()).reply()).toBe(
+    '421 mail.appliance.example Too many connected clients, try again in a moment',
+  );
+  const { at } = await open({ isImplicitTls: true, limits });
+  const silent: RawClient[] = [];
+  for (let n = 0; n < 3; n += 1) silent.push(await RawClient.open(at));
+  // Before the handshake there are no words for it.
+  const ends = silent.map((client, n) => client.closed.then(() => n));
+  expect(await Promise.race(ends)).toBe(2);
+  for (const client of silent) client.close();
+});
+
+test('when it stops, a report without a sender may finish too, and who has given a message up has nothing to finish', async () => {
+  const { listener, connect } = await open();
+  const [report, idle] = [await connect(), await connect()];
+  for (const client of [report, idle]) {
+    await client.hello();
+    await client.command('MAIL FROM:<>');
+    await client.command('RCPT TO:<a@x.example>');
+  }
+  await idle.command('RSET');
+  await report.command('DATA');
+  const stopped = listener.stop();
+  expect(await idle.reply()).toBe('421 4.3.2 The service is shutting down. Try again soon.');
+  expect(await report.command('x\r\n.')).toBe('250 2.0.0 OK');
+  report.close();
+  await stopped;
+});

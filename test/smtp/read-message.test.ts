@@ -119,3 +119,45 @@ test('what is beyond the limit is released too', async () => {
   ]);
   expect(chunks.map(({ buffer }) => buffer.byteLength)).toEqual([0, 0, 90_000]);
 });
+
+test('up to 64 KiB are kept in the chunks they came in; one byte more, and each is released once it is copied', async () => {
+  for (const [last, released] of [
+    [25_536, 40_000],
+    [25_537, 0],
+  ] as const) {
+    const chunks = [40_000, last].map((bytes) => Buffer.from(new ArrayBuffer(bytes)).fill('x'));
+    const budget = new ByteBudget({ large: 1_000_000, small: 300_000 });
+    const message = await read(chunks, 100_000, budget);
+    expect(message.bytes.equals(Buffer.alloc(40_000 + last, 'x'))).toBe(true);
+    expect(chunks.map(({ buffer }) => buffer.byteLength)).toEqual([released, last]);
+    // In a memory of its own, as large as it is.
+    if (released === 0) expect(message.bytes.buffer.byteLength).toBe(65_537);
+  }
+});
+
+test('only what is kept is asked of the budget, and nothing more once it is used up or the limit is reached', async () => {
+  const asked = async (maxBytes: number, free: number): Promise<unknown[]> => {
+    const steps: unknown[] = [];
+    const input = stream();
+    const share: Share = {
+      grow(bytes) {
+        steps.push(bytes);
+        return (free -= bytes) >= 0;
+      },
+      begin: async () => void steps.push('begun'),
+      release: () => void steps.push('released'),
+    };
+    const message = readMessage(input, maxBytes, share);
+    for (const chunk of ['abcd', 'efgh', 'ijkl', 'mnop']) {
+      input.write(chunk);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    input.end();
+    const { bytes, totalBytes, isOverBudget } = await message;
+    return [...steps, bytes.toString(), totalBytes, isOverBudget];
+  };
+  expect(await asked(8, 100)).toEqual([4, 4, 'abcdefgh', 16, false]);
+  expect(await asked(10, 100)).toEqual([4, 4, 2, 'abcdefghij', 16, false]);
+  expect(await asked(100, 16)).toEqual([4, 4, 4, 4, 'abcdefghijklmnop', 16, false]);
+  expect(await asked(100, 7)).toEqual([4, 4, 'released', '', 16, true]);
+});

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 
 import { ApiError, REFUSALS, type ErrorCode } from '../../src/base/errors.ts';
 import { FAULT, refusalFor, replyText, SmtpRefusal } from '../../src/smtp/reply.ts';
-import { StoreFullError } from '../../src/store/store.ts';
+import { StoreAwayError, StoreFullError, StoreUnconfirmedError } from '../../src/store/store.ts';
 
 /** What ends by itself. After 4xx a client keeps the message, after 5xx it gives up (RFC 5321 section 4.2.1). */
 const PASSING: readonly ErrorCode[] = [
@@ -73,4 +73,46 @@ test('a text is cut at 480 characters, enhanced code included, and what is print
 test('a refusal stays as it is', () => {
   const refusal = new SmtpRefusal(421, '4.7.0', 'x');
   expect(refusalFor(refusal)).toBe(refusal);
+});
+
+test('every refusal has its own code and enhanced code', () => {
+  const codes = (Object.keys(REFUSALS) as ErrorCode[]).map((code) => {
+    const reply = refusalFor(new ApiError(code, 'Because.'));
+    return `${code} ${reply?.responseCode} ${reply?.message}`;
+  });
+  expect(codes.toSorted()).toEqual([
+    'account_paused 550 5.7.1 Because.',
+    'conflict 554 5.5.0 Because.',
+    'content_rejected 554 5.6.0 Because.',
+    'domain_not_verified 550 5.7.1 Because.',
+    'forbidden 550 5.7.1 Because.',
+    'from_domain_not_allowed 550 5.7.1 Because.',
+    'idempotency_conflict 554 5.5.0 Because.',
+    'internal_error 451 4.3.0 Because.',
+    'length_required 554 5.5.0 Because.',
+    'not_found 550 5.1.1 Because.',
+    'payload_too_large 552 5.3.4 Because.',
+    'payment_required 550 5.7.1 Because.',
+    'platform_halted 452 4.3.1 Because.',
+    'provider_error 451 4.4.3 Because.',
+    'quota_exceeded 450 4.7.1 Because.',
+    'rate_limited 450 4.7.1 Because.',
+    'recipient_not_confirmed 550 5.7.1 Because.',
+    'recipient_suppressed 550 5.7.1 Because.',
+    'unauthorized 535 5.7.8 Because.',
+    'validation_failed 554 5.6.0 Because.',
+  ]);
+});
+
+test('what the client is told of a store that cannot be written, and of a fault of ours', () => {
+  const errors = [StoreFullError, StoreAwayError, StoreUnconfirmedError].map(
+    (kind) => new kind('x'),
+  );
+  const replies = [...errors.map((error) => refusalFor(error)), FAULT];
+  expect(replies.map((reply) => `${reply?.responseCode} ${reply?.message}`)).toEqual([
+    '452 4.3.1 This service is out of disk space. Try again later.',
+    '452 4.3.0 The database of this service cannot be reached. Try again later.',
+    '452 4.3.0 The database of this service has no second copy at the moment. Try again later.',
+    '451 4.3.0 The service failed to handle this command. Try again later.',
+  ]);
 });

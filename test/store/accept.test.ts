@@ -2,7 +2,7 @@
 import { describe, expect } from 'bun:test';
 
 import type { AcceptBatch, NewIdempotencyRecord } from '../../src/store/journey.ts';
-import type { Attachment, Message } from '../../src/store/rows.ts';
+import type { Attachment, Body, Message } from '../../src/store/rows.ts';
 import { accepted, batchOf, newAccount, newEndpoint, newEvent, newMessage } from './samples.ts';
 import { eachStorage, eachStore } from './stores.ts';
 
@@ -20,6 +20,11 @@ function record(change: Partial<NewIdempotencyRecord> = {}): NewIdempotencyRecor
     expiresAt: createdAt + 60_000,
     ...change,
   };
+}
+
+/** An attachment without its bytes. */
+function described({ filename, contentType, contentId }: Attachment) {
+  return { filename, contentType, contentId };
 }
 
 const withRecord = (batch: AcceptBatch, idempotency: NewIdempotencyRecord): AcceptBatch => ({
@@ -64,11 +69,43 @@ describe('accept', () => {
       { ...second, content: 'd' },
     ]);
     expect(Buffer.from(content?.body?.raw ?? '').toString()).toBe('Subject: as it came');
+    expect(await again.listedBody(account.id, id)).toEqual({
+      body: {
+        ...sent.body,
+        raw: expect.anything(),
+        attachments: [
+          { ...described(file), size: 3 },
+          { ...described(second), size: 1 },
+        ],
+      },
+    });
     expect(await again.recipients(id)).toEqual(sent.recipients);
     const { webhookBody: _, ...event } =
       sent.events[0] ?? newEvent(sent.message, null, 'email.queued');
     expect(await again.events(id)).toEqual([event]);
     await again.close();
+  });
+
+  eachStore('sizes of content are in bytes, of all that there is', async (store, account) => {
+    const bytes = (length: number) => Buffer.alloc(length, 65);
+    const file = { filename: 'f', contentType: 'a/b', contentId: null };
+    const sizesOf = async (body: Partial<Body>) => {
+      const sent = newMessage(account.id);
+      Object.assign(sent.body, { html: null, text: null, raw: null, attachments: [] }, body);
+      const { message } = await accepted(store, sent);
+      return store.contentSizes(account.id, message.id);
+    };
+    expect(await sizesOf({})).toEqual({ body: 0, attachments: 0 });
+    expect(await sizesOf({ text: 'née €' })).toEqual({ body: 8, attachments: 0 });
+    expect(await sizesOf({ html: '<p>', text: 'xy', raw: bytes(40_000) })).toEqual({
+      body: 40_005,
+      attachments: 0,
+    });
+    const attachments = [
+      { ...file, content: bytes(50_000) },
+      { ...file, content: bytes(7) },
+    ];
+    expect(await sizesOf({ html: 'é', attachments })).toEqual({ body: 2, attachments: 50_007 });
   });
 
   eachStore('another account does not see it', async (store, account) => {
@@ -77,6 +114,8 @@ describe('accept', () => {
     const { message } = await accepted(store, newMessage(account.id));
     expect(await store.message(other.id, message.id)).toBeNull();
     expect(await store.body(other.id, message.id)).toBeNull();
+    expect(await store.listedBody(other.id, message.id)).toBeNull();
+    expect(await store.contentSizes(other.id, message.id)).toBeNull();
     const page = { limit: 10, after: null, before: null, q: null, status: null };
     expect((await store.emails(other.id, page)).rows).toEqual([]);
   });

@@ -1,6 +1,7 @@
 /** Bounds of the store's verbs: the first and last row of a list, the moment at which something counts, long lists. */
 import { expect } from 'bun:test';
 import type { AuditEntry } from '../../src/store/people.ts';
+import { EXPIRING } from '../../src/store/settings.ts';
 import { newId } from '../rig/ids.ts';
 import {
   accepted,
@@ -236,6 +237,32 @@ eachStore(
   },
 );
 
+eachStore(
+  'records and settings that say until when are kept to that moment of the steady time',
+  async (store, { id }) => {
+    const [now, steady] = [1_000_000, 5_000];
+    const idempotency = {
+      key: 'k',
+      route: 'POST /emails',
+      bodyHash: 'h',
+      status: 200,
+      response: '{}',
+      createdAt: 1,
+      expiresAt: steady,
+    };
+    await store.accept({ ...batchOf(id), idempotency });
+    await store.setSetting(`${EXPIRING}word`, String(steady));
+    expect(await store.purgeExpired(now, steady)).toBe(0);
+    expect(await store.setting(`${EXPIRING}word`)).toBe(String(steady));
+    expect(await store.purgeExpired(now, steady + 1)).toBe(2);
+    expect(await store.setting(`${EXPIRING}word`)).toBeNull();
+    expect(await store.idempotencyRecord(id, 'k', 0)).toBeNull();
+    await store.accept({ ...batchOf(id), idempotency });
+    expect(await store.purgeExpired(steady)).toBe(0);
+    expect(await store.purgeExpired(steady + 1)).toBe(1);
+  },
+);
+
 eachStore('outcomes are kept for 92 days and harm for nine, by the hour', async (store, { id }) => {
   const message = await accepted(store, newMessage(id));
   const recipient = recipientOf(message);
@@ -257,10 +284,13 @@ eachStore('outcomes are kept for 92 days and harm for nine, by the hour', async 
   const harm = async () => (await store.harm(id, hour - HOUR_MS)).hardBounces;
   await store.purgeExpired(hour + 9 * DAY_MS);
   expect([await outcomes(), await harm()]).toEqual([1, 1]);
-  await store.purgeExpired(hour + 9 * DAY_MS + 2 * HOUR_MS);
+  // Until the hour after it has had its nine days to the last millisecond.
+  await store.purgeExpired(hour + 9 * DAY_MS + HOUR_MS - 1);
+  expect([await outcomes(), await harm()]).toEqual([1, 1]);
+  await store.purgeExpired(hour + 9 * DAY_MS + HOUR_MS);
   expect([await outcomes(), await harm()]).toEqual([1, 0]);
-  await store.purgeExpired(hour + 92 * DAY_MS);
+  await store.purgeExpired(hour + 92 * DAY_MS + HOUR_MS - 1);
   expect(await outcomes()).toBe(1);
-  await store.purgeExpired(hour + 92 * DAY_MS + 2 * HOUR_MS);
+  await store.purgeExpired(hour + 92 * DAY_MS + HOUR_MS);
   expect(await outcomes()).toBe(0);
 });

@@ -39,6 +39,21 @@ describe('calls', () => {
     },
   );
 
+  eachStore(
+    'an event goes to each endpoint that wants it, whichever stands before',
+    async (store, account) => {
+      const wanted = [['email.bounced'], ['email.delivered'], ['email.opened'], []] as const;
+      const endpoints = wanted.map((events) => newEndpoint(account.id, { events: [...events] }));
+      for (const endpoint of endpoints) await store.createEndpoint(endpoint, 10);
+      await happen(store, account);
+      const calls = await beginAll(store);
+      expect(new Set(calls.map(({ endpointId }) => endpointId))).toEqual(
+        new Set(endpoints.filter((_, at) => at === 1 || at === 3).map(({ id }) => id)),
+      );
+      expect(calls).toHaveLength(2);
+    },
+  );
+
   eachEndpoint(
     'an attempt is read with its call, what was responded, and the attempts before it',
     async (store, account, endpoint) => {

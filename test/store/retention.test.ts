@@ -46,6 +46,8 @@ eachStore('bodies are removed when they are old and no recipient waits', async (
   const young = await sentAgo(store, account.id, DAY_MS, true);
   expect(await store.purgeBodies(Date.now() - 30 * DAY_MS)).toBe(1);
   expect(await store.body(account.id, old.message.id)).toEqual({ body: null });
+  expect(await store.listedBody(account.id, old.message.id)).toEqual({ body: null });
+  expect(await store.contentSizes(account.id, old.message.id)).toBeNull();
   expect(await store.messageForDelivery(waiting.message.id)).not.toBeNull();
   expect((await store.body(account.id, young.message.id))?.body).not.toBeNull();
   expect(await store.message(account.id, old.message.id)).not.toBeNull();

@@ -6,8 +6,12 @@
  */
 import { test } from 'bun:test';
 
+import { databaseAddress } from '../../src/store/postgres/address.ts';
+import { openDatabaseSource } from '../../src/store/postgres/transfer-reading.ts';
 import type { Account } from '../../src/store/rows.ts';
+import { openFilesSource } from '../../src/store/sqlite/transfer-reading.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { TransferSource } from '../../src/store/transfer.ts';
 import { newAccount } from './samples.ts';
 import { openPostgres } from '../../src/store/postgres/store.ts';
 import { testServer } from '../rig/postgres.ts';
@@ -17,6 +21,8 @@ import { openTestStore, withDir } from './test-store.ts';
 export interface Storage {
   /** Opens the store, one at a time; whoever opens it closes it. */
   open(): Promise<Store>;
+  /** As a transfer reads it, while no store is open; whoever opens it closes it. */
+  source(): Promise<TransferSource>;
 }
 
 interface StoreKind {
@@ -28,28 +34,40 @@ interface StoreKind {
 const stores: readonly StoreKind[] = [
   {
     name: 'SQLite',
-    withStorage: (body) => withDir((dir) => body({ open: () => openTestStore(dir) })),
+    withStorage: (body) =>
+      withDir((dir) =>
+        body({ open: () => openTestStore(dir), source: async () => openFilesSource(dir) }),
+      ),
   },
   {
     name: 'PostgreSQL',
     async withStorage(body) {
       const url = await (await testServer()).freshDatabase();
-      await body({ open: () => openPostgres({ url, passwordFile: '', now: Date.now() }) });
+      await body({
+        open: () => openPostgres({ url, passwordFile: '', now: Date.now() }),
+        source: () => openDatabaseSource(databaseAddress(url, '')),
+      });
     },
   },
 ];
 
 /** A test of every kind of store, which opens and closes it itself. */
-export function eachStorage(name: string, body: (storage: Storage) => Promise<void>): void {
-  for (const kind of stores) test(`${name} (${kind.name})`, () => kind.withStorage(body));
+export function eachStorage(
+  name: string,
+  body: (storage: Storage) => Promise<void>,
+  timeoutMs?: number,
+): void {
+  for (const kind of stores)
+    test(`${name} (${kind.name})`, () => kind.withStorage(body), timeoutMs);
 }
 
 /** A test of every kind of store: open and new, with an account in it. */
 export function eachStore(
   name: string,
   body: (store: Store, account: Account) => Promise<void>,
+  timeoutMs?: number,
 ): void {
-  eachStorage(name, async (storage) => {
+  const withStore = async (storage: Storage): Promise<void> => {
     const store = await storage.open();
     try {
       const account = newAccount('default');
@@ -58,5 +76,6 @@ export function eachStore(
     } finally {
       await store.close();
     }
-  });
+  };
+  eachStorage(name, withStore, timeoutMs);
 }

@@ -12,7 +12,7 @@ const IDEMPOTENCY = {
   response: '{"id":1}',
 };
 
-interface Written {
+export interface Written {
   name: string;
   account: string;
   seconds: number;
@@ -24,7 +24,7 @@ interface Written {
 }
 
 /** A message with something in every field, or (bare) in as few as there may be. */
-function written(
+export function written(
   story: Story,
   { name, account, seconds, to, isSandbox = false, isBare = false, isFull = false }: Written,
 ): NewMessage {
@@ -101,7 +101,7 @@ function written(
   return { message, recipients, body, events };
 }
 
-function event(
+export function event(
   story: Story,
   { id: messageId, accountId, subject }: NewMessage['message'],
   recipientId: string | null,

@@ -59,7 +59,7 @@ export class Story {
   ): Promise<Awaited<ReturnType<Store[V]>>> {
     const answer = await this.#call(verb, args);
     this.blocks.push(
-      `> ${verb}(${args.map((each) => this.#line(each)).join(', ')})\n${this.#text(answer)}\n`,
+      `> ${verb}(${args.map((each) => this.line(each)).join(', ')})\n${this.#text(answer)}\n`,
     );
     return answer;
   }
@@ -72,6 +72,19 @@ export class Story {
     const answer = await this.#call(verb, args);
     this.blocks.push(`> ${verb}\n${this.#text(answer)}\n`);
     return answer;
+  }
+
+  /** Calls a verb once for each of `calls`, all in one moment, and writes down what became of each; null for a failure. */
+  async tellTogether<V extends Verb>(
+    verb: V,
+    ...calls: Parameters<Store[V]>[]
+  ): Promise<(Awaited<ReturnType<Store[V]>> | null)[]> {
+    const ends = await Promise.allSettled(calls.map((args) => this.#call(verb, args)));
+    const lines = ends.map((end) =>
+      end.status === 'rejected' ? 'it fails' : this.#text(end.value).replaceAll('\n', ' '),
+    );
+    this.blocks.push(`> ${verb}, together\n${lines.join('\n')}\n`);
+    return ends.map((end) => (end.status === 'fulfilled' ? end.value : null));
   }
 
   async #call<V extends Verb>(
@@ -95,11 +108,12 @@ export class Story {
       return this.#text(rows);
     }
     return Array.isArray(answer) && answer.length > 0
-      ? answer.map((row) => this.#line(row)).join('\n')
-      : this.#line(answer);
+      ? answer.map((row) => this.line(row)).join('\n')
+      : this.line(answer);
   }
 
-  #line(value: unknown): string {
+  /** The value as one line. */
+  line(value: unknown): string {
     const json = JSON.stringify(plain(value)) ?? 'nothing';
     return json.replaceAll(ID, (id) => this.#names.get(id) ?? this.#named(id));
   }

@@ -178,6 +178,40 @@ describe('lines', () => {
     for (const { bytes } of pieces) expect(bytes.length).toBeLessThan(300 * 1024);
     expect(pieces.reduce((sum, { rows }) => sum + rows, 0)).toBe(5_000);
   });
+
+  test('a piece ends with the line that makes it 256 KiB, and no earlier', async () => {
+    const size = 256 * 1024;
+    const shapeOf = ({ bytes, rows }: Lines) => [bytes.length, rows];
+    const made = (...lengths: number[]) =>
+      Array.from(piecesOf(lengths.map((length) => 'x'.repeat(length))), shapeOf);
+    expect(made(size - 1, 1)).toEqual([
+      [size, 1],
+      [2, 1],
+    ]);
+    expect(made(size - 2, 1, 1)).toEqual([
+      [size + 1, 2],
+      [2, 1],
+    ]);
+    expect(made(size - 1)).toEqual([[size, 1]]);
+    expect(made()).toEqual([]);
+    const cut = async (...texts: string[]) =>
+      (await Array.fromAsync(wholeLines(chunked(texts.map((text) => Buffer.from(text)))))).map(
+        shapeOf,
+      );
+    const long = (length: number) => `${'x'.repeat(length - 1)}\n`;
+    expect(await cut(long(size), 'y\n')).toEqual([
+      [size, 1],
+      [2, 1],
+    ]);
+    expect(await cut(long(size - 1), 'y\n')).toEqual([[size + 1, 2]]);
+    // A chunk without an end of line waits for one; what stands behind it counts for the next piece.
+    expect(await cut('x'.repeat(size), `x\nyy`, long(size - 2), 'z\n')).toEqual([
+      [size + 2, 1],
+      [size, 1],
+      [2, 1],
+    ]);
+    expect(await cut()).toEqual([]);
+  });
 });
 
 async function* chunked(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { bestOf } from '../rig/best-of.ts';
 import { eventOf, explanationOf, listen, sendTo } from '../rig/journey.ts';
 import { describeWith } from '../rig/programs.ts';
 import { startReceiver } from '../rig/receiver.ts';
@@ -90,7 +89,7 @@ describeWith(['openssl'], `${MESSAGES} messages for a dead destination`, () => {
     const before = attemptsBegun(world);
     const until = performance.now() + WATCH_MS;
     const times = await healthyTimes(world, () => performance.now() < until);
-    const share = await bestOf(CPU_SHARE, () => cpuShare(world));
+    const share = await restingShare(world);
     const peak = memoryBytes(world);
     const bytes = await settledBytes(world, emptyBytes + GROWTH_BYTES);
     say(
@@ -205,6 +204,15 @@ async function settledBytes(world: World, boundBytes: number): Promise<number> {
     if (bytes < boundBytes || performance.now() > until) return bytes;
     await Bun.sleep(500);
   }
+}
+
+/** Of one core, over the least busy of some watches: what the burst left is collected and indexed first. */
+async function restingShare(world: World): Promise<number> {
+  let least = Infinity;
+  for (let ms = 0; ms < COLLECTED_MS && least >= CPU_SHARE; ms += WATCH_MS) {
+    least = Math.min(least, await cpuShare(world));
+  }
+  return least;
 }
 
 /** Of one core, over a while. */

@@ -14,16 +14,16 @@ export interface Target {
   post(body: Buffer): Promise<{ status: number; text: string }>;
   /** A report; the reply to its end. */
   report(message: string): Promise<string>;
-  /** A message by a client that logs in; the reply to its end. */
-  submit(message: string): Promise<string>;
+  /** A message by a client that logs in, with the first account's key unless told; the reply to its end. */
+  submit(message: string, by?: { key: string; from: string }): Promise<string>;
 }
 
-/** `env`: of the appliance. */
-export async function openTarget(env: Record<string, string> = {}): Promise<Target> {
+/** `env`: of the appliance; `plans`: tables at the beginning of its config. */
+export async function openTarget(env: Record<string, string> = {}, plans = ''): Promise<Target> {
   const { certFile, keyFile } = testAuthority().issue(['mail.rig.test', '127.0.0.1']);
   const world = await startWorld({
     env,
-    config: `[smtp]
+    config: `${plans}[smtp]
 inbound = "127.0.0.1:0"
 submission = ["127.0.0.1:0"]
 tls_cert = "${certFile}"
@@ -53,11 +53,11 @@ tls_key = "${keyFile}"
       client.close();
       return reply;
     },
-    async submit(message) {
+    async submit(message, { key, from } = { key: made.key, from: 'a@example.org' }) {
       const client = await RawClient.open(submission);
       await client.hello(true);
-      await client.login(made.key);
-      const reply = await deliver(client, 'a@example.org', ['b@example.net'], message);
+      await client.login(key);
+      const reply = await deliver(client, from, ['b@example.net'], message);
       client.close();
       return reply;
     },

@@ -56,6 +56,32 @@ test('an open port is open, and nothing stays connected', async () => {
   server.close();
 });
 
+test('it tells how long the way took, by the clock that never goes back', async () => {
+  const connecting = spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket) {
+    queueMicrotask(() => this.emit('connect'));
+    return this;
+  });
+  spies.push(connecting);
+  const times = [1_000, 1_042];
+  spies.push(spyOn(performance, 'now').mockImplementation(() => times.shift() ?? NaN));
+  expect(await dial('192.0.2.1', 2_525, 10_000)).toEqual({ kind: 'open', tookMs: 42 });
+  const asked = connecting.mock.calls.flat(2) as unknown[];
+  expect(asked[0]).toEqual({ host: '192.0.2.1', port: 2_525 });
+});
+
+test('no timer stays, and a second error changes nothing', async () => {
+  const [sockets, cleared] = [failWith(new Error('odd')), spyOn(globalThis, 'clearTimeout')];
+  const armed = spyOn(globalThis, 'setTimeout');
+  spies.push(cleared, armed);
+  const result = await dial('192.0.2.1', 25, 12_345);
+  const at = armed.mock.calls.findIndex(([, ms]) => ms === 12_345);
+  expect(cleared.mock.calls.map(([timer]): unknown => timer)).toContain(
+    armed.mock.results[at]?.value,
+  );
+  sockets[0]?.emit('error', new Error('again'));
+  expect(result).toEqual({ kind: 'refused', reason: 'odd' });
+});
+
 test('silence ends with the time that was given', async () => {
   const silent = spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket) {
     return this;

@@ -1,6 +1,6 @@
 /** The SNTP question against a server of the test's own: offset, forged answers, silence. */
-import { afterEach, expect, test } from 'bun:test';
-import { createSocket, type Socket } from 'node:dgram';
+import { afterEach, expect, spyOn, test } from 'bun:test';
+import { createSocket, Socket as UdpSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 
 import { clockOffset } from '../../src/wire/sntp.ts';
@@ -91,6 +91,62 @@ test('the question is one of a client of version 4, and each is another', async 
     [48, 0x23],
   ]);
   expect(asked[0]?.subarray(40)).not.toEqual(asked[1]?.subarray(40));
+});
+
+test('the offset is taken from the middle of question and answer, to a fraction of a millisecond', async () => {
+  const [sentAt, heardAt] = [1_800_000_000_000, 1_800_000_000_100];
+  const port = await serve((request) => {
+    const answer = reply(request, 0);
+    answer.writeUInt32BE(1_799_999_999 + NTP_EPOCH_SECONDS, 40);
+    // 0.25 s.
+    answer.writeUInt32BE(2 ** 30, 44);
+    return answer;
+  });
+  const times = [sentAt, heardAt];
+  // The server of the test asks for the time, too, and gets it from the clock.
+  const read = Date.now.bind(Date);
+  const clock = spyOn(Date, 'now').mockImplementation(() =>
+    new Error('x').stack?.includes('src/wire/sntp.ts') === true ? (times.shift() ?? 0) : read(),
+  );
+  const offsetMs = await clockOffset('127.0.0.1', port, 2_000);
+  clock.mockRestore();
+  expect(offsetMs).toBe(sentAt + 50 - 1_799_999_999_250);
+});
+
+test('nothing stays open, whatever the end', async () => {
+  const closed = spyOn(UdpSocket.prototype, 'close');
+  const cleared = spyOn(globalThis, 'clearTimeout');
+  const armed = spyOn(globalThis, 'setTimeout');
+  const port = await serve((request) => reply(request, 0));
+  const ends = [await clockOffset('127.0.0.1', port, 4_321)];
+  const failing = new Error('no way');
+  const sent = spyOn(UdpSocket.prototype, 'send').mockImplementation(((
+    ...[, , , done]: [unknown, unknown, unknown, (error: Error) => void]
+  ) => done(failing)) as never);
+  ends.push(await clockOffset('127.0.0.1', port, 4_321));
+  sent.mockImplementation(function (this: Socket) {
+    queueMicrotask(() => this.emit('error', failing));
+  } as never);
+  ends.push(await clockOffset('127.0.0.1', port, 4_321));
+  sent.mockRestore();
+  expect(ends).toEqual([expect.any(Number), null, null]);
+  const timers = armed.mock.calls.flatMap(([, ms], at) =>
+    ms === 4_321 ? [armed.mock.results[at]?.value] : [],
+  );
+  const ended = cleared.mock.calls.map(([timer]): unknown => timer);
+  expect([timers.length, timers.filter((timer) => !ended.includes(timer))]).toEqual([3, []]);
+  expect(closed).toHaveBeenCalledTimes(3);
+  for (const spy of [closed, cleared, armed]) spy.mockRestore();
+});
+
+test('a server with an IPv6 address is asked over IPv6', async () => {
+  server = createSocket('udp6');
+  server.on('message', (request, peer) => {
+    server.send(reply(request, 0), peer.port, peer.address);
+  });
+  server.bind(0, '::1');
+  await once(server, 'listening');
+  expect(await clockOffset('::1', server.address().port, 2_000)).not.toBeNull();
 });
 
 test('a packet that is too short is no answer', async () => {

@@ -7,9 +7,9 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { wallTime } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
-import { contentOf } from '../../flow/content/content.ts';
+import { contentOf, listedContentOf } from '../../flow/content/content.ts';
 import type { Context } from '../../flow/context.ts';
-import type { Attachment as AttachmentRow, Body } from '../../store/rows.ts';
+import type { ListedAttachment, ListedBody } from '../../store/rows.ts';
 import { attachmentId, isLinkValid, linkTo } from './download-link.ts';
 import { messageOf } from './emails.ts';
 import { defineRoute, type Call, type Route } from './route.ts';
@@ -119,6 +119,7 @@ export const emailContentRoutes: readonly Route[] = [
     path: '/emails/:id/attachments/:attachment/content',
     access: 'open',
     query: LinkQuery,
+    errors: ['platform_halted'],
     text: {
       id: 'downloadEmailAttachment',
       clauses: ['C9.8'],
@@ -164,14 +165,14 @@ export const emailContentRoutes: readonly Route[] = [
     success: { status: 200, schema: OlderEmail, description: 'The email in the older shape.' },
     async handle(call) {
       const message = await messageOf(call);
-      const body = await contentOf(call.api.ctx, message.accountId, message.id);
+      const body = await listedContentOf(call.api.ctx, message.accountId, message.id);
       return { status: 200, body: olderEmail(message, body) };
     },
   }),
 ];
 
 /** Header fields by name; of several with one name the values in their order, separated by commas. */
-function headersOf(fields: Body['headers']): Record<string, string> {
+function headersOf(fields: ListedBody['headers']): Record<string, string> {
   const values = new Map<string, string[]>();
   for (const [name, value] of fields) values.set(name, [...(values.get(name) ?? []), value]);
   return Object.fromEntries([...values].map(([name, all]) => [name, all.join(', ')]));
@@ -179,15 +180,15 @@ function headersOf(fields: Body['headers']): Record<string, string> {
 
 async function bodyOf(
   call: Pick<Call, 'params' | 'identity' | 'api'>,
-): Promise<{ id: string; body: Body | null }> {
+): Promise<{ id: string; body: ListedBody | null }> {
   const { id, accountId } = await messageOf(call);
-  return { id, body: await contentOf(call.api.ctx, accountId, id) };
+  return { id, body: await listedContentOf(call.api.ctx, accountId, id) };
 }
 
 function attachmentsOf(
   ctx: Context,
   emailId: string,
-  body: Body | null,
+  body: ListedBody | null,
 ): Static<typeof Attachment>[] {
   return (body?.attachments ?? []).map((row, index) => attachmentRow(ctx, emailId, row, index));
 }
@@ -195,7 +196,7 @@ function attachmentsOf(
 function attachmentRow(
   ctx: Context,
   emailId: string,
-  row: AttachmentRow,
+  row: ListedAttachment,
   index: number,
 ): Static<typeof Attachment> {
   const { url, expiresAt } = linkTo(ctx, emailId, index);
@@ -205,7 +206,7 @@ function attachmentRow(
     content_type: row.contentType,
     content_disposition: row.contentId === null ? 'attachment' : 'inline',
     content_id: row.contentId,
-    size: row.content.length,
+    size: row.size,
     download_url: url,
     expires_at: iso(wallTime(ctx.clock, expiresAt)),
   };

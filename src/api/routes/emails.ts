@@ -5,7 +5,7 @@
  * is not found, like one that does not exist.
  */
 import { ApiError, validationFailed } from '../../base/errors.ts';
-import { contentOf } from '../../flow/content/content.ts';
+import { listedContentOf } from '../../flow/content/content.ts';
 import type { Message } from '../../store/rows.ts';
 import { fetchAttachments } from './fetch-attachments.ts';
 import { defineRoute, type ApiParts, type Call, type Route, type RouteText } from './route.ts';
@@ -61,7 +61,7 @@ export const emailRoutes: readonly Route[] = [
       const message = await messageOf(call);
       const { store } = call.api.ctx;
       const [body, events] = await Promise.all([
-        contentOf(call.api.ctx, message.accountId, message.id),
+        listedContentOf(call.api.ctx, message.accountId, message.id),
         store.events(message.id),
       ]);
       return { status: 200, body: emailDetail(message, body, events) };

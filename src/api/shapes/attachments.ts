@@ -157,10 +157,23 @@ function bytesOf(content: AttachmentValue['content']): Uint8Array | null {
   if (typeof content !== 'string') return null;
   if (content.startsWith(CALENDAR)) return Buffer.from(content, 'utf8');
   // Some libraries break base64 into lines (RFC 2045 section 6.8); some use the URL-safe alphabet.
-  const text = /\s/.test(content) ? content.replaceAll(/\s+/g, '') : content;
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return null;
-  const size = text.endsWith('=') ? text.indexOf('=') : text.length;
-  return size % 4 === 1 ? null : Buffer.from(text, 'base64');
+  if (!/^[A-Za-z0-9+/_\s-]*(?:=\s*){0,2}$/.test(content)) return null;
+  // The decoder leaves white space out. Taking it out before costs half a second where it is in every group.
+  return sextetsOf(content) % 4 === 1 ? null : Buffer.from(content, 'base64');
+}
+
+/** How many characters there are in front of the padding, of text that has base64 and white space alone. */
+function sextetsOf(text: string): number {
+  const padding = text.indexOf('=');
+  const end = padding === -1 ? text.length : padding;
+  if (!/\s/.test(text)) return end;
+  let count = 0;
+  for (let at = 0; at < end; at += 1) if (!isSpace(text.charCodeAt(at))) count += 1;
+  return count;
+}
+
+function isSpace(code: number): boolean {
+  return code <= 0x20 || code > 0x7f;
 }
 
 function checkUrl(text: string): boolean {

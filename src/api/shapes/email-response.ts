@@ -18,6 +18,8 @@ export const LAST_EVENTS = [
   'clicked',
 ] as const;
 
+type Texts = Pick<Body, 'html' | 'text'>;
+
 const Status = words(MESSAGE_STATUSES);
 const Addresses = Type.Array(Type.String());
 const MaybeAddresses = nullable(Addresses);
@@ -104,7 +106,7 @@ export function emailSummary(message: Message): Static<typeof EmailSummary> {
 /** One email in full. `body` is null when the content is no longer kept. */
 export function emailDetail(
   message: Message,
-  body: Body | null,
+  body: Texts | null,
   events: readonly Event[],
 ): Static<typeof Email> {
   return {
@@ -155,7 +157,7 @@ export function olderSummary(message: Message) {
 }
 
 /** One email in the older shape. */
-export function olderEmail(message: Message, body: Body | null): Static<typeof OlderEmail> {
+export function olderEmail(message: Message, body: Texts | null): Static<typeof OlderEmail> {
   return { ...olderSummary(message), html: body?.html ?? '', text: body?.text ?? null };
 }
 

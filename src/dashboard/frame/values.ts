@@ -78,7 +78,8 @@ const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB'];
 /** A size with at most one decimal: `1.2 MB`. Thousands, as disks count. */
 export function bytes(count: number): string {
   let [value, unit] = [count, 0];
-  while (value >= 1000 && unit < UNITS.length - 1) {
+  // What would be rounded to 1,000 is one of the next unit.
+  while (Math.round(value) >= 1000 && unit < UNITS.length - 1) {
     value /= 1000;
     unit += 1;
   }

@@ -5,13 +5,13 @@
  * own, in a sandboxed frame; an attachment is only ever saved, never opened here.
  */
 import { ApiError } from '../../base/errors.ts';
-import { contentOf } from '../../flow/content/content.ts';
+import { contentOf, listedContentOf } from '../../flow/content/content.ts';
 import { sourceOf } from '../../flow/content/source.ts';
 import type { Context } from '../../flow/context.ts';
 import { withInlineImages } from '../../mail/mime/message-parts.ts';
 import { decodeWords } from '../../mail/mime/text.ts';
 import { splitMime, valueOf } from '../../mail/mime/tree.ts';
-import type { Body, Message } from '../../store/rows.ts';
+import type { ListedBody, Message } from '../../store/rows.ts';
 import { html, type Html } from '../frame/html.ts';
 import { tabs } from '../frame/navigation.ts';
 import { table } from '../frame/table.ts';
@@ -38,7 +38,7 @@ export async function contentSection(
   path: string,
   query: URLSearchParams,
 ): Promise<Html> {
-  const content = await contentOf(ctx, message.accountId, message.id);
+  const content = await listedContentOf(ctx, message.accountId, message.id);
   if (content === null) {
     return html`<p class="none">The content is no longer kept. What happened to the email is.</p>`;
   }
@@ -52,7 +52,7 @@ export async function contentSection(
   ${await shown(ctx, message, path, content, open, query)}`;
 }
 
-function has(content: Body, tab: Tab): boolean {
+function has(content: ListedBody, tab: Tab): boolean {
   if (tab === 'html') return content.html !== null;
   if (tab === 'text') return content.text !== null;
   return tab !== 'attachments' || content.attachments.length > 0;
@@ -62,7 +62,7 @@ async function shown(
   ctx: Context,
   message: Message,
   path: string,
-  content: Body,
+  content: ListedBody,
   tab: Tab,
   query: URLSearchParams,
 ): Promise<Html> {
@@ -115,13 +115,13 @@ function headersTab(source: Buffer | null): Html {
   return table([['Field', 'title'], 'Value'], rows, 'No fields.');
 }
 
-function attachmentsTab(path: string, content: Body): Html {
+function attachmentsTab(path: string, content: ListedBody): Html {
   return table(
     [['Name', 'title'], 'Type', ['Size', 'number'], ''],
-    content.attachments.map(({ filename, contentType, content: data }, at) => [
+    content.attachments.map(({ filename, contentType, size }, at) => [
       filename,
       contentType,
-      bytes(data.length),
+      bytes(size),
       html`<a class="button plain" href="${path}/attachments/${at + 1}">Download</a>`,
     ]),
     'No attachments.',

@@ -113,7 +113,12 @@ function scoreOf(score: SpamScore, at: number): Html {
       rules.map((rule) => [weightOf(rule.points), ruleCell(rule)]),
       'No rule says anything of it.',
     )}
-    ${more > 0 && html`<p class="soft">${count(more, 'rule')} of less weight are not shown.</p>`}
+    ${
+      more > 0 &&
+      html`<p class="soft">
+        ${count(more, 'rule of less weight is', 'rules of less weight are')} not shown.
+      </p>`
+    }
     <p class="soft">
       Points above 0 speak for spam; rules without points only note something. Rules about the
       address and the name of the sending server (SPF, blocklists) say nothing here, where there is

@@ -115,7 +115,7 @@ async function list(visit: Visit): ReturnType<Page['open']> {
   const tools = confirm(visit, {
     to: `${PATH}/clear`,
     label: 'Delete all',
-    words: `${count(all.length, 'message')} are deleted from the inbox. The emails of the accounts stay.`,
+    words: `${count(all.length, 'message is', 'messages are')} deleted from the inbox. The emails of the accounts stay.`,
     sure: 'Delete all messages',
   });
   return {

@@ -20,7 +20,7 @@ import { form } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT } from '../frame/navigation.ts';
 import { card, table } from '../frame/table.ts';
-import { badge, copyable, time } from '../frame/values.ts';
+import { badge, copyable, count, time } from '../frame/values.ts';
 import { field, param, type Page, type PageResponse, type Visit } from '../frame/visit.ts';
 
 const PATH = `${ROOT}/operators`;
@@ -99,7 +99,7 @@ function cells(
     accountId === null ? 'Everything' : `Only ${account?.name ?? accountId}`,
     sealedTotp === null
       ? badge('none', 'neutral')
-      : html`${badge('on', 'good')} ${recoveryCodes} recovery codes left`,
+      : html`${badge('on', 'good')} ${count(recoveryCodes, 'recovery code')} left`,
     time(signedInAt) ?? 'Never',
     actions([
       action(visit, `${base}/password`, 'New password'),

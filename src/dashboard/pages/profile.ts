@@ -4,7 +4,7 @@
  * Open to every role. Promises that each change asks for the present password, and that recovery codes are shown once.
  * In an emulator there is nobody to change anything for: `not_found`.
  */
-import { ApiError, validationFailed } from '../../base/errors.ts';
+import { ApiError, OperatorError, validationFailed } from '../../base/errors.ts';
 import { operatorWith, setPassword } from '../../flow/people/operators.ts';
 import { disableTotp, enableTotp, enrolmentOf, newSecret } from '../../flow/people/totp.ts';
 import type { Enrolment } from '../../flow/people/totp.ts';
@@ -48,7 +48,7 @@ export const profilePages: readonly Page[] = [
       try {
         await setPassword(visit.ctx, name, chosen);
       } catch (error) {
-        if (!(error instanceof Error) || error instanceof ApiError) throw error;
+        if (!(error instanceof OperatorError)) throw error;
         throw validationFailed([{ path: 'new_password', message: error.message }]);
       }
       return { kind: 'redirect', to: PATH, done: 'saved' };

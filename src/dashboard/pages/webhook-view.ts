@@ -14,7 +14,7 @@ import { type FieldSpec, form } from '../frame/form.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { accountPath, pager, tabs } from '../frame/navigation.ts';
 import { card, empty, facts, table } from '../frame/table.ts';
-import { badge, copyable, time } from '../frame/values.ts';
+import { badge, copyable, count, time } from '../frame/values.ts';
 import { type PageResponse, queryText, type Visit } from '../frame/visit.ts';
 
 const PAGE_SIZE = 25;
@@ -161,7 +161,7 @@ function changesOf(visit: Visit, path: string, endpoint: Endpoint): Html | null 
 function statusWords({ status, failureCount }: Endpoint): string {
   if (status === 'active') return '';
   return failureCount > 0
-    ? `${failureCount} calls in a row failed. Repair it, then enable it: what is younger than three hours goes on by itself, older calls can be replayed.`
+    ? `${count(failureCount, 'call')} in a row failed. Repair it, then enable it: what is younger than three hours goes on by itself, older calls can be replayed.`
     : 'Calls wait until it is enabled.';
 }
 

@@ -2,18 +2,71 @@
  * The content of a message as it is read back, whether it came over HTTP or SMTP. This room has no other step: the API,
  * the dashboard and the request log (`logged-request`) ask it, and it writes nothing.
  *
- * A message taken over SMTP is stored whole; here it is read in its parts, so that both kinds look alike.
- * Null when the content was not kept. Rejects when the thread for large messages dies meanwhile.
+ * A message taken over SMTP is stored whole; here it is read in its parts, so that both kinds look alike. Large content
+ * is read one at a time, within what the memory budget has for the account, and the event loop goes on in between: as
+ * many as want it may ask at once. Null when the content was not kept. Rejects with `platform_halted` when the budget has
+ * too few bytes, and when the thread for large messages dies meanwhile.
  */
-import type { Body } from '../../store/rows.ts';
+import type { Body, ContentSizes, ListedBody } from '../../store/rows.ts';
+import { ALONE_FROM } from '../byte-budget.ts';
 import type { Context } from '../context.ts';
+
+type Parts = Pick<Context, 'store' | 'large' | 'budget'>;
 
 /** The content of the account's message, in its parts. */
 export async function contentOf(
-  { store, large }: Pick<Context, 'store' | 'large'>,
+  ctx: Parts,
   accountId: string,
   messageId: string,
 ): Promise<Body | null> {
-  const body = (await store.body(accountId, messageId))?.body ?? null;
-  return body === null || body.raw === null ? body : { ...body, ...(await large.read(body.raw)) };
+  const sizes = await ctx.store.contentSizes(accountId, messageId);
+  return readWithin(ctx, accountId, wholeSize(sizes), async () => {
+    const body = (await ctx.store.body(accountId, messageId))?.body ?? null;
+    return body === null || body.raw === null
+      ? body
+      : { ...body, ...(await ctx.large.read(body.raw)) };
+  });
+}
+
+/** The content without the bytes of attachments, which cost nothing then. */
+export async function listedContentOf(
+  ctx: Parts,
+  accountId: string,
+  messageId: string,
+): Promise<ListedBody | null> {
+  const sizes = await ctx.store.contentSizes(accountId, messageId);
+  return readWithin(ctx, accountId, sizes?.body ?? 0, async () => {
+    const body = (await ctx.store.listedBody(accountId, messageId))?.body ?? null;
+    if (body === null || body.raw === null) return body;
+    const { attachments, ...texts } = await ctx.large.read(body.raw);
+    const listed = attachments.map(({ content, ...rest }) => ({ ...rest, size: content.length }));
+    return { ...body, ...texts, attachments: listed };
+  });
+}
+
+/** What `work` makes of the content as it is stored while its bytes are counted; null when there is none. */
+export async function withStoredContent<T>(
+  ctx: Pick<Context, 'store' | 'budget'>,
+  accountId: string,
+  messageId: string,
+  work: (body: Body) => Promise<T>,
+): Promise<T | null> {
+  const sizes = await ctx.store.contentSizes(accountId, messageId);
+  return readWithin(ctx, accountId, wholeSize(sizes), async () => {
+    const body = (await ctx.store.body(accountId, messageId))?.body ?? null;
+    return body === null ? null : await work(body);
+  });
+}
+
+function wholeSize(sizes: ContentSizes | null): number {
+  return sizes === null ? 0 : sizes.body + sizes.attachments;
+}
+
+function readWithin<T>(
+  { budget }: Pick<Context, 'budget'>,
+  accountId: string,
+  bytes: number,
+  read: () => Promise<T>,
+): Promise<T> {
+  return bytes < ALONE_FROM ? read() : budget.during(bytes, accountId, read);
 }

@@ -8,6 +8,7 @@
  */
 import type { Body, LogRecord } from '../../store/rows.ts';
 import type { Context } from '../context.ts';
+import { listedContentOf } from './content.ts';
 
 /** Most of a body that the log keeps and shows, in bytes of UTF-8. */
 const MAX_LOG_BYTES = 16 * 1024;
@@ -43,7 +44,7 @@ export function withoutContent(
 
 /** The row's request body with what was left out put back: JSON text, cut at `MAX_LOG_BYTES`, or null for none. */
 export async function requestBodyOf(
-  { store }: Pick<Context, 'store'>,
+  ctx: Pick<Context, 'store' | 'large' | 'budget'>,
   { accountId, messageId, requestBody }: LogRecord,
 ): Promise<string | null> {
   // Only a request that was accepted names a message.
@@ -52,7 +53,7 @@ export async function requestBodyOf(
   if (!isObject(request)) return requestBody;
   const missing = MEMBERS.filter((member) => request[member] === LEFT_OUT);
   if (missing.length === 0) return requestBody;
-  const body = (await store.body(accountId, messageId))?.body;
+  const body = await listedContentOf(ctx, accountId, messageId);
   for (const member of missing) request[member] = body?.[member] ?? GONE;
   return cutForLog(JSON.stringify(request));
 }

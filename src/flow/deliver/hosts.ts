@@ -129,7 +129,7 @@ async function connect(
   if (acquired.kind === 'ready' || !acquired.tlsFailed || address.plain === null) return acquired;
   // RFC 3207 leaves the session unusable: a new connection, this time without TLS.
   tools.brokenTls.note(address.host.name);
-  return tools.sessions.acquire(address.plain);
+  return tools.sessions.acquire(withMaxWait(address.plain, maxWaitMs));
 }
 
 function withMaxWait(dial: Dial, maxWaitMs: number | null): Dial {

@@ -106,8 +106,10 @@ export class DueWork<Claim, Row extends { id: string }> {
   /** Begins nothing more; resolves when the look and all work under way have ended. */
   async drain(): Promise<void> {
     this.#isRunning = false;
+    // First: what is released asks for a look.
+    const stopped = this.#looks.stop();
     for (const release of this.#failedClaims) release();
-    await this.#looks.stop();
+    await stopped;
     if (this.#inFlight === 0) return;
     await new Promise<void>((resolve) => (this.#drained = resolve));
   }

@@ -73,7 +73,6 @@ export class Fallback {
     if (this.#silent.size < SITES_FOR_CLOSED) return;
     this.#isClosed = true;
     this.#probeAt = this.#options.clock.steady() + PROBE_EVERY_MS;
-    this.#silent.clear();
     this.#options.log.error('port_25_closed', {
       hint: this.#options.hasSmarthost
         ? 'No mail host answers on port 25; mail goes through the smarthost until one does. Ask the network for port 25.'

@@ -23,14 +23,15 @@ export class AcceptedMarks {
     this.#owner = owner;
   }
 
-  /** Marks the open recipients of messages that are about to be committed, while fewer than `MARKS_MAX` are marked. */
+  /** Marks the open recipients of messages that are about to be committed, for as long as there are at most `MARKS_MAX`. */
   mark(messages: readonly NewMessage[], now: number): void {
+    let count = this.#marked.size;
     for (const message of messages) {
-      const { recipients } = message;
-      if (this.#marked.size + recipients.length > MARKS_MAX) return;
+      const open = message.recipients.filter(({ nextAttemptAt }) => nextAttemptAt !== null);
+      count += open.length;
+      if (count > MARKS_MAX) return;
       message.owner = this.#owner;
-      for (const recipient of recipients) {
-        if (recipient.nextAttemptAt === null) continue;
+      for (const recipient of open) {
         recipient.attempts += 1;
         recipient.nextAttemptAt = dueAfterCrash(now);
       }

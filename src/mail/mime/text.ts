@@ -2,7 +2,7 @@
  * Decodes MIME that others wrote into text: transfer encodings, charsets and encoded words.
  *
  * Promises text for any bytes: what cannot be decoded becomes Latin-1 or U+FFFD. Work and memory
- * are linear in the input, and the input is cut at a limit. Never throws.
+ * are linear in the input, which is cut at a limit where nobody needs the whole of it. Never throws.
  */
 import { fieldValue, type MimePart } from './tree.ts';
 
@@ -15,13 +15,14 @@ export function decodeBody(bytes: Uint8Array, part: MimePart, maxBytes = MAX_PAR
   const body = Buffer.from(bytes.subarray(part.bodyStart, end));
   const encoding = fieldValue(bytes, part, 'content-transfer-encoding')?.toLowerCase();
   if (encoding === 'base64') return Buffer.from(body.toString('latin1'), 'base64');
-  if (encoding === 'quoted-printable') return decodeQuotedPrintable(body.toString('latin1'));
+  if (encoding === 'quoted-printable') return decodeQuotedPrintable(body);
   return body;
 }
 
-/** A text part as text, in its stated charset where that can be decoded. */
+/** A text part as text, whole, in its stated charset where that can be decoded. */
 export function decodeText(bytes: Uint8Array, part: MimePart): string {
-  return decodeCharset(decodeBody(bytes, part), part.parameters.get('charset') ?? 'utf-8');
+  const body = decodeBody(bytes, part, part.bodyEnd - part.bodyStart);
+  return decodeCharset(body, part.parameters.get('charset') ?? 'utf-8');
 }
 
 /** Header text with its encoded words decoded (RFC 2047 section 6). `value` is Latin-1 text of the bytes. */
@@ -54,11 +55,55 @@ export function decodeCharset(bytes: Uint8Array, charset: string): string {
   return Buffer.from(bytes).toString('latin1');
 }
 
-function decodeQuotedPrintable(text: string): Buffer {
+const [TAB, LF, CR, SPACE, EQUALS] = [0x09, 0x0a, 0x0d, 0x20, 0x3d];
+
+/** Byte by byte: a long text has millions of escapes. Line ends become CRLF. */
+function decodeQuotedPrintable(body: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(2 * body.length);
+  let end = 0;
   // White space at the end of a line was added on the way (RFC 2045 section 6.7, rule 3).
-  const lines = text.split('\n').map((line) => line.trimEnd());
-  const plain = lines.join('\r\n').replaceAll('=\r\n', '');
-  return decodeEscapes(plain);
+  let kept = 0;
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at] ?? 0;
+    if (byte === EQUALS) {
+      const escaped = hexAt(body, at + 1) * 16 + hexAt(body, at + 2);
+      const lineEnd = softBreak(body, at + 1);
+      if (!Number.isNaN(escaped)) {
+        out[end++] = escaped;
+        at += 2;
+      } else if (lineEnd === -1) out[end++] = EQUALS;
+      else at = lineEnd;
+      kept = end;
+    } else if (byte === LF) {
+      end = kept;
+      out[end++] = CR;
+      out[end++] = LF;
+      kept = end;
+    } else {
+      out[end++] = byte;
+      if (!isBlank(byte)) kept = end;
+    }
+  }
+  return Buffer.from(out.subarray(0, kept));
+}
+
+/** Where the line ends that has only white space from `at` on; -1 where it has more, or does not end. */
+function softBreak(body: Uint8Array, at: number): number {
+  let end = at;
+  while (isBlank(body[end])) end += 1;
+  return body[end] === LF ? end : -1;
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === SPACE || byte === TAB || byte === CR;
+}
+
+/** The value of the hexadecimal digit there, in either case; NaN where there is none. */
+function hexAt(body: Uint8Array, at: number): number {
+  const byte = body[at] ?? 0;
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte & 0xdf;
+  return letter >= 0x41 && letter <= 0x46 ? letter - 0x37 : Number.NaN;
 }
 
 function decodeEscapes(text: string): Buffer {

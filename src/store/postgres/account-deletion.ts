@@ -1,7 +1,7 @@
 /**
  * Deleting an account with everything that it has, in steps with other transactions between them.
  *
- * Promises that the account's own row goes in the transaction that finds no message of it: an acceptance that is under way
+ * Promises that the account's own row goes in the transaction that leaves no message of it: an acceptance that is under way
  * on another node holds the row, and then finds it gone or is found itself. What went is gone; running it again goes on.
  */
 import type { AccountDeletionStore, DeletedRows } from '../account-deletion.ts';
@@ -13,6 +13,9 @@ import { part } from './statement.ts';
 
 const MESSAGES_PER_STEP = 50;
 const ROWS_PER_STEP = 1_000;
+
+const SOME_MESSAGES =
+  'SELECT id FROM messages WHERE account_id = $1 ORDER BY id LIMIT $2 FOR UPDATE';
 
 /** Tables whose rows of an account may be many. */
 const LONG_TABLES = [
@@ -59,8 +62,8 @@ export function accountDeletionVerbs(database: Access): AccountDeletionStore {
           return count;
         });
         await dropLists(database, accountId, sum);
-        const end = await dropEnd(database, accountId, settings);
-        // A request that was under way has written something meanwhile.
+        const { late, end } = await dropEnd(database, accountId, settings);
+        if (late > 0) progress((sum.messages += late));
         if (end === null) continue;
         sum.domains += end.domains;
         sum.webhooks += end.webhooks;
@@ -87,15 +90,7 @@ async function stopWaiting(database: Access, accountId: string): Promise<void> {
 
 function dropSomeMessages(database: Access, accountId: string): Promise<number> {
   return database.transaction((session) =>
-    dropMessages(
-      session,
-      part(
-        'SELECT id FROM messages WHERE account_id = $1 ORDER BY id LIMIT $2 FOR UPDATE',
-        idOrNull(accountId),
-        MESSAGES_PER_STEP,
-      ),
-      true,
-    ),
+    dropMessages(session, part(SOME_MESSAGES, idOrNull(accountId), MESSAGES_PER_STEP), true),
   );
 }
 
@@ -129,20 +124,25 @@ async function dropLists(database: Access, accountId: string, sum: DeletedRows):
   );
 }
 
-/** Removes what remains with the account itself; null, with nothing removed, when it has messages again. */
-function dropEnd(
-  database: Access,
-  accountId: string,
-  settings: readonly string[],
-): Promise<Pick<DeletedRows, 'domains' | 'webhooks'> | null> {
+interface End {
+  /** Messages that requests under way have written meanwhile. */
+  late: number;
+  end: Pick<DeletedRows, 'domains' | 'webhooks'> | null;
+}
+
+/** Removes what remains with the account itself; `end` is null, and the account stays, when it has more messages. */
+function dropEnd(database: Access, accountId: string, settings: readonly string[]): Promise<End> {
   const id = idOrNull(accountId);
-  return database.transaction(async (session) => {
+  return database.transaction(async (session): Promise<End> => {
     // Waits for acceptances that are under way, and keeps others out.
     await session.run(part('SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE', id));
+    // Never waits: an end of an attempt may have the message, and want the account.
+    const some = part(`${SOME_MESSAGES} SKIP LOCKED`, id, MESSAGES_PER_STEP);
+    const late = await dropMessages(session, some, true);
     const message = await session.first(
       part('SELECT 1 FROM messages WHERE account_id = $1 LIMIT 1', id),
     );
-    if (message !== null) return null;
+    if (message !== null) return { late, end: null };
     const drop = (name: string) =>
       session.run(part(`DELETE FROM ${name} WHERE account_id = $1`, id));
     const ofEndpoints = 'WHERE endpoint_id IN (SELECT id FROM endpoints WHERE account_id = $1)';
@@ -158,7 +158,7 @@ function dropEnd(
     const webhooks = await drop('endpoints');
     await session.run(part('DELETE FROM settings WHERE name = ANY($1::text[])', settings));
     await session.run(part('DELETE FROM accounts WHERE id = $1', id));
-    return { domains, webhooks };
+    return { late, end: { domains, webhooks } };
   });
 }
 

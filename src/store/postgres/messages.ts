@@ -7,7 +7,14 @@
  */
 import type { JourneyStore } from '../journey.ts';
 import type { EmailFilter, MessageStore } from '../messages.ts';
-import type { Attachment, Body, Recipient } from '../rows.ts';
+import type {
+  Attachment,
+  Body,
+  ContentSizes,
+  ListedAttachment,
+  ListedBody,
+  Recipient,
+} from '../rows.ts';
 import { SELECT_MESSAGE, messageOf } from '../sql/columns.ts';
 import type { MessageRow } from '../sql/columns.ts';
 import { messageReads } from '../sql/messages.ts';
@@ -18,6 +25,7 @@ import { sqlReader } from './reader.ts';
 import { SELECT_RECIPIENT, bodyOf } from './shapes.ts';
 import type { BodyRow } from './shapes.ts';
 import { part } from './statement.ts';
+import type { Part } from './statement.ts';
 
 type MessageVerbs = MessageStore & Pick<JourneyStore, 'idempotencyRecord' | 'messageForDelivery'>;
 
@@ -26,33 +34,75 @@ export function messageVerbs(database: Access): MessageVerbs {
   return { ...singleMessages(database), ...messageLists(database) };
 }
 
+interface ContentReads {
+  wholeOf: (id: string) => Promise<Body | null>;
+  /** Without the bytes of attachments. */
+  listedOf: (id: string) => Promise<ListedBody | null>;
+}
+
+/** The content of a message whose account is known. */
+function contentReads(database: Access): ContentReads {
+  const partsOf = (id: string): Promise<Omit<Body, 'attachments'> | null> =>
+    database
+      .first<BodyRow>(
+        part('SELECT html, text, headers, raw FROM bodies WHERE message_id = $1', idOrNull(id)),
+      )
+      .then((row) => row && bodyOf(row));
+  const attachmentsOf = (id: string, content: string): Part =>
+    part(
+      'SELECT filename, content_type AS "contentType", content_id AS "contentId", ' +
+        content +
+        ' FROM attachments WHERE message_id = $1 ORDER BY position',
+      idOrNull(id),
+    );
+  const wholeOf = async (id: string): Promise<Body | null> => {
+    const [body, attachments] = await Promise.all([
+      partsOf(id),
+      database.all<Attachment>(attachmentsOf(id, 'content')),
+    ]);
+    return body && { ...body, attachments };
+  };
+  const listedOf = async (id: string): Promise<ListedBody | null> => {
+    const [body, attachments] = await Promise.all([
+      partsOf(id),
+      database.all<ListedAttachment>(attachmentsOf(id, 'octet_length(content) AS size')),
+    ]);
+    return body && { ...body, attachments };
+  };
+  return { wholeOf, listedOf };
+}
+
 function singleMessages(database: Access): Omit<MessageVerbs, 'emails' | 'emailsByPage'> {
   const reads = messageReads(sqlReader(database));
-  const contentOf = async (id: string): Promise<Body | null> => {
-    const [row, attachments] = await Promise.all([
-      database.first<BodyRow>(
-        part('SELECT html, text, headers, raw FROM bodies WHERE message_id = $1', idOrNull(id)),
-      ),
-      database.all<Attachment>(
-        part(
-          'SELECT filename, content_type AS "contentType", content_id AS "contentId", content' +
-            ' FROM attachments WHERE message_id = $1 ORDER BY position',
-          idOrNull(id),
-        ),
-      ),
-    ]);
-    return row === null ? null : { ...bodyOf(row), attachments };
-  };
+  const { wholeOf, listedOf } = contentReads(database);
   return {
     ...reads,
     async messageForDelivery(id) {
-      const [message, body] = await Promise.all([reads.messageById(id), contentOf(id)]);
+      const [message, body] = await Promise.all([reads.messageById(id), wholeOf(id)]);
       return message === null || body === null ? null : { message, body };
     },
     async body(accountId, id) {
       const message = await reads.message(accountId, id);
-      return message === null ? null : { body: await contentOf(id) };
+      return message === null ? null : { body: await wholeOf(id) };
     },
+    async listedBody(accountId, id) {
+      const message = await reads.message(accountId, id);
+      return message === null ? null : { body: await listedOf(id) };
+    },
+    // The server knows the lengths of what it stores apart without reading it.
+    contentSizes: (accountId, id) =>
+      database.first<ContentSizes>(
+        part(
+          'SELECT coalesce(octet_length(b.html), 0) + coalesce(octet_length(b.text), 0)' +
+            ' + coalesce(octet_length(b.raw), 0) AS body,' +
+            ' (SELECT coalesce(sum(octet_length(a.content)), 0) FROM attachments AS a' +
+            ' WHERE a.message_id = b.message_id) AS attachments' +
+            ' FROM bodies AS b JOIN messages AS m ON m.id = b.message_id' +
+            ' WHERE b.message_id = $1 AND m.account_id = $2',
+          idOrNull(id),
+          idOrNull(accountId),
+        ),
+      ),
     // What changes with each attempt stands in the queue.
     recipients: (messageId) =>
       database.all<Recipient>(

@@ -212,7 +212,8 @@ const ENDED_RECIPIENTS = table('recipients', {
 
 interface EndParts {
   suppressions: SuppressionRows;
-  hosts: ReadonlyMap<string, string | null>;
+  /** Of the last attempt of each recipient that may end without one. */
+  hosts: Map<string, string | null>;
 }
 
 /** The ends of one transaction: decided one after the other, written together. */
@@ -261,7 +262,10 @@ class Ends {
     if (state === undefined || recipient === undefined || isOvertaken) {
       return { calls: [], messageStatus, isOvertaken };
     }
-    if (result.attempt !== null) this.#attempts.push(result.attempt);
+    if (result.attempt !== null) {
+      this.#attempts.push(result.attempt);
+      this.#parts?.hosts.set(result.recipientId, result.attempt.host);
+    }
     if (kind === 'recorded') return { calls: [], messageStatus, isOvertaken };
     this.#setRecipient(recipient, result);
     const { accountId, events, now, dueAt } = result;

@@ -67,7 +67,9 @@ export async function beginAllCalls(
   });
   const byId = new Map(begun.map((call) => [call.id, call]));
   return groups.map(({ calls }, group) =>
-    calls.flatMap(({ id }) => (asked.get(id)?.group === group ? (byId.get(id) ?? []) : [])),
+    [...new Set(calls.map(({ id }) => id))].flatMap((id) =>
+      asked.get(id)?.group === group ? (byId.get(id) ?? []) : [],
+    ),
   );
 }
 

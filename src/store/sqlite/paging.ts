@@ -13,13 +13,23 @@ export interface Range {
   isForward: boolean;
 }
 
-/** `positionOf` gives the position of a cursor's row, or of the next older row when it has gone. */
+/** `positionOf` gives the position of a cursor's row, or one between those of its neighbours when it has gone. */
 export function rangeOf(page: Page, positionOf: (cursor: string) => number): Range {
   return {
     above: page.before === null ? 0 : positionOf(page.before),
     below: page.after === null ? Number.MAX_SAFE_INTEGER : positionOf(page.after),
     isForward: page.before !== null,
   };
+}
+
+/** For `rangeOf`: the position from the row of the cursor `id`, or from the next older one when that has gone. */
+export function seqOfCursor(
+  id: string,
+  upTo: { seq: number; id: string } | null,
+  { after }: Page,
+): number {
+  if (upTo === null) return 0;
+  return after !== null && upTo.id !== id ? upTo.seq + 1 : upTo.seq;
 }
 
 /** Cuts `rows` (up to `limit + 1`, nearest to the cursor first) to a page, newest first. */

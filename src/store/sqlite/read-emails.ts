@@ -76,8 +76,13 @@ class EmailLists {
     this.#seqBefore = mail.prepare<{ seq: number }, [string]>(
       'SELECT seq FROM messages WHERE id <= ? ORDER BY id DESC LIMIT 1',
     );
+    // Or of the next older row: an erased one leaves a gap.
     this.#seqOfPosition = mail.prepare<{ seq: number }, [string, number]>(
-      'SELECT seq FROM messages WHERE account_id = ? AND ' + POSITION + ' = ?',
+      'SELECT seq FROM messages WHERE account_id = ? AND ' +
+        POSITION +
+        ' <= ? ORDER BY ' +
+        POSITION +
+        ' DESC LIMIT 1',
     );
     this.#last = mail.prepare<{ position: number | null }, [string]>(
       'SELECT max(' + POSITION + ') AS position FROM messages WHERE account_id = ?',

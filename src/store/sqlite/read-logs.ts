@@ -12,7 +12,7 @@ import type { ListedLogRow } from './listed-columns.ts';
 import { readingTogether } from './database.ts';
 import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';
-import { pageOf, rangeOf } from './paging.ts';
+import { pageOf, rangeOf, seqOfCursor } from './paging.ts';
 import type { Range } from './paging.ts';
 import { SearchReader } from './search-index.ts';
 import { searchRows } from './search-rows.ts';
@@ -52,7 +52,7 @@ class LogReader {
   readonly #index: SearchReader;
   readonly #isOfKey: boolean;
   readonly #together: ReadTogether;
-  readonly #seqAt;
+  readonly #upTo;
   readonly #older;
   readonly #newer;
   readonly #nextStatus;
@@ -71,8 +71,8 @@ class LogReader {
     this.#index = new SearchReader(search, 'log');
     this.#isOfKey = owner === 'key_id';
     this.#together = readingTogether(logs);
-    this.#seqAt = logs.prepare<{ seq: number }, [string]>(
-      'SELECT seq FROM logs WHERE id <= ? ORDER BY id DESC LIMIT 1',
+    this.#upTo = logs.prepare<{ seq: number; id: string }, [string]>(
+      'SELECT seq, id FROM logs WHERE id <= ? ORDER BY id DESC LIMIT 1',
     );
     const ofOwner =
       SELECT_LISTED_LOG + ' WHERE ' + owner + ' = ?' + only + ' AND seq > ? AND seq < ?';
@@ -115,8 +115,8 @@ class LogReader {
 
   /** Ids carry the time at which a request began; positions follow them but for requests that overlap. */
   #rangeOf(filter: LogFilter): Range {
-    const seqAt = (id: string): number => this.#seqAt.get(id)?.seq ?? 0;
-    const range = rangeOf(filter, seqAt);
+    const seqAt = (id: string): number => this.#upTo.get(id)?.seq ?? 0;
+    const range = rangeOf(filter, (id) => seqOfCursor(id, this.#upTo.get(id), filter));
     const { since = null, until = null } = filter;
     if (since !== null) range.above = Math.max(range.above, seqAt(idBound(since)));
     if (until !== null) range.below = Math.min(range.below, seqAt(idBound(until)) + 1);

@@ -11,7 +11,7 @@ import type { ListedMessageRow } from './listed-columns.ts';
 import { readingTogether } from './database.ts';
 import type { ReadTogether } from './database.ts';
 import { fold, markOf } from './grams.ts';
-import { pageOf, rangeOf } from './paging.ts';
+import { pageOf, rangeOf, seqOfCursor } from './paging.ts';
 import type { Range } from './paging.ts';
 import { SearchReader } from './search-index.ts';
 import { scanRows, searchRows } from './search-rows.ts';
@@ -29,7 +29,7 @@ const OF_SANDBOX = ' WHERE account_id = ? AND is_sandbox = 1';
 export class SandboxEmails {
   readonly #index: SearchReader;
   readonly #together: ReadTogether;
-  readonly #seqBefore;
+  readonly #upTo;
   readonly #page;
   readonly #older;
   readonly #newer;
@@ -41,8 +41,8 @@ export class SandboxEmails {
   constructor(mail: Database, search: Database) {
     this.#index = new SearchReader(search, 'email');
     this.#together = readingTogether(mail);
-    this.#seqBefore = mail.prepare<{ seq: number }, [string]>(
-      'SELECT seq FROM messages WHERE id <= ? ORDER BY id DESC LIMIT 1',
+    this.#upTo = mail.prepare<{ seq: number; id: string }, [string]>(
+      'SELECT seq, id FROM messages WHERE id <= ? ORDER BY id DESC LIMIT 1',
     );
     // The rows of earlier pages are skipped in the index alone.
     this.#page = mail.prepare<ListedMessageRow, [string, number, number]>(
@@ -69,7 +69,7 @@ export class SandboxEmails {
   }
 
   async emails(accountId: string, filter: EmailFilter): Promise<PageOf<Message>> {
-    const range = rangeOf(filter, (id) => this.#seqBefore.get(id)?.seq ?? 0);
+    const range = rangeOf(filter, (id) => seqOfCursor(id, this.#upTo.get(id), filter));
     const wanted = filter.limit + 1;
     const text = fold(filter.q ?? '');
     const rows =

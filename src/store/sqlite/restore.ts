@@ -82,7 +82,11 @@ function checkedCopy(file: string, draft: string): RowCounts {
     refuseForeignSchema(draft);
     return verifyBackup(draft);
   } catch (error) {
-    if (error instanceof OperatorError) throw error;
+    if (error instanceof OperatorError) {
+      // The copy is gone by the time that somebody looks for it.
+      const message = error.message.replaceAll(draft, file);
+      throw new OperatorError(message, error.hint, error.exitCode);
+    }
     const reason = error instanceof Error ? error.message : String(error);
     throw new OperatorError(
       `${file} is not a complete backup: ${reason}`,

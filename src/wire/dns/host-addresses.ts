@@ -17,9 +17,13 @@ export async function addressesOfHost(
   if (isIP(host) !== 0) return known([host]);
   if (host === 'localhost' || host.endsWith('.localhost')) return known(THIS_MACHINE);
   const [a, aaaa] = await Promise.all([resolver.a(host), resolver.aaaa(host)]);
-  if (a.kind !== 'found') return aaaa.kind === 'found' ? aaaa : a;
-  if (aaaa.kind !== 'found') return a;
-  return { ...a, records: [...a.records, ...aaaa.records] };
+  if (a.kind === 'found' && aaaa.kind === 'found') {
+    return { ...a, records: [...a.records, ...aaaa.records] };
+  }
+  // What could not be asked is never "none".
+  const both = [a, aaaa];
+  const found = both.find(({ kind }) => kind === 'found');
+  return found ?? both.find(({ kind }) => kind === 'failed') ?? a;
 }
 
 function known(records: string[]): DnsAnswer<string> {

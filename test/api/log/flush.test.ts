@@ -77,3 +77,45 @@ test('rows that cannot be written are counted in the log, and later ones are wri
   await kept;
   expect(lines).toHaveLength(1);
 });
+
+test('two hundred rows are written at once, fewer after half a second, and no row twice', async () => {
+  const { requests, writes, clock } = opened();
+  const rows = Array.from({ length: 202 }, row);
+  const sizes = () => writes.map(({ rows: written }) => written.length);
+  for (const one of rows.slice(0, 199)) requests.add(one);
+  await Promise.resolve();
+  expect(sizes()).toEqual([]);
+  requests.add(rows[199] as LogRecord);
+  await Promise.resolve();
+  await Promise.resolve();
+  expect(sizes()).toEqual([200]);
+  writes[0]?.done.resolve();
+  // What was due for them is so no more.
+  await clock.advance(500);
+  expect(sizes()).toEqual([200]);
+  requests.add(rows[200] as LogRecord);
+  await clock.advance(300);
+  requests.add(rows[201] as LogRecord);
+  await clock.advance(199);
+  expect(sizes()).toEqual([200]);
+  await clock.advance(1);
+  expect(sizes()).toEqual([200, 2]);
+  writes[1]?.done.resolve();
+  await clock.advance(10_000);
+  expect(writes.flatMap(({ rows: written }) => written)).toEqual(rows.slice(0, 202));
+});
+
+test('a flush that was asked for is not followed by the one that was due', async () => {
+  const { requests, writes, clock } = opened();
+  requests.add(row());
+  await clock.advance(400);
+  const first = requests.flush();
+  await clock.advance(0);
+  writes[0]?.done.resolve();
+  await first;
+  requests.add(row());
+  await clock.advance(499);
+  expect(writes).toHaveLength(1);
+  await clock.advance(1);
+  expect(writes).toHaveLength(2);
+});

@@ -26,6 +26,14 @@ test.each([
   }
 });
 
+test('a secret is hidden where the name of its field is written with escapes', () => {
+  for (const isJson of [true, false]) {
+    expect(logBody(`{"t\\u006fken":"${SECRET}","name":"kept"}`, { isJson })).toBe(
+      '{"token":"[hidden]","name":"kept"}',
+    );
+  }
+});
+
 test('what is empty is shown as empty', () => {
   const text = JSON.stringify({ secret: null, content: null, key: null });
   expect(logBody(text)).toBe(text);

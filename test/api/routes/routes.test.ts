@@ -162,11 +162,13 @@ test('a key is named with 1 to 60 characters, sends only unless it says more, an
   expect((await make({ name: 'n'.repeat(61) })).status).toBe(422);
   expect((await make({ name: '' })).status).toBe(422);
   expect(refusal(await make({}))).toEqual([422, 'missing_required_field', 'name']);
-  expect(refusal(await make({ name: 'a', domain_id: UNKNOWN }))).toEqual([
-    422,
-    'validation_error',
-    'domain_id',
-  ]);
+  for (const domain of [UNKNOWN, '']) {
+    expect(refusal(await make({ name: 'a', domain_id: domain }))).toEqual([
+      422,
+      'validation_error',
+      'domain_id',
+    ]);
+  }
   expect(refusal(await make({ name: 'a', permission: 'full_access', scope: 'send' }))).toEqual([
     422,
     'validation_error',

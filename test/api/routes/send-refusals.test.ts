@@ -294,4 +294,46 @@ runRefusals([
     is: '422 validation_failed validation_error',
     issues: ['x-batch-validation | x-batch-validation must be "strict" or "permissive".'],
   },
+  {
+    ask: 'POST /emails/batch',
+    body: [{ ...EMAIL, attachments: [{ filename: 'x', path: 'https://f.example/x' }] }],
+    is: '422 validation_failed invalid_attachment',
+    issues: [
+      '[0].attachments[0].path | [0].attachments[0].path is not supported on this route; send content instead.',
+    ],
+  },
+  {
+    ask: 'POST /email/send',
+    body: { ...EMAIL, headers: { 'X-A': '1' }, cc: 'c@x.example', attachments: [{}] },
+    is: '422 validation_failed validation_error',
+    issues: ['cc', 'attachments', 'headers'].map(
+      (field) => `${field} | ${field} is not supported on this route; use POST /emails/batch.`,
+    ),
+  },
+  {
+    ask: 'POST /email/send',
+    body: { ...EMAIL, text: undefined },
+    is: '422 validation_failed missing_required_field',
+    issues: ['html | Missing `html` or `text` field.'],
+  },
+  {
+    ask: 'POST /email/send',
+    body: [EMAIL],
+    is: '422 validation_failed validation_error',
+    issues: [' | The body must be an object.'],
+  },
+  {
+    ask: 'POST /email',
+    body: [EMAIL],
+    is: '422 validation_failed validation_error',
+    issues: [' | The body must be one email. Send a list of emails to POST /emails/batch.'],
+  },
+  {
+    ask: 'POST /email',
+    body: { ...EMAIL, bcc: 'c@x.example' },
+    is: '422 validation_failed validation_error',
+    issues: [
+      'bcc | bcc is not supported on this route; use POST /emails/batch, or have the operator set [api] single_send = "full".',
+    ],
+  },
 ]);

@@ -24,6 +24,9 @@ test.each([
   ['YQ', 'a'],
   ['', ''],
   ['YW\r\nJj\r\n', 'abc'],
+  [' Y\tQ = = ', 'a'],
+  ['\ufeffYW\u00a0Jj\u2028', 'abc'],
+  [' \n', ''],
   ['-_-_', '\xfb\xff\xbf'],
   ['+/+/', '\xfb\xff\xbf'],
   ['BEGIN:VCALENDAR\r\nEND:VCALENDAR', 'BEGIN:VCALENDAR\r\nEND:VCALENDAR'],
@@ -31,13 +34,13 @@ test.each([
   expect(read(file(content))).toMatchObject({ filename: 'a.txt', content: bytes });
 });
 
-test.each(['Y', 'YWJjZ', 'Y===', 'YQ==YQ==', 'Y*==', 'data:text/plain;base64,YQ==', 'begin:'])(
-  'content %j is no base64',
-  (content) => {
-    const words = 'attachments[0].content must be base64.';
-    expect(read(file(content))).toEqual([['attachments[0].content', words, false]]);
-  },
-);
+const NO_BASE64 = 'Y YWJjZ Y=== YQ==YQ== Y*== data:text/plain;base64,YQ== begin:'.split(' ');
+const SPACED = ['Y \n', 'YW\nJj Z', 'YW\u2028Jj Z', 'Y = = =', 'YQ\0'];
+
+test.each([...NO_BASE64, ...SPACED])('content %j is no base64', (content) => {
+  const words = 'attachments[0].content must be base64.';
+  expect(read(file(content))).toEqual([['attachments[0].content', words, false]]);
+});
 
 test('type and id have three spellings, of which the first counts', () => {
   for (const [more, found] of [

@@ -81,7 +81,7 @@ test('an endpoint shows its state and what may be done in it', async () => {
   const off = { status: 'disabled', lastFailureAt: Date.UTC(2026, 2, 1) } as const;
   const failed = await endpointPage({ ...off, failureCount: 1, events: [] });
   expect(factsOf(failed.shown)).toMatchObject({
-    Status: expect.stringContaining('1 calls in a row failed.'),
+    Status: expect.stringContaining(' 1 call in a row failed. Repair it,'),
     Events: 'All',
     'Last failure': '2026-03-01 00:00:00 UTC',
   });

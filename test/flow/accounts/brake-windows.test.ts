@@ -114,3 +114,95 @@ test('a pause of an earlier window is forgotten by the two days and kept by the 
   await brake.run();
   expect(since).toEqual([Date.UTC(2026, 0, 14), at]);
 });
+
+test('each day is asked for once and counts, and the reason names the week and the complaints', async () => {
+  const days: string[] = [];
+  const { brake } = brakeOver(
+    (day) => {
+      days.push(day);
+      return day === '2026-01-09' ? 1_000 : 30;
+    },
+    (since) => ({ hardBounces: 0, complaints: since === Date.UTC(2026, 0, 9) ? 9 : 0 }),
+  );
+  await brake.run();
+  const january = (...numbers: number[]) =>
+    numbers.map((number) => `2026-01-${String(number).padStart(2, '0')}`);
+  // Of the present day once more: what a pause remembers.
+  expect(days).toEqual(january(15, 14, 15, 14, 13, 12, 11, 10, 9, 15));
+  const account = await fixture.ctx.store.account(accountId);
+  expect(account?.statusReason).toBe(
+    '9 of 1180 emails since 2026-01-09 were complained about (0.8 %; the limit is 0.5 %).',
+  );
+});
+
+test('what a pause remembers is when it was, what was sent that day and the harm of its hour', async () => {
+  const since: number[] = [];
+  const { brake } = brakeOver(
+    (day) => (day === '2026-01-15' ? 300 : 0),
+    (from) => {
+      since.push(from);
+      return { hardBounces: 40, complaints: 1 };
+    },
+  );
+  await brake.run();
+  const now = fixture.clock.now();
+  expect(JSON.parse((await fixture.ctx.store.setting(brakeSetting(accountId))) ?? '')).toEqual({
+    at: now,
+    sentThatDay: 300,
+    harmThatHour: { hardBounces: 40, complaints: 1 },
+  });
+  expect(since).toEqual([Date.UTC(2026, 0, 14), now]);
+});
+
+test.each([
+  // limit per 1,000 complaints, complaints of 1,000 → status
+  [0, 900, 'active'],
+  [5, 4, 'active'],
+  [5, 5, 'paused'],
+  [6, 5, 'active'],
+])('at %d complaints of 1,000 allowed, %d leave it %s', async (limit, complaints, expected) => {
+  const { live } = fixture.ctx.config;
+  const config = {
+    ...fixture.ctx.config,
+    live: { ...live, brake: { bouncesPer1000: 0, complaintsPer1000: limit } },
+  };
+  const store = {
+    ...fixture.ctx.store,
+    harmedAccounts: async () => [accountId],
+    usedOnDay: async (_id: string, day: string) => (day === '2026-01-15' ? 1_000 : 0),
+    harm: async () => ({ hardBounces: 1_000, complaints }),
+  };
+  await new Brake({ ...fixture.ctx, config, store }).run();
+  expect(await status()).toBe(expected as AccountStatus);
+});
+
+test('a pause just before midnight counts from the next moment, which is another day', async () => {
+  fixture.clock.jump(Date.UTC(2026, 0, 16) - 1 - fixture.clock.now());
+  const pause = { at: fixture.clock.now(), sentThatDay: 100, harmThatHour: NONE };
+  await fixture.ctx.store.setSetting(brakeSetting(accountId), JSON.stringify(pause));
+  fixture.clock.jump(3_600_000);
+  const { asked, brake } = brakeOver(
+    () => 299,
+    () => ({ hardBounces: 100, complaints: 0 }),
+  );
+  await brake.run();
+  expect([[...asked.days], await status()]).toEqual([['2026-01-16'], 'active']);
+});
+
+test.each(['null', '{"at":"yesterday"}'])('a stored %s is no pause', async (text) => {
+  await fixture.ctx.store.setSetting(brakeSetting(accountId), text);
+  const { brake } = brakeOver(
+    () => 300,
+    () => ({ hardBounces: 300, complaints: 0 }),
+  );
+  await brake.run();
+  expect(await status()).toBe('paused');
+  expect([brake.firstMs, brake.everyMs(), brake.failure]).toEqual([
+    60_000,
+    60_000,
+    {
+      event: 'brake_failed',
+      hint: 'Bounce and complaint rates are not watched now; it is tried again in a minute.',
+    },
+  ]);
+});

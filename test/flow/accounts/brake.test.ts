@@ -88,12 +88,25 @@ test('the reason is in the account, the refusals and the log; other accounts go 
   expect(statusReason).toBe(
     '30 of 200 emails since 2026-01-14 bounced (15.0 %; the limit is 10 %).',
   );
-  expect(fixture.logged.at(-1)).toMatchObject({
-    event: 'account_braked',
-    level: 'error',
-    account: 'acme',
-    reason: statusReason,
-  });
+  const time = new Date(fixture.clock.now()).toISOString();
+  expect(fixture.logged.slice(-2)).toEqual([
+    {
+      time,
+      level: 'info',
+      event: 'account_status',
+      account: 'acme',
+      status: 'paused',
+      reason: statusReason,
+    },
+    {
+      time,
+      level: 'error',
+      event: 'account_braked',
+      account: 'acme',
+      reason: statusReason,
+      hint: 'Ask its owner where the addresses come from, then run: postrider account resume',
+    },
+  ]);
   expect((await fixture.ctx.store.account('other'))?.status).toBe('active');
   expect(other.account.status).toBe('active');
 });

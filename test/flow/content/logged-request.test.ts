@@ -39,7 +39,10 @@ test('nothing is left out where hardly anything would be saved', () => {
 test('what is put back together is cut like every body of the log', async () => {
   const long = 'é'.repeat(20_000);
   const request = JSON.stringify({ to: 'a@example.com', text: true });
-  const store = { body: () => Promise.resolve({ body: { html: null, text: long } }) };
+  const store = {
+    contentSizes: () => Promise.resolve(null),
+    listedBody: () => Promise.resolve({ body: { html: null, text: long, raw: null } }),
+  };
   const row = { accountId: 'account', messageId: 'message', requestBody: request };
   const shown = await requestBodyOf({ store } as never, row as never);
   const whole = JSON.stringify({ to: 'a@example.com', text: long });

@@ -91,3 +91,11 @@ test('broken TLS is remembered for an hour, of that host alone', () => {
   clock.pass(1);
   expect(broken.has('mx.rig.test')).toBe(false);
 });
+
+test('ten thousand hosts with broken TLS are remembered; with one more it begins anew', () => {
+  const broken = new BrokenTls(new TestClock());
+  for (let host = 0; host < 10_000; host += 1) broken.note(`mx${host}.rig.test`);
+  expect([broken.has('mx0.rig.test'), broken.has('mx9999.rig.test')]).toEqual([true, true]);
+  broken.note('last.rig.test');
+  expect([broken.has('mx0.rig.test'), broken.has('last.rig.test')]).toEqual([false, true]);
+});

@@ -112,6 +112,17 @@ test('in a crowd neither connection nor greeting is waited for longer than told,
   ]);
 });
 
+test('in a crowd a host whose TLS failed is waited for no longer in the clear', async () => {
+  const { job, tools, sessions } = await start([hostOf(10, ten.slice(0, 1), OPEN_TLS)], (_, dial) =>
+    dial.options.tls.mode === 'none' ? {} : { failed: { stage: 'handshake', tlsFailed: true } },
+  );
+  await tryHosts(tools, { ...job, maxWaitMs: 10_000 });
+  expect(sessions.deadlines).toEqual([
+    [10_000, 10_000],
+    [10_000, 10_000],
+  ]);
+});
+
 test('reports are asked of a relay alone, whose 250 is not the end', async () => {
   const { job, tools, sessions, siteOf, signed } = await start([]);
   const hosts = [hostOf(10, ten.slice(0, 1))];
@@ -138,7 +149,7 @@ test('a recipient that is not ASCII needs SMTPUTF8, whatever the message', async
 test('a site waits for the address that may be dialled first, and only while none may be', async () => {
   const { tools, site, sessions } = await start([hostOf(10, ten.slice(0, 3))]);
   const until = new Map(ten.map((address, at) => [address, at === 1 ? 500 : 900]));
-  Object.defineProperty(sessions, 'hasBackoffs', { value: true });
+  sessions.isBackingOff = true;
   sessions.backoffOf = ({ options: { address } }) => {
     const untilMs = until.get(address);
     if (untilMs === undefined) return null;

@@ -17,14 +17,23 @@ import type { Recipient } from '../../../src/store/rows.ts';
 import { OutgoingMessage } from '../../../src/wire/smtp/body.ts';
 import type { SmtpSession } from '../../../src/wire/smtp/client.ts';
 import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
+import type { Reply } from '../../../src/wire/smtp/reply.ts';
 import type { Envelope, SendResult } from '../../../src/wire/smtp/transaction.ts';
 import { draft, mailbox, openFixture } from '../fixture.ts';
 
 export interface Answer {
   /** How the connection fails; absent: it is made. */
-  failed?: { stage?: 'connect' | 'handshake'; isLocal?: boolean; tlsFailed?: boolean };
+  failed?: {
+    stage?: 'connect' | 'banner' | 'handshake';
+    reply?: Reply;
+    isLocal?: boolean;
+    tlsFailed?: boolean;
+  };
   isReused?: boolean;
-  result?: SendResult;
+  /** What was negotiated; absent: the session is in the clear. */
+  tls?: SmtpSession['tls'];
+  /** What the transaction comes to; an error is thrown. */
+  result?: SendResult | Error;
 }
 
 /** What happens when an address is dialled; `dial` tells with which TLS. */
@@ -55,6 +64,12 @@ class ScriptedSessions extends Sessions {
   readonly envelopes: Envelope[] = [];
   readonly deadlines: [connect: number, banner: number][] = [];
   script: Script = () => ({});
+  /** Whether some address is not dialled now: `backoffOf` is asked then. */
+  isBackingOff = false;
+
+  override get hasBackoffs(): boolean {
+    return this.isBackingOff;
+  }
 
   override hasIdle({ options }: Dial): boolean {
     return options.address === this.idle;
@@ -67,15 +82,17 @@ class ScriptedSessions extends Sessions {
     this.seen.push(`${address} ${tls.mode}${isReused ? ' kept' : ''}`);
     this.deadlines.push([deadlines.connect, deadlines.banner]);
     if (answer.failed !== undefined) {
-      const { stage = 'connect', isLocal = false, tlsFailed = false } = answer.failed;
-      return { kind: 'failed', stage, reply: null, cause: 'failed', isLocal, tlsFailed };
+      const { stage = 'connect', reply = null, isLocal = false } = answer.failed;
+      const { tlsFailed = false } = answer.failed;
+      return { kind: 'failed', stage, reply, cause: 'failed', isLocal, tlsFailed };
     }
     // A kept session that was closed breaks; the next one is as the script says.
     const result = isReused ? (answer.result ?? OK) : answer.isReused === true ? OK : answer.result;
     const session = {
-      tls: null,
+      tls: answer.tls ?? null,
       send: async (envelope: Envelope) => {
         this.envelopes.push(envelope);
+        if (result instanceof Error) throw result;
         return result ?? OK;
       },
     };

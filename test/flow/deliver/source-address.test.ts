@@ -39,3 +39,27 @@ test('with only IPv6 configured nothing leaves over IPv4', async () => {
   const sources = new Sources(['2a00:1450::25'], ipv6(GOOD));
   expect((await sources.sourceFor('8.8.8.8', 'k')).kind).toBe('unusable');
 });
+
+test('which of the addresses a site gets stays the same over restarts and versions: receivers know it', async () => {
+  const sources = new Sources(['192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8::1'], ipv6(GOOD));
+  const keys = ['mx:a.example', 'mx:ab.example', 'mx:abc.example', 'provider:Gmail', 'é', ''];
+  const picked = await Promise.all(keys.map((key) => sources.sourceFor('8.8.8.8', key)));
+  expect(picked.map((source) => (source.kind === 'usable' ? source.from : 'none'))).toEqual([
+    '192.0.2.1',
+    '192.0.2.3',
+    '192.0.2.2',
+    '192.0.2.3',
+    '192.0.2.3',
+    '192.0.2.1',
+  ]);
+});
+
+test('one address is everybody’s, and why a family cannot be used is said', async () => {
+  const one = new Sources(['192.0.2.1'], ipv6(BAD));
+  expect(await one.sourceFor('8.8.8.8', 'any')).toEqual({ kind: 'usable', from: '192.0.2.1' });
+  const none = new Sources(['2a00:1450::25'], ipv6(GOOD));
+  expect(await none.sourceFor('8.8.8.8', 'any')).toEqual({
+    kind: 'unusable',
+    reason: 'no IPv4 address is configured to send from',
+  });
+});

@@ -104,3 +104,40 @@ test('the first verification keeps its time', () => {
   const again = domain({ status: 'verified', verifiedAt: 5 });
   expect(afterCheck(again, LOOKS.complete, CLOCK, false).verifiedAt).toBe(5);
 });
+
+test('what is stored of a check, whole, with the next one in whole milliseconds', () => {
+  const clock = new TestClock(NOW);
+  clock.jump(5_000);
+  const before = domain({ pendingSince: NOW - 400_002, recordStates: {} });
+  expect(afterCheck(before, LOOKS.lacking, clock, false)).toEqual({
+    id: 'd',
+    now: NOW + 5_000,
+    status: 'pending',
+    recordStates: { DKIM: 'verified', SPF: 'pending', DMARC: 'verified' },
+    verifiedAt: null,
+    nextCheckAt: NOW + 100_001,
+    failingSince: NOW,
+    pendingSince: NOW - 400_002,
+    seen: {
+      DKIM: { at: '', values: [], problem: null },
+      SPF: { at: '', values: [], problem: 'not there' },
+      DMARC: { at: '', values: [], problem: null },
+    },
+  });
+  // A failed domain that is asked about begins to wait anew; one that nobody asked about is left alone.
+  const failed = domain({ status: 'failed', pendingSince: ago(100), failingSince: ago(90) });
+  expect(
+    [true, false].map((isAsked) => {
+      const { status, nextCheckAt, pendingSince, failingSince, verifiedAt } = afterCheck(
+        failed,
+        LOOKS.lacking,
+        clock,
+        isAsked,
+      );
+      return [status, nextCheckAt, pendingSince, failingSince, verifiedAt];
+    }),
+  ).toEqual([
+    ['pending', NOW + 60_000, NOW, ago(90), null],
+    ['failed', null, ago(100), ago(90), null],
+  ]);
+});

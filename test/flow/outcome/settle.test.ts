@@ -1,5 +1,6 @@
 /** What the store is told of an attempt: the next time, the status, the row of the attempt and the event, case by case. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { wallTime } from '../../../src/base/clock.ts';
 import { outcomeWithoutSession, type Outcome } from '../../../src/flow/outcome/kinds.ts';
 import { settle } from '../../../src/flow/outcome/outcome.ts';
 import { isFirstSent } from '../../../src/flow/outcome/sent.ts';
@@ -212,4 +213,130 @@ test.each([
 ] as const)('a reply of class %s with %p %s asks for: %p', (name, code, enhanced, asked) => {
   const outcome = refused(code, enhanced);
   expect(throttleRequest(outcome, { ...verdictOf(outcome), class: name })).toBe(asked);
+});
+
+test('the events of each end, whole: what the API shows of them and what their webhook calls carry', async () => {
+  fixture.ctx.subscribers.note(message.accountId);
+  const told = async (outcome: Outcome, change: Partial<Recipient> = {}) => {
+    const { events, endedAt } = await end(outcome, { status: 'sent', attempts: 2, ...change });
+    return events.map(
+      ({ id, messageId, accountId, recipientId, payload, webhookBody, ...rest }) => {
+        expect(id).not.toBe('');
+        expect([messageId, accountId, recipientId]).toEqual([
+          message.id,
+          message.accountId,
+          ann.id,
+        ]);
+        const { data } = JSON.parse(webhookBody ?? '{}') as { data: Record<string, unknown> };
+        const { bounce, delay, failed } = data;
+        const occurred = rest.occurredAt - endedAt;
+        const facts: unknown = JSON.parse(payload ?? 'null');
+        return [rest.type, occurred, facts, { bounce, delay, failed }];
+      },
+    );
+  };
+  const tls = { version: 'TLSv1.3', cipher: 'X', verified: false, policy: 'opportunistic' };
+  const facts = (stage: string, change: Record<string, unknown>) => ({
+    recipient: ann.address,
+    attempt: 2,
+    stage,
+    reply: null,
+    cause: null,
+    host: 'mx.receiver.example',
+    address: '192.0.2.1',
+    tls: null,
+    class: null,
+    ...change,
+  });
+  const reply = { code: 250, enhanced: '2.0.0', text: 'ok' };
+  expect(await told(refused(250, '2.0.0', { kind: 'accepted', stage: 'dot', reply, tls }))).toEqual(
+    [['email.delivered', 0, facts('dot', { reply: '250 2.0.0 ok', tls }), {}]],
+  );
+  const greylisted = { code: 451, enhanced: '4.7.1', text: 'Greylisted' };
+  const hint = 'Greylisted: the receiver takes it at a later attempt.';
+  const words = 'mx.receiver.example (192.0.2.1) replied 451 4.7.1 Greylisted at RCPT TO';
+  const next = new Date(wallTime(fixture.ctx.clock, ann.expiresAt - 24 * HOUR_MS + 5 * MINUTE_MS));
+  expect(await told(refused(451, '4.7.1', { reply: greylisted }))).toEqual([
+    [
+      'email.delivery_delayed',
+      0,
+      facts('rcpt', { reply: '451 4.7.1 Greylisted', class: 'policy', hint }),
+      { delay: { message: `${words} (${hint})`, attempt: 2, next_attempt_at: next.toISOString() } },
+    ],
+  ]);
+  expect(await told(refused(552, '5.3.4', { stage: 'dot', mayBeDuplicate: true }))).toEqual([
+    [
+      'email.bounced',
+      0,
+      facts('dot', {
+        reply: '552 5.3.4 said so',
+        class: 'content',
+        bounce: { type: 'Permanent', subType: 'MessageTooLarge' },
+        may_be_duplicate: true,
+      }),
+      {
+        bounce: {
+          type: 'Permanent',
+          subType: 'MessageTooLarge',
+          message: '552 5.3.4 said so (permanent bounce message)',
+        },
+      },
+    ],
+  ]);
+  const nowhere = { host: null, address: null, attempt: 1 };
+  expect(
+    await told(outcomeWithoutSession('null_mx', 'dns', 'it takes no mail'), { attempts: 1 }),
+  ).toEqual([
+    [
+      'email.bounced',
+      0,
+      facts('dns', {
+        ...nowhere,
+        cause: 'it takes no mail',
+        class: 'recipient',
+        bounce: { type: 'Permanent', subType: 'NoEmail' },
+      }),
+      {
+        bounce: {
+          type: 'Permanent',
+          subType: 'NoEmail',
+          message: 'it takes no mail (permanent bounce message)',
+        },
+      },
+    ],
+  ]);
+  expect(
+    await told(outcomeWithoutSession('impossible', 'dns', 'no such domain'), { attempts: 1 }),
+  ).toEqual([
+    [
+      'email.failed',
+      0,
+      facts('dns', { ...nowhere, cause: 'no such domain', class: 'network' }),
+      { failed: { reason: 'no such domain' } },
+    ],
+  ]);
+});
+
+test('what ended for good is no delay: its time, its delay and its reason are written, and no other attempt', async () => {
+  const { attempt, events, steadyAt, endedAt, ...rest } = await end(refused(550, '5.7.1'), {
+    delayedAt: 7,
+    lastReason: 'an earlier one',
+  });
+  expect([attempt?.outcome, events.map(({ type }) => type)]).toEqual([
+    'failed',
+    ['email.sent', 'email.bounced'],
+  ]);
+  expect(rest).toEqual({
+    recipientId: ann.id,
+    messageId: message.id,
+    accountId: message.accountId,
+    now: endedAt,
+    dueAt: steadyAt,
+    status: 'bounced',
+    nextAttemptAt: null,
+    lastReason: 'mx.receiver.example (192.0.2.1) replied 550 5.7.1 said so at RCPT TO',
+    delayedAt: 7,
+    owner: null,
+    suppress: null,
+  });
 });

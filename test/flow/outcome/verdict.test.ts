@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 
 import { outcomeWithoutSession } from '../../../src/flow/outcome/kinds.ts';
 import type { Outcome } from '../../../src/flow/outcome/kinds.ts';
-import { describeOutcome } from '../../../src/flow/outcome/text.ts';
+import { describeOutcome, STAGE_WORDS } from '../../../src/flow/outcome/text.ts';
 import { throttleRequest, verdictOf } from '../../../src/flow/outcome/verdict.ts';
 import type { Verdict } from '../../../src/flow/outcome/verdict.ts';
 
@@ -93,4 +93,146 @@ describe('describeOutcome', () => {
     const outcome = said('rcpt', `550 ${'x'.repeat(5_000)}`);
     expect(describeOutcome(outcome, { hint: null }).length).toBeLessThanOrEqual(1_000);
   });
+});
+
+describe('the verdict, whole', () => {
+  const plain = {
+    class: null,
+    bounceType: 'Undetermined',
+    subType: 'General',
+    suppresses: false,
+    reply: null,
+    hint: null,
+  } as const;
+  const throttled = outcomeWithoutSession('throttled', 'throttled', 'slow');
+  const throttle = { untilMs: 1, class: 'rate', hint: 'Wait.' } as const;
+  const spamhaus = 'Look the address up and ask for removal at https://check.spamhaus.org/';
+  const rows: [outcome: Outcome, verdict: Verdict][] = [
+    [said('dot', '250 2.0.0 ok', 'accepted'), { ...plain, kind: 'delivered' }],
+    [said('dot', '250 2.0.0 ok', 'relayed'), { ...plain, kind: 'sent' }],
+    [
+      said('rcpt', '550 5.1.1 no such user'),
+      {
+        ...plain,
+        kind: 'bounced',
+        class: 'recipient',
+        bounceType: 'Permanent',
+        subType: 'NoEmail',
+        suppresses: true,
+      },
+    ],
+    [
+      said('rcpt', '451 4.7.1 Greylisted'),
+      {
+        ...plain,
+        kind: 'deferred',
+        class: 'policy',
+        bounceType: 'Transient',
+        subType: 'PolicyBlocked',
+        hint: 'Greylisted: the receiver takes it at a later attempt.',
+      },
+    ],
+    // It named a reason only when the words are known.
+    [
+      said('banner', '554 5.7.1 blocked using Spamhaus', 'unreached'),
+      {
+        ...plain,
+        kind: 'deferred',
+        class: 'reputation',
+        bounceType: 'Transient',
+        subType: 'PolicyBlocked',
+        hint: spamhaus,
+      },
+    ],
+    [
+      said('mail', '499 hm', 'unreached'),
+      { ...plain, kind: 'deferred', class: 'network', bounceType: 'Transient' },
+    ],
+    [
+      said('mail', '499 hm'),
+      { ...plain, kind: 'deferred', class: 'unknown', bounceType: 'Transient' },
+    ],
+    [
+      outcomeWithoutSession('unreached', 'connect', 'refused'),
+      { ...plain, kind: 'deferred', class: 'network' },
+    ],
+    [
+      outcomeWithoutSession('refused', 'rcpt', 'a reply without words'),
+      { ...plain, kind: 'deferred', class: 'protocol' },
+    ],
+    [
+      outcomeWithoutSession('unsigned', 'sign', 'no key'),
+      { ...plain, kind: 'deferred', class: 'ours' },
+    ],
+    [
+      outcomeWithoutSession('uncomposable', 'compose', 'a bad header'),
+      { ...plain, kind: 'failed', class: 'ours' },
+    ],
+    [
+      outcomeWithoutSession('impossible', 'dns', 'no such domain'),
+      { ...plain, kind: 'failed', class: 'network' },
+    ],
+    [
+      outcomeWithoutSession('null_mx', 'dns', 'null MX'),
+      {
+        ...plain,
+        kind: 'bounced',
+        class: 'recipient',
+        bounceType: 'Permanent',
+        subType: 'NoEmail',
+        suppresses: true,
+      },
+    ],
+    [
+      { ...throttled, throttle },
+      { ...plain, kind: 'deferred', class: 'rate', hint: 'Wait.' },
+    ],
+    [throttled, { ...plain, kind: 'deferred', class: 'network' }],
+  ];
+  test.each(rows)('%j', (outcome, verdict) => {
+    expect(verdictOf(outcome)).toEqual({ ...verdict, reply: outcome.reply });
+  });
+});
+
+test('each stage is told in its own words, by who replied there and by who fell silent', () => {
+  const words: Record<Outcome['stage'], string> = {
+    throttled: 'waiting for the receiver to recover',
+    route: 'choosing the route',
+    dns: 'looking up the domain',
+    policy: 'checking the TLS policy',
+    compose: 'writing the message',
+    sign: 'signing the message',
+    connect: 'connecting',
+    banner: 'the greeting',
+    ehlo: 'EHLO',
+    starttls: 'STARTTLS',
+    handshake: 'the TLS handshake',
+    ehlo2: 'EHLO after STARTTLS',
+    auth: 'AUTH',
+    mail: 'MAIL FROM',
+    rcpt: 'RCPT TO',
+    data: 'DATA',
+    body: 'sending the message',
+    dot: 'the end of the message',
+    rset: 'RSET',
+    quit: 'QUIT',
+  };
+  expect(STAGE_WORDS).toEqual(words);
+  const none = { hint: null };
+  for (const [name, at] of Object.entries(words)) {
+    const stage = name as Outcome['stage'];
+    const silent = { ...outcomeWithoutSession('unreached', stage, ''), cause: null };
+    const host = 'mx.example.com';
+    expect([
+      describeOutcome(silent, none),
+      describeOutcome({ ...silent, host }, none),
+      describeOutcome({ ...said(stage, '421 4.3.2 closing'), host: null }, none),
+      describeOutcome({ ...said(stage, '421 closing'), host: null, address: null }, none),
+    ]).toEqual([
+      `stopped at ${at}`,
+      `mx.example.com at ${at}: no answer`,
+      `192.0.2.1 replied 421 4.3.2 closing at ${at}`,
+      `no host replied 421 closing at ${at}`,
+    ]);
+  }
 });

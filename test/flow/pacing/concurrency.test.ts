@@ -73,3 +73,26 @@ test('an account has four times what is free at most, and what is slow does not 
   expect(fillFor('a', false).length).toBeGreaterThan(10);
   expect(fillFor('c', false).length).toBeGreaterThan(0);
 });
+
+test('without other figures a thousand attempts may be under way, a quarter of them to sites that answered alone', () => {
+  const concurrency = new Concurrency();
+  expect(concurrency.limits).toEqual({
+    attempts: 1_000,
+    slowMs: 1_000,
+    slowMax: 2_000,
+    reserved: 250,
+    crowd: 1_500,
+    crowdWaitMs: 10_000,
+  });
+  expect(fill(concurrency, true)).toHaveLength(750);
+  expect(fill(concurrency, false)).toHaveLength(250);
+  expect([concurrency.taken, concurrency.isFree]).toEqual([1_000, false]);
+});
+
+test('of a slot everybody can read whose it is, and whether it is slow', () => {
+  const concurrency = new Concurrency(LIMITS);
+  const slot = concurrency.take('a', true);
+  expect(slot).toEqual({ accountId: 'a', isUnproven: true, isSlow: false });
+  concurrency.slow(slot);
+  expect(slot.isSlow).toBe(true);
+});

@@ -123,3 +123,59 @@ test('a provider that goes on refusing is relayed to for 4, 8, 16, 32 and then 4
   }
   expect(hours).toEqual([4, 8, 16, 32, 48, 48]);
 });
+
+test('each change is logged once, with what the operator can do and until when', async () => {
+  const linesOf = (hasSmarthost: boolean): unknown[] => {
+    const { clock, lines, fallback } = start(hasSmarthost);
+    fallback.noteRefused('provider:Rig', 'Rig', '550 5.7.1 blocked');
+    fallback.noteRefused('provider:Rig', 'Rig', 'again');
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) fallback.noteSilent(key);
+    clock.pass(MINUTE);
+    fallback.noteReached();
+    fallback.noteReached();
+    return lines.map((line) => JSON.parse(line) as unknown);
+  };
+  const relayed = {
+    time: '2026-01-15T12:00:00.000Z',
+    level: 'warn',
+    event: 'provider_relayed',
+    provider: 'Rig',
+    reason: '550 5.7.1 blocked',
+    until: '2026-01-15T16:00:00.000Z',
+  };
+  const closed = (hint: string) => ({
+    time: '2026-01-15T12:00:00.000Z',
+    level: 'error',
+    event: 'port_25_closed',
+    hint,
+  });
+  const open = { time: '2026-01-15T12:01:00.000Z', level: 'info', event: 'port_25_open' };
+  expect(linesOf(true)).toEqual([
+    relayed,
+    closed(
+      'No mail host answers on port 25; mail goes through the smarthost until one does. Ask the network for port 25.',
+    ),
+    open,
+  ]);
+  expect(linesOf(false)).toEqual([
+    closed(
+      'No mail host answers on port 25. Ask the network to open it (postrider doctor says where), or configure delivery.smarthost.',
+    ),
+    open,
+  ]);
+});
+
+test('after an answer the port counts as closed only when three further sites were silent', () => {
+  const { fallback } = start();
+  const closedAfter = (): number => {
+    for (let sites = 1; ; sites += 1) {
+      fallback.noteSilent(`site ${sites}`);
+      if (fallback.isPortClosed) return sites;
+    }
+  };
+  const first = closedAfter();
+  // What is silent while it is closed does not count towards the next time.
+  for (const key of ['x', 'y']) fallback.noteSilent(key);
+  fallback.noteReached();
+  expect([first, closedAfter()]).toEqual([3, 3]);
+});

@@ -27,3 +27,18 @@ test('an end of a name counts from a dot on, with or without one in front, and t
   expect(isOwn('corp.example', '.corp.example')).toBe(false);
   expect(isOwn('notcorp.example', 'corp.example')).toBe(false);
 });
+
+test('no provider of the table says whose its limits are, and everybody else has no name', () => {
+  const hosts = {
+    Gmail: 'aspmx.l.google.com',
+    Outlook: 'outlook-com.olc.protection.outlook.com',
+    'Office 365': 'example-com.mail.protection.outlook.com',
+    Yahoo: 'mta5.am0.yahoodns.net',
+    Apple: 'mx01.mail.icloud.com',
+    '': 'mx.example.com',
+  };
+  for (const [name, host] of Object.entries(hosts)) {
+    expect(limitsFor(host, [])).toMatchObject({ name, scope: null });
+  }
+  expect(limitsFor('mx.example.com', []).mx).toEqual([]);
+});

@@ -4,7 +4,7 @@ import { AcceptedMarks } from '../../../src/flow/queue/accepted-marks.ts';
 import { explain, failByOperator, inWallTime } from '../../../src/flow/queue/operator.ts';
 import { endOfSuppressed } from '../../../src/flow/queue/suppressed.ts';
 import { addSuppression } from '../../../src/flow/suppressions/suppressions.ts';
-import type { NewMessage } from '../../../src/store/journey.ts';
+import type { FinishAttempt, NewMessage } from '../../../src/store/journey.ts';
 import type { Event, Recipient } from '../../../src/store/rows.ts';
 import { draft, mailbox, openFixture, type Fixture, type RequestSender } from '../fixture.ts';
 
@@ -56,15 +56,18 @@ test('acceptance begins the attempts of what is open, in the name of its queue, 
   expect([marks.take('ended', 1_000), marks.takeAll()]).toEqual([null, []]);
 });
 
-test('five hundred are marked at most, a message whole or not at all', async () => {
+test('five hundred are marked at most, those of one commit too, a message whole or not at all', async () => {
   const marks = new AcceptedMarks('me');
-  const [large, small] = [await offered(499), await offered(1)];
-  marks.mark([large, small], 1_000);
-  expect([large.owner, small.owner]).toEqual(['me', 'me']);
-  marks.keep(large);
+  const [large, small, over] = [await offered(499), await offered(1), await offered(1)];
+  marks.mark([large, small, over], 1_000);
+  expect([large.owner, small.owner, over.owner]).toEqual(['me', 'me', undefined]);
+  for (const one of [large, small, over]) marks.keep(one);
   const late = await offered(1);
   marks.mark([late], 1_000);
   expect([late.owner, late.recipients[0]?.attempts]).toEqual([undefined, 0]);
+  marks.take(small.recipients[0]?.id ?? '', 1_000);
+  marks.mark([late], 1_000);
+  expect([late.owner, late.recipients[0]?.attempts]).toEqual(['me', 1]);
   expect(marks.takeAll()).toHaveLength(499);
   expect(marks.takeAll()).toEqual([]);
 });
@@ -96,6 +99,122 @@ test('what was suppressed since its acceptance ends instead of being mailed, wha
   expect(
     await endOfSuppressed(fixture.ctx, { ...first, accountId: other.account.id, attempts: 2 }),
   ).toBeNull();
+});
+
+test('the end of a suppressed recipient, whole, with its event and its line in the log', async () => {
+  const { first, message } = await sent('ann@receiver.example');
+  await addSuppression(fixture.ctx, sender.account.id, {
+    email: 'ann@receiver.example',
+    reason: 'complaint',
+  });
+  fixture.clock.jump(HOUR_MS);
+  const now = fixture.clock.now();
+  const end = await endOfSuppressed(fixture.ctx, { ...first, delayedAt: 7, lastReason: 'x' });
+  const { events = [], ...rest } = end ?? {};
+  expect(rest).toEqual({
+    recipientId: first.id,
+    messageId: message.id,
+    accountId: sender.account.id,
+    now,
+    dueAt: now - HOUR_MS,
+    status: 'suppressed',
+    nextAttemptAt: null,
+    lastReason: 'The recipient is suppressed (complaint).',
+    delayedAt: 7,
+    owner: null,
+    attempt: null,
+    suppress: null,
+  });
+  expect(events).toEqual([
+    {
+      id: expect.any(String) as string,
+      messageId: message.id,
+      accountId: sender.account.id,
+      recipientId: first.id,
+      type: 'email.suppressed',
+      occurredAt: now,
+      payload: '{"recipient":"ann@receiver.example","reason":"complaint"}',
+      webhookBody: null,
+    },
+  ]);
+  expect(fixture.logged.at(-1)).toEqual({
+    time: new Date(now).toISOString(),
+    level: 'info',
+    event: 'ended',
+    request_id: message.logId,
+    message_id: message.id,
+    recipient_id: first.id,
+    status: 'suppressed',
+    reason: 'The recipient is suppressed (complaint).',
+  });
+});
+
+test.each([
+  // Whether other processes share the store, who fails it → what the end must not overtake
+  [false, 'me', undefined],
+  [true, 'me', { owner: 'me', now: 0 }],
+  [true, null, { owner: null, now: 0 }],
+])('shared %p, failed by the queue %p: an end that spares %j', async (isShared, owner, spares) => {
+  const { first, message } = await sent('ann@receiver.example');
+  const ends: FinishAttempt[] = [];
+  let isOvertaken = true;
+  const calls = [{ id: 'call', endpointId: 'hook', dueAt: 0 }];
+  const ctx: Fixture['ctx'] = {
+    ...fixture.ctx,
+    revision: { number: isShared ? 1 : null } as Fixture['ctx']['revision'],
+    store: {
+      ...fixture.ctx.store,
+      recipientById: async () => ({ ...first, attempts: 3, lastReason: 'refused' }),
+      async finish(end) {
+        ends.push(end);
+        return { calls, messageStatus: 'failed', isOvertaken };
+      },
+    },
+  };
+  const heard: string[] = [];
+  ctx.followers.follow(({ type }) => void heard.push(type));
+  fixture.clock.jump(HOUR_MS);
+  const now = fixture.clock.now();
+  const queue = owner === null ? null : { owner, isInAttempt: () => false };
+  fixture.logged.length = 0;
+  // Another has begun it meanwhile: nothing is told of it.
+  expect(await failByOperator(ctx, first.id, queue)).toEqual([]);
+  expect([heard, fixture.logged]).toEqual([[], []]);
+  isOvertaken = false;
+  expect(await failByOperator(ctx, first.id, queue)).toEqual([calls]);
+  const reason = 'given up by the operator; before that: refused';
+  const line = { request_id: message.logId, message_id: message.id, recipient_id: first.id };
+  expect(fixture.logged).toEqual([
+    {
+      time: new Date(now).toISOString(),
+      level: 'info',
+      event: 'ended',
+      ...line,
+      status: 'failed',
+      reason,
+    },
+  ]);
+  expect(heard).toEqual(['email.failed']);
+  const steadyAt = now - HOUR_MS;
+  const [{ events, ...end } = { events: [] }] = ends.slice(1);
+  expect(end).toEqual({
+    recipientId: first.id,
+    messageId: message.id,
+    accountId: sender.account.id,
+    now,
+    dueAt: steadyAt,
+    status: 'failed',
+    nextAttemptAt: null,
+    lastReason: reason,
+    delayedAt: null,
+    owner: null,
+    attempt: null,
+    suppress: null,
+    ...(spares === undefined ? {} : { spares: { ...spares, now: steadyAt } }),
+  });
+  expect(events.map(({ payload }) => payload)).toEqual([
+    '{"recipient":"ann@receiver.example","attempt":3,"cause":"given up by the operator"}',
+  ]);
 });
 
 test('the operator ends what waits, by message or recipient, and leaves alone what is in an attempt or ended', async () => {

@@ -142,6 +142,14 @@ describeWith(['openssl', 'pebble'], 'certificates by ACME (RFC 8555)', () => {
     await one.clock.advance(7_200_000);
     await renewed;
     expect(one.renewals()).toBe(1);
+    // When it is due again and cannot be written, the waits begin anew.
+    mkdirSync(`${certificateFile(one.dataDir)}.new`);
+    const later = one.logged('certificate_failed');
+    const { validTo } = new X509Certificate(readFileSync(certificateFile(one.dataDir)));
+    one.clock.pass(Date.parse(validTo) - one.clock.now());
+    await one.clock.advance(12 * 3_600_000);
+    await later;
+    expect(JSON.parse(one.events.at(-1) ?? '{}')).toMatchObject({ next_in_ms: 3_600_000 });
     await one.keeper.stop();
   });
 

@@ -22,7 +22,11 @@ test('a disk with enough free space lets sends through again, and says so once',
     '30',
   ]);
   const watch = new Periodic(ctx, new DiskWatch(ctx));
+  const gauge = async (): Promise<string | undefined> =>
+    /^postrider_disk_low (\d)$/m.exec(await ctx.metrics.render())?.[1];
+  ctx.metrics.isDiskLow.set(1);
   await watch.runNow();
+  expect(await gauge()).toBe('0');
   await watch.runNow();
   expect(ctx.disk.isLow).toBe(false);
   ctx.disk.refuseWhileLow();
@@ -37,7 +41,11 @@ test('while the disk cannot be measured the last measurement counts', async () =
   await watchOn(ctx, `${fixture.dir}/gone`).runNow();
   expect(ctx.disk.isLow).toBe(true);
   expect(fixture.logged).toMatchObject([{ event: 'disk_unknown', level: 'error' }]);
-  expect(fixture.logged[0]?.['hint']).toContain('gone');
+  expect(fixture.logged[0]?.['hint']).toBe(
+    `The free space under ${fixture.dir}/gone cannot be measured; look at its disk and its permissions.`,
+  );
+  const job = new DiskWatch(ctx);
+  expect([job.firstMs, job.everyMs()]).toEqual([2_000, 2_000]);
   await fixture.close();
 });
 
@@ -79,9 +87,25 @@ describeWith(['mount', 'small disk'], 'the reserve file', () => {
       const kept = { kept_bytes: whole };
       expect(fixture.logged).toMatchObject([
         { event: 'disk_reserve_made', level: 'info', ...kept },
-        { event: 'disk_low', level: 'error', free_bytes: whole - (whole % 4096), ...kept },
-        { event: 'disk_reserve_used', level: 'error', kept_bytes: whole - 4096 },
-        { event: 'disk_recovered', level: 'info', kept_bytes: whole - 4096 },
+        {
+          event: 'disk_low',
+          level: 'error',
+          free_bytes: whole - (whole % 4096),
+          ...kept,
+          hint: `Sends are refused. Free space under ${disk.path}; sends are accepted again by themselves.`,
+        },
+        {
+          event: 'disk_reserve_used',
+          level: 'error',
+          kept_bytes: whole - 4096,
+          hint: `The disk is full: only outcomes of what was begun are still written. Free space under ${disk.path}.`,
+        },
+        {
+          event: 'disk_recovered',
+          level: 'info',
+          free_bytes: expect.any(Number),
+          kept_bytes: whole - 4096,
+        },
         { event: 'disk_reserve_made', level: 'info', ...kept },
       ]);
     } finally {
@@ -104,7 +128,12 @@ describeWith(['mount', 'small disk'], 'the reserve file', () => {
       rmSync(file, { recursive: true });
       await watch.runNow();
       expect(fixture.logged).toMatchObject([
-        { event: 'disk_reserve_failed', level: 'warn' },
+        {
+          event: 'disk_reserve_failed',
+          level: 'warn',
+          error: expect.anything(),
+          hint: `Nothing is kept back for a full disk. Let the service write disk.reserve in ${disk.path}.`,
+        },
         { event: 'disk_reserve_made' },
       ]);
     } finally {

@@ -14,7 +14,11 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-function round(after: (verb: string) => void = () => undefined, removed = 0) {
+function round(
+  after: (verb: string) => void = () => undefined,
+  removed = 0,
+  live = fixture.ctx.config.live,
+) {
   const asked: [verb: string, ...args: unknown[]][] = [];
   const verb =
     (name: string) =>
@@ -34,7 +38,8 @@ function round(after: (verb: string) => void = () => undefined, removed = 0) {
     purgeLogs: verb('logs'),
     scrub: async () => void (await verb('scrub')()),
   };
-  return { asked, job: new Retention({ ...fixture.ctx, store }) };
+  const config = { ...fixture.ctx.config, live };
+  return { asked, job: new Retention({ ...fixture.ctx, config, store }) };
 }
 
 test('each kind goes after its own time, expiry by steady time, and the files are scrubbed at the end', async () => {
@@ -89,4 +94,30 @@ test('what went is logged by kind, and a round comes every hour after the first 
     audit: 2,
   });
   expect([job.firstMs, job.everyMs()]).toEqual([60_000, 3_600_000]);
+});
+
+test('what is kept for a week or more may stay a day and two rounds longer, so that a day goes as a whole', async () => {
+  for (const [bodies, wait, everyMs] of [
+    ['167h', 0, HOUR_MS],
+    ['168h', DAY_MS + 2 * HOUR_MS, HOUR_MS],
+    ['0', 0, 60_000],
+  ] as const) {
+    const { config } = fixture.ctx;
+    const bodiesMs = Number.parseInt(bodies, 10) * HOUR_MS;
+    const retention = { ...config.live.retention, bodiesMs };
+    const { asked, job } = round(() => undefined, 0, { ...config.live, retention });
+    await job.run(new AbortController().signal);
+    expect(asked.find(([verb]) => verb === 'bodies')).toEqual([
+      'bodies',
+      fixture.clock.now() - bodiesMs,
+      wait,
+    ]);
+    expect([job.everyMs(), job.failure]).toEqual([
+      everyMs,
+      {
+        event: 'retention_failed',
+        hint: 'It is tried again in an hour; look at the disk when it fails again.',
+      },
+    ]);
+  }
 });

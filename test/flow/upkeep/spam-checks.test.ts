@@ -61,6 +61,8 @@ test('sends the bytes of the message with its envelope, and reads the score', as
     from: one.returnPath,
     rcpt: one.recipient,
     pass: 'all',
+    'content-type': 'message/rfc822',
+    'content-length': String(one.raw.length),
   });
   // No address and no name of a sending server is known.
   const names = Object.keys(request?.headers ?? {});

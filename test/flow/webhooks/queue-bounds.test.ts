@@ -1,13 +1,14 @@
 /** The bounds of an endpoint's queue at and one beyond, what a drop forgets, and what is said of an attempt. */
 import { expect, test } from 'bun:test';
 import {
+  CONCURRENCY,
   EndpointQueues,
   endPost,
   startPost,
   type EndpointQueue,
 } from '../../../src/flow/webhooks/endpoint-queues.ts';
-import { errorOf } from '../../../src/flow/webhooks/post.ts';
-import { nextStep, waitMs } from '../../../src/flow/webhooks/schedule.ts';
+import { errorOf, RECEIPT_TIMEOUT_MS } from '../../../src/flow/webhooks/post.ts';
+import { MAX_ATTEMPTS, nextStep, waitMs } from '../../../src/flow/webhooks/schedule.ts';
 import { signatureHeaders } from '../../../src/flow/webhooks/signing.ts';
 
 const call = (n: number, endpointId = 'e') => ({ id: `${endpointId} ${n}`, endpointId, dueAt: n });
@@ -33,6 +34,60 @@ test('all queues together keep 100,000 calls', () => {
   expect([queues.isFull, fill(queues, 1, 'late')]).toEqual([true, 0]);
   queues.drop('e0');
   expect([queues.isFull, fill(queues, 1, 'late')]).toEqual([false, 1]);
+});
+
+test('what is claimed, and what is dropped, leaves its slot to others', () => {
+  const queues = new EndpointQueues();
+  for (let n = 0; n < 200; n += 1) fill(queues, 500, `e${n}`);
+  expect(queues.isFull).toBe(true);
+  expect([queues.claim(3).length, queues.isFull, fill(queues, 5, 'late')]).toEqual([3, false, 3]);
+  expect([queues.isFull, queues.of('late').hasMore]).toEqual([true, true]);
+  // Half of all slots are in use: from there on short queues are filled again.
+  for (let n = 0; n < 100; n += 1) queues.drop(`e${n}`);
+  queues.of('late').ready.splice(1);
+  const seen = [0, 2, 1].map((count) => [queues.claim(count).length, queues.needsRefill()]);
+  expect(seen).toEqual([
+    [0, false],
+    [2, false],
+    [1, true],
+  ]);
+});
+
+test('a claim takes one of each queue before a second of any, and begins with who was served longest ago', () => {
+  const queues = new EndpointQueues();
+  for (const name of ['a', 'b', 'c']) fill(queues, 6, name);
+  const names = (limit: number): string =>
+    queues
+      .claim(limit)
+      .map(({ id }) => id)
+      .join(', ');
+  expect([names(4), names(2), names(100), names(100)]).toEqual([
+    'a 0, b 0, c 0, a 1',
+    'b 1, c 1',
+    'a 2, b 2, c 2, a 3, b 3, c 3',
+    '',
+  ]);
+  queues.release(call(0, 'b'));
+  expect([names(100), queues.of('b').claimed]).toEqual(['b 4', 4]);
+});
+
+test('a queue with a test, a claim or more in the store is kept, and forgotten with the last of them', () => {
+  const queues = new EndpointQueues();
+  const queue = queues.beginTest('e');
+  if (queue === null) throw new Error('no test may begin');
+  queues.add(call(0));
+  const [claimed = call(0)] = queues.claim(1);
+  queue.hasMore = true;
+  queues.endTest(queue);
+  expect(queues.of('e')).toBe(queue);
+  queues.release(claimed);
+  expect(queues.of('e')).toBe(queue);
+  queue.hasMore = false;
+  for (const _ of [1, 2]) expect(queues.beginTest('e')).toBe(queue);
+  queues.endTest(queue);
+  expect(queues.of('e')).toBe(queue);
+  queues.endTest(queue);
+  expect(queues.of('e')).not.toBe(queue);
 });
 
 test('a call is known until it is released or its queue is dropped', () => {
@@ -132,4 +187,8 @@ test('the timestamp is in whole seconds, begun ones do not count', () => {
   for (const name of ['webhook-timestamp', 'svix-timestamp', 'service-timestamp']) {
     expect(headers[name]).toBe('1');
   }
+});
+
+test('four posts at once, ten seconds for each, ten times (docs/contract.md C13.7 and C13.9)', () => {
+  expect([CONCURRENCY, RECEIPT_TIMEOUT_MS, MAX_ATTEMPTS]).toEqual([4, 10_000, 10]);
 });

@@ -70,3 +70,76 @@ test.each([
     expect(write()).toMatchObject([{ headers: { 'Content-Id': `<${contentId}>` } }]);
   } else expect(write).toThrow(reason);
 });
+
+const BASE64 = { contentTransferEncoding: 'base64' };
+
+test.each<[string, Partial<ComposeAttachment>, string, object]>([
+  ['a file', {}, '', { contentType: 'application/pdf', content: Buffer.from('x'), ...BASE64 }],
+  [
+    'a picture that the html shows',
+    { contentId: 'logo' },
+    '<img src="cid:logo">',
+    { cid: 'logo', contentType: 'application/pdf', content: Buffer.from('x'), ...BASE64 },
+  ],
+  [
+    'one that it does not show',
+    { contentId: 'logo' },
+    '<img src="cid:Logo">',
+    {
+      headers: { 'Content-Id': '<logo>' },
+      contentType: 'application/pdf',
+      content: Buffer.from('x'),
+      ...BASE64,
+    },
+  ],
+  [
+    'a message, its lines made clean',
+    { contentType: 'Message/RFC822', content: Buffer.from('A: b\n\nc\n') },
+    '',
+    {
+      contentType: 'Message/RFC822',
+      content: Buffer.from('A: b\r\n\r\nc\r\n'),
+      contentTransferEncoding: '7bit',
+    },
+  ],
+  ...[
+    ['with eight bits', 'A: ü\n'],
+    ['with a NUL', 'A: \0\n'],
+    ['with a line of 999 bytes', `A: ${'x'.repeat(996)}\n`],
+  ].map(([what = '', text = '']): [string, Partial<ComposeAttachment>, string, object] => [
+    `a message ${what}, as a file and untouched`,
+    { contentType: 'message/rfc822', content: Buffer.from(text) },
+    '',
+    { contentType: 'application/octet-stream', content: Buffer.from(text), ...BASE64 },
+  ]),
+  [
+    'a message with a line of 998 bytes',
+    { contentType: 'message/rfc822', content: Buffer.from(`A: ${'x'.repeat(995)}`) },
+    '',
+    {
+      contentType: 'message/rfc822',
+      content: Buffer.from(`A: ${'x'.repeat(995)}`),
+      contentTransferEncoding: '7bit',
+    },
+  ],
+])('%s, as the composer takes it', (_, change, html, written) => {
+  expect(mimeAttachments([{ ...FILE, ...change }], html)).toEqual([
+    { filename: 'a.pdf', ...written },
+  ]);
+});
+
+test('the name stands in the reason, whatever is wrong', () => {
+  const refused = (change: Partial<ComposeAttachment>) => () =>
+    mimeAttachments([FILE, { ...FILE, filename: 'b".x', ...change }], '');
+  expect(refused({ contentType: 'x' })).toThrow(
+    'attachment "b\\".x" must be a media type such as application/pdf',
+  );
+  expect(refused({ contentId: '' })).toThrow(`attachment "b\\".x" ${ID_WORDS}`);
+  expect(refused({ filename: '' })).toThrow('attachment "" must not be empty');
+});
+
+test('a type may have 255 characters, its parameters included', () => {
+  const sized = (length: number): string => 'a/b; c='.padEnd(length, 'd');
+  expect(checkContentType(sized(255))).toBeNull();
+  expect(checkContentType(sized(256))).toBe('must be a media type such as application/pdf');
+});

@@ -45,6 +45,28 @@ test.each([
   ['<blockquote><blockquote>quoted</blockquote></blockquote>', 'quoted'],
   ['5 &lt; 6 &amp; &#x1F600;', '5 < 6 & 😀'],
   ['no tags at all', 'no tags at all'],
+  ['<h1>A</h1><h2>b</h2><h3>c</h3><h4>d</h4><h5>e</h5><h6>f</h6>', 'A\n\nb\n\nc\n\nd\n\ne\n\nf'],
+  ['<p>a</p><p>b</p>', 'a\n\nb'],
+  ['a<img alt="x">b<img>c', 'axbc'],
+  ['<table><tr><td>a</td><th>b</th></tr><tr><td>c</td></tr></table>', 'a b\nc'],
+  ['<a href="https://x.example">https://x.example</a>', 'https://x.example'],
+  ['<a href="https://x.example">x</a>', 'x <https://x.example>'],
+  ['<a href="#t">t</a>', 't'],
+  ['<a href="mailto:a@b.example">mail</a>', 'mail <a@b.example>'],
+  ['<a href="https://x.example/"></a>', 'https://x.example/'],
+  ['<a>n</a>', 'n'],
+  ['x<blockquote>a</blockquote>y', 'x\n\na\n\ny'],
+  ['<head>h</head><title>t</title>a', 'a'],
+  ['<i style="display:none">n</i>a', 'a'],
+  ['<i style="color: red;display: NONE">n</i>a', 'a'],
+  ['<i data-skip-in-text="false">y</i>a', 'ya'],
+  ['<ol><li>a</li><li>b</li></ol>', ' 1. a\n 2. b'],
+  ['<ul><li>a<ul><li>b</li></ul></li></ul>', ' * a\n   * b'],
+  ['<pre>a  b\nc</pre>', 'a  b\nc'],
+  ['a<br>b', 'a\nb'],
+  ['word '.repeat(15), 'word '.repeat(15).trim()],
+  [`${'word '.repeat(15)}w`, `${'word '.repeat(15)}w`],
+  [`${'word '.repeat(15)}ww`, `${'word '.repeat(15).trim()}\nww`],
 ])('%s', (html, text) => {
   expect(textFromHtml(html)).toBe(text);
 });
@@ -68,6 +90,14 @@ describe('no text part', () => {
     ['for html that would exhaust a stack', `${nested('b', 8_000)}x`],
   ])('%s', (_, html) => {
     expect(textFromHtml(html)).toBeNull();
+  });
+
+  test('and to the last tag, level and character within them there is one', () => {
+    expect([64, 65].map((depth) => textFromHtml(`${nested('div', depth)}x`))).toEqual(['x', null]);
+    const breaks = [8_000, 8_001].map((count) => textFromHtml(`${'<br>'.repeat(count)}x`)?.length);
+    expect(breaks).toEqual([8_001, undefined]);
+    const long = [131_072, 131_073].map((length) => textFromHtml('a'.repeat(length))?.length);
+    expect(long).toEqual([131_072, undefined]);
   });
 
   test('but for what is just within the bounds', () => {

@@ -224,3 +224,45 @@ test.each([
   ['Subject: ', 'subject:'],
   ['X: a:b', 'x:a:b'],
 ])('%j is signed as %j', (field, line) => expect(relaxField(field)).toBe(line));
+
+test('the field whole: which names it lists, in which order, and how it is folded', async () => {
+  const fields = [
+    'X-Other: y',
+    'From: a@example.com',
+    'resent-to: c@x.example',
+    'To: b@x.example',
+    'List-Id: a',
+    'Subject: s',
+    'List-ID: b',
+  ];
+  const field = await signer.sign(`${fields.join('\r\n')}\r\n\r\nx\r\n`);
+  const [head = '', signature = ''] = field.split(' b=');
+  expect(head.split('\r\n')).toEqual([
+    'DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com;',
+    ' s=pr1; q=dns/txt;',
+    // Of `x` and a line end.
+    ` bh=${new Bun.CryptoHasher('sha256').update('x\r\n').digest('base64')};`,
+    ' h=from:to:subject:list-id:list-id:resent-to:from:to:cc:reply-to:subject:',
+    ' date:message-id:mime-version:content-type:content-transfer-encoding:',
+    ' content-disposition:content-id:content-description:sender:in-reply-to:',
+    ' references:feedback-id:list-id:list-help:list-subscribe:list-unsubscribe:',
+    ' list-unsubscribe-post:list-post:list-owner:list-archive:auto-submitted:',
+    ' disposition-notification-to;',
+    '',
+  ]);
+  // 256 bytes in base64.
+  const lines = signature.split('\r\n');
+  expect(lines.map(({ length }) => length)).toEqual([72, 75, 75, 75, 51, 0]);
+});
+
+test('another list of fields has another frame, and the first one comes again', async () => {
+  const listed = async (header: string): Promise<string> => {
+    const field = await signer.sign(`From: a@example.com\r\n${header}\r\nx\r\n`);
+    return /h=([a-z:-]*?):from:to:cc:/.exec(field.replaceAll(/\s/g, ''))?.[1] ?? '';
+  };
+  expect([await listed(''), await listed('To: b@x.example\r\n'), await listed('')]).toEqual([
+    'from',
+    'from:to',
+    'from',
+  ]);
+});

@@ -147,3 +147,54 @@ test('from 256 KiB on a message goes to the thread, and what the thread cannot d
   large.stop();
   expect(marks).toEqual(['unref', 'ref', 'unref', 'unref', 'terminate']);
 });
+
+test('a death is told in 500 characters of its words, once, and only that of the thread in use', async () => {
+  const threads: EventTarget[] = [];
+  const marks: string[] = [];
+  const logged: Record<string, unknown>[] = [];
+  const log = createLog(
+    (line) => logged.push(JSON.parse(line) as Record<string, unknown>),
+    () => 0,
+  );
+  const large = new LargeMessages({ log }, () => {
+    const at = threads.length;
+    const thread = Object.assign(new EventTarget(), {
+      postMessage: () => void marks.push(`post ${at}`),
+      ref: () => void marks.push(`ref ${at}`),
+      unref: () => void marks.push(`unref ${at}`),
+      terminate: () => void marks.push(`terminate ${at}`),
+    });
+    threads.push(thread);
+    return thread as unknown as Worker;
+  });
+  const big = Buffer.alloc(262_144, 'x');
+  const first = large.read(big).catch(String);
+  threads[0]?.dispatchEvent(new ErrorEvent('error', { message: 'w'.repeat(600) }));
+  threads[0]?.dispatchEvent(new Event('close'));
+  expect(await first).toBe('Error: the thread for large messages ended');
+  const second = large.read(big).catch(String);
+  // The first one's end is no news, and no answer of it means anything.
+  threads[0]?.dispatchEvent(new Event('close'));
+  threads[0]?.dispatchEvent(new MessageEvent('message', { data: { ticket: 1, error: 'late' } }));
+  threads[1]?.dispatchEvent(new Event('close'));
+  expect(await second).toBe('Error: the thread for large messages ended');
+  const told = {
+    time: expect.any(String) as string,
+    level: 'warn',
+    event: 'large_message_thread_died',
+    unfinished: 1,
+    hint: 'The clients were told to try again, and the next large message starts another thread. If this repeats, look for a lack of memory.',
+  };
+  expect(logged).toEqual([
+    { ...told, cause: 'w'.repeat(500) },
+    { ...told, cause: 'the thread ended' },
+  ]);
+  large.stop();
+  large.stop();
+  expect(marks.filter((mark) => !mark.startsWith('unref'))).toEqual([
+    'ref 0',
+    'post 0',
+    'ref 1',
+    'post 1',
+  ]);
+});

@@ -179,6 +179,23 @@ test('of the bounds of Gmail the last byte is still taken', () => {
   expect(told(`<style>${'a'.repeat(16_385)}</style>`)).toHaveLength(1);
 });
 
+test('the name of a tag is read to its twentieth letter, and from a letter on', () => {
+  expect(used('<video1>< video></video><1video><VIDEO><!video>')).toEqual(['<video>']);
+  expect(used('<><video>')).toEqual(['<video>']);
+  // Only opening tags have attributes.
+  for (const no of ['</p', '<!p', '<1p', '< p', '<!--']) {
+    const [html, links] = [`${no} style="display:flex" background="a">-->`, `${no} href="a">-->`];
+    expect([no, used(html), linksOf(links)]).toEqual([no, [], []]);
+  }
+  expect(used('<!-- <video> -->')).toEqual([]);
+  expect(used('<!-- <video> --')).toEqual([]);
+  // A comment may be as short as this.
+  expect(used('<!--><video>-->')).toEqual(['<video>']);
+  expect(used('<video')).toEqual([]);
+  expect(used('<p <video>')).toEqual([]);
+  expect(used('<p><video><audio>')).toEqual(['<audio>', '<video>']);
+});
+
 test('a long email is looked at up to 262,144 characters, and said to be cut', () => {
   const filler = '<p>'.repeat(87_381);
   expect(checkHtml(`${filler}<`, 'text').isCut).toBe(false);
@@ -221,4 +238,97 @@ test('the table is what `scripts/html-support.ts` made of the data of that day, 
     '2026-05-13',
     'af5c0b936fd0b6be945e36007a8cdb0dff5c6902dc2ad582d6b3368f1bd57397',
   ]);
+});
+
+test.each([
+  ['<td background>', []],
+  ['<td background="">', []],
+  ['<td data-background="x">', []],
+  ['<td background-x="y">', []],
+  ['<td x="background">', []],
+  ["<td background='a'>", ['background="…"']],
+  ['<td background=a>', ['background="…"']],
+  ['<TD BACKGROUND = "A">', ['background="…"']],
+  ['<link>', []],
+  ['<link rel="STYLESHEET">', ['<link>: style sheets from elsewhere']],
+  ['<img alt="" src="x.WebP?y">', ['images of the type webp']],
+  ['<img alt="" src="x.webp#y">', ['images of the type webp']],
+  ['<img alt="" src="x.webpx">', []],
+  ['<img alt="" src="webp">', []],
+  [`<img alt="" src="${'a'.repeat(1_995)}.webp">`, ['images of the type webp']],
+  [`<img alt="" src="${'a'.repeat(1_996)}.webp">`, []],
+  ['<style>@media', ['<style>', '@media']],
+  ['<style>a{}</STYLE><video>', ['<style>', '<video>']],
+])('%#: attributes and addresses as they are spelled', (html, features) => {
+  expect(used(html)).toEqual(features);
+});
+
+test('a style element in the head is where it belongs, whatever the body has', () => {
+  const told = (html: string): string[] => checkHtml(html, 'text').problems;
+  const moved = ['Gmail reads <style> in the <head> only: move it there.'];
+  expect(told('<head><style>x</style></head><body><p style="a:b">')).toEqual([]);
+  expect(told('<style>a{}</style><BODY><p>')).toEqual([]);
+  expect(told('<style></style><body><style>')).toEqual(moved);
+});
+
+test.each([
+  ['<a href="a&amp;b">', 'link', 'a&b'],
+  ["<A HREF=' x '>", 'link', 'x'],
+  ['<a href>', 'link', ''],
+  // The quotation mark that should close it is missing.
+  ['<a href="x>y">', 'link', 'x'],
+  ['<area href="x">', 'link', 'x'],
+  ['<img href="x" src="y">', 'image', 'y'],
+])('%s leads to %s %s', (html, kind, url) => {
+  expect(linksOf(html).map((link) => [link.kind, link.url])).toEqual([[kind, url]] as never);
+});
+
+test.each([
+  '<a data-href="x">',
+  '<a src="x">',
+  '<img href="x">',
+  '<a href="data:x">',
+  '<p href="x">',
+])('%s leads nowhere that counts', (html) => expect(linksOf(html)).toEqual([]));
+
+test('a link and an image of one address are two', () => {
+  const url = 'https://x.example/';
+  expect(linksOf(`<a href="${url}"><img src="${url}"><a href="${url}">`)).toEqual([
+    { kind: 'link', url, problem: null },
+    { kind: 'image', url, problem: null },
+  ]);
+});
+
+test.each([
+  ['display:flex', 'pseudo flex, property display, display flex'],
+  ['display: inline-flex !important', 'property display, display inline-flex'],
+  ['display:\tgrid;', 'property display, display grid'],
+  ['display:none!important', 'pseudo none, property display, display none'],
+  ['display:}none', 'property display, display '],
+  ['background-image:url(x)!important', 'pseudo url, property background-image, function url'],
+  ['margin:0 -1px', 'property margin, negative margin'],
+  ['margin:1px;x -1px', 'property margin'],
+  ['margin-top: -.5em !important', 'property margin-top, negative margin'],
+  ['a::before', 'property a, pseudo before'],
+  ['margin:-1px', 'pseudo -, property margin, negative margin'],
+  ['margin-left:-x', 'pseudo -x, property margin-left'],
+  ['margin:a-1', 'pseudo a-, property margin'],
+  ['background:url(x)', 'pseudo url, property background-image, function url'],
+  ['background:red;x:url(y)', 'pseudo red, pseudo url, property x, function url'],
+  ['background-image:none', 'pseudo none'],
+  ['animation-name:x', 'pseudo x, property animation-name, property animation'],
+  ['3rem 33.5vh', 'unit rem, unit vh'],
+  ['3remx rem', ''],
+  ['@media(', 'at media, function media'],
+  ['(x', ''],
+  ['var(--a)', 'function var'],
+  [`background:${' '.repeat(196)}url(x)`, 'property background-image, function url'],
+  [`background:${' '.repeat(197)}url(x)`, 'function url'],
+  [`x${'a'.repeat(40)}:x`, `pseudo x, property ${'a'.repeat(40)}`],
+  ['position         :x', 'pseudo x, property position'],
+  ['position          :x', 'pseudo x'],
+])('%#: the facts of a style, in order', (css, told) => {
+  const facts: string[] = [];
+  styleFacts(css, (fact) => facts.push(fact));
+  expect(facts.join(', ')).toBe(told);
 });

@@ -126,3 +126,19 @@ test('a message of one part, and one without any text', () => {
   const file = readParts(Buffer.from('Content-Type: application/pdf\r\n\r\nx'));
   expect(file).toMatchObject({ html: null, text: null, attachments: [{ filename: 'unnamed' }] });
 });
+
+test('a long text is read to its end, in every encoding', () => {
+  const long = `${'ü'.repeat(200_000)}.`;
+  const bytes = Buffer.from(long);
+  for (const [encoding, body] of [
+    ['8bit', bytes.toString('latin1')],
+    ['base64', bytes.toString('base64')],
+    ['quoted-printable', `${'=C3=BC'.repeat(200_000)}.`],
+  ] as const) {
+    for (const kind of ['text', 'html'] as const) {
+      const type = kind === 'html' ? 'text/html' : 'text/plain';
+      const head = `Content-Type: ${type}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n`;
+      expect(readParts(Buffer.from(head + body, 'latin1'))[kind] === long).toBe(true);
+    }
+  }
+});

@@ -4,6 +4,7 @@ import {
   base64Lines,
   isPlainText,
   isPrintable,
+  quotePrintable,
   quotedPrintable,
 } from '../../../src/mail/mime/transfer-encoding.ts';
 import { randomBody, seeded } from '../random.ts';
@@ -64,3 +65,81 @@ test.each([
 ])('%j as it is: %j', (text, expected) => {
   expect(isPrintable(text) && isPlainText(text)).toBe(expected);
 });
+
+const X = (count: number): string => 'x'.repeat(count);
+
+test.each([
+  ['', ''],
+  [X(74), X(74)],
+  [X(75), `${X(72)}=\r\n${X(3)}`],
+  [X(146), `${X(72)}=\r\n${X(74)}`],
+  [X(147), `${X(72)}=\r\n${X(72)}=\r\n${X(3)}`],
+  // An escape stays whole.
+  [`${X(68)}ü`, `${X(68)}=C3=BC`],
+  [`${X(69)}ü`, `${X(69)}=C3=\r\n=BC`],
+  [`${X(70)}ü`, `${X(70)}=\r\n=C3=BC`],
+  [`${X(71)}ü`, `${X(71)}=\r\n=C3=BC`],
+  [`${X(72)}ü`, `${X(72)}=\r\n=C3=BC`],
+  [`${X(73)}ü`, `${X(72)}=\r\nx=C3=BC`],
+  // White space before a line end is escaped, and counts.
+  [`${X(71)} \r\ny`, `${X(71)}=20\r\ny`],
+  [`${X(72)} \r\ny`, `${X(72)}=\r\n=20\r\ny`],
+  [`${X(73)}\t`, `${X(72)}=\r\nx=09`],
+  ['a \t\r\n', 'a =09\r\n'],
+  [' ', '=20'],
+  ['\t', '=09'],
+  [' a\r\n\r\n', ' a\r\n\r\n'],
+  // What servers change.
+  ['.', '=2E'],
+  ['.\r\n', '=2E\r\n'],
+  ['a\r\n.\r\nb', 'a\r\n=2E\r\nb'],
+  ['. ', '=2E=20'],
+  ['..', '..'],
+  ['.a', '.a'],
+  ['From a', '=46rom a'],
+  ['a\r\nFrom b', 'a\r\n=46rom b'],
+  // Its space is escaped already.
+  ['From ', 'From=20'],
+  ['From', 'From'],
+  ['Fromm', 'Fromm'],
+  ['from a', 'from a'],
+  [`${X(72)}From a b`, `${X(72)}=\r\n=46rom a b`],
+  [`${X(72)}.aa`, `${X(72)}=\r\n.aa`],
+  // Line ends are CRLF; others are bytes.
+  ['a\rb', 'a=0Db'],
+  ['a\nb', 'a=0Ab'],
+  ['a\r\r\nb', 'a=0D\r\nb'],
+  ['a\r\n\nb', 'a\r\n=0Ab'],
+  ['a=b', 'a=3Db'],
+  ['~ !<>\u007f\0\u001f', '~ !<>=7F=00=1F'],
+])('%j is written as %j', (text, coded) => {
+  expect(quotedPrintable(Buffer.from(text))).toBe(coded);
+  if (isPrintable(text)) expect(quotePrintable(text)).toBe(coded);
+  expect(decode(coded)).toBe(text === '' ? '' : text);
+});
+
+test('base64 is cut behind each 76th character, never at the end', () => {
+  const lengths = (bytes: number): number[] =>
+    base64Lines(Buffer.alloc(bytes, 1))
+      .split('\r\n')
+      .map(({ length }) => length);
+  expect([0, 1, 57, 58, 114, 115].map(lengths)).toEqual([
+    [0],
+    [4],
+    [76],
+    [76, 4],
+    [76, 76],
+    [76, 76, 4],
+  ]);
+});
+
+test.each([
+  ['.', false],
+  ['.\r\n', false],
+  ['.a', true],
+  ['a.', true],
+  ['From ', false],
+  ['a From b', true],
+  [`a\r\n${X(76)}\r\nb`, true],
+  [`a\r\n${X(77)}\r\nb`, false],
+])('%j needs no encoding: %p', (text, isPlain) => expect(isPlainText(text)).toBe(isPlain));

@@ -178,3 +178,47 @@ test("Outlook.com's field is looked for in the first 65,536 bytes of the origina
   expect(at(65_536)).toEqual(['ann@outlook.com']);
   expect(at(65_537)).toEqual(['ann@outlook.co']);
 });
+
+const PATH = 'b-0192f3a47c117b3e9f20c1d2e3f4a5b6-0123456789abcdef@send.example.com';
+
+test('all that is read of a complaint, of one that says nothing, and of one of Outlook.com', () => {
+  const original = [`Return-Path: <${PATH}>`, 'Message-ID: <1@shop.example>', 'Feedback-ID: a:b'];
+  const said = [
+    'Feedback-Type: Fraud',
+    'Feedback-Type: abuse',
+    'User-Agent: A/1',
+    'User-Agent: B/2',
+  ];
+  const more = ['Reported-Domain: a.example', 'Original-Rcpt-To: <x@a.example>'];
+  expect(read([...said, ...more], original)).toEqual({
+    messageId: '<1@shop.example>',
+    feedbackId: 'a:b',
+    returnPath: PATH,
+    feedbackType: 'fraud',
+    isComplaint: true,
+    recipients: ['x@a.example'],
+    returnPaths: [PATH],
+    reportedDomain: 'a.example',
+    userAgent: 'A/1',
+  });
+  const nothing = { messageId: null, feedbackId: null, returnPath: null, returnPaths: [] };
+  expect(read(['Version: 1'])).toEqual({
+    ...nothing,
+    feedbackType: 'other',
+    isComplaint: true,
+    recipients: [],
+    reportedDomain: null,
+    userAgent: null,
+  });
+  expect(attached([...original, 'X-HmXmrOriginalRecipient: <x@outlook.com>'])).toEqual({
+    messageId: '<1@shop.example>',
+    feedbackId: 'a:b',
+    returnPath: PATH,
+    feedbackType: 'abuse',
+    isComplaint: true,
+    recipients: ['x@outlook.com'],
+    returnPaths: [PATH],
+    reportedDomain: null,
+    userAgent: 'JMRP',
+  });
+});

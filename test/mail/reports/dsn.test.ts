@@ -159,3 +159,86 @@ test('the original of a plain bounce is the attached one, else the copy in its t
     '<att@shop.example>',
   );
 });
+
+test('all that is read of a report: each recipient in its order, with its own words', () => {
+  const path = 'b-0192f3a47c117b3e9f20c1d2e3f4a5b6-0123456789abcdef@send.example.com';
+  const report = parse([
+    'Content-Type: multipart/report; boundary=b',
+    '',
+    '--b',
+    'Content-Type: text/plain',
+    '',
+    'bo@b.example: 452 4.2.2 full',
+    '--b',
+    'Content-Type: message/delivery-status',
+    '',
+    'Original-Envelope-ID: e1',
+    'Original-Envelope-ID: e2',
+    '',
+    FINAL,
+    'Original-Recipient: rfc822; cy@c.example',
+    'Action: failed',
+    'Status: 5.1.1',
+    'Remote-MTA: dns; mx.a.example',
+    'Diagnostic-Code: smtp; 550 5.1.1 no such user',
+    '',
+    'Arrival-Date: x',
+    '',
+    'Final-Recipient: rfc822; bo@b.example',
+    'Action: delayed',
+    '--b',
+    'Content-Type: text/rfc822-headers',
+    '',
+    `Return-Path: <${path}>`,
+    'Message-ID: <1@shop.example>',
+    'Feedback-ID: a:b',
+    '--b--',
+  ]);
+  const classification = { subType: 'NoEmail', hint: null, provider: null } as const;
+  expect(report).toEqual({
+    messageId: '<1@shop.example>',
+    feedbackId: 'a:b',
+    returnPath: path,
+    isStandard: true,
+    recipients: [
+      {
+        action: 'failed',
+        finalRecipient: 'ann@a.example',
+        originalRecipient: 'cy@c.example',
+        status: '5.1.1',
+        diagnostic: '550 5.1.1 no such user',
+        remoteMta: 'mx.a.example',
+        classification: {
+          ...classification,
+          class: 'recipient',
+          isPermanent: true,
+          bounceType: 'Permanent',
+          isSuppressing: true,
+        },
+      },
+      {
+        action: 'delayed',
+        finalRecipient: 'bo@b.example',
+        originalRecipient: null,
+        status: null,
+        diagnostic: '452 4.2.2 full',
+        remoteMta: null,
+        classification: {
+          ...classification,
+          class: 'mailbox_full',
+          subType: 'MailboxFull',
+          isPermanent: false,
+          bounceType: 'Transient',
+          isSuppressing: false,
+        },
+      },
+    ],
+    returnPaths: [path],
+    envelopeId: 'e1',
+  });
+});
+
+test('a report that names nobody is none', () => {
+  expect(parse(['Content-Type: message/delivery-status', '', 'Reporting-MTA: dns; a'])).toBeNull();
+  expect(parse(['Content-Type: message/delivery-status', '', ''])).toBeNull();
+});

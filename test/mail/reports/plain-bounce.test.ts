@@ -211,3 +211,118 @@ test('what a report says of an address is found in any case', () => {
   expect(reasons.find('bo@receiver.example')).toBe('bo@receiver.example gone');
   expect(reasons.find('cy@receiver.example')).toBe('');
 });
+
+test.each([
+  'MAILER-DAEMON@mx.example',
+  'Mailer Daemon <mailerdaemon@mx.example>',
+  'postmaster@mx.example',
+  'Mail Delivery Subsystem <x@mx.example>',
+  'MailDelivery <x@mx.example>',
+  'MDaemon at mx.example <x@mx.example>',
+  'Mail System <x@mx.example>',
+  'System Administrator <x@mx.example>',
+  'mailadmin@mx.example',
+  'noreply-dmarc@mx.example',
+  'bounces@mx.example',
+  'Undeliverable <x@mx.example>',
+  'Non-Delivery <x@mx.example>',
+  'nondelivery@mx.example',
+  '=?utf-8?q?Mail_Delivery?= <x@mx.example>',
+])('%s is a mail system', (from) => expect(read([`From: ${from}`])).toEqual(ANN));
+
+test.each(['Ann Lee <ann@mx.example>', 'demons@mx.example', 'Daemon Lee <daemon@mx.example>'])(
+  '%s is a person',
+  (from) => expect(read([`From: ${from}`])).toBeNull(),
+);
+
+test.each([
+  'Automatic reply: x',
+  'Auto reply: x',
+  'Auto-response to x',
+  'autoreply',
+  'Out of office',
+  'Out of the office until Monday',
+  'Abwesenheitsnotiz',
+  'Absence du bureau',
+  'Vacation reply',
+])('the subject %s is that of a mailbox which answers by itself', (subject) => {
+  expect(read([DAEMON, `Subject: ${subject}`])).toBeNull();
+  expect(read([DAEMON, `Subject: Re: ${subject}`])).toEqual(ANN);
+});
+
+test.each(['Mailer-Daemon', 'postmaster', 'Mail Delivery'])(
+  'an automatic answer of %s may be a bounce, one of the administrator is none',
+  (name) => {
+    const marked = 'AUTO-SUBMITTED: Auto-Replied; x';
+    expect(read([`From: ${name} <x@mx.example>`, marked])).toEqual(ANN);
+    expect(read(['From: System Administrator <x@mx.example>', marked])).toBeNull();
+  },
+);
+
+test.each([
+  'Return-Path',
+  'Received',
+  'DKIM-Signature',
+  'From',
+  'To',
+  'Message-ID',
+  'Date',
+  'Subject',
+  'MIME-Version',
+])('the copy of our message begins at its first field, %s', (name) => {
+  const copy = told([...TEXT, '--- Original message', '', 'note', `${name} : x`, 'Message-ID: y']);
+  expect(copy?.['original']).toBe(`${name} : x\nMessage-ID: y` as never);
+});
+
+test('of the copy 32,768 characters are kept, and behind the marker as many looked at', () => {
+  const copyOf = (...lines: string[]): unknown =>
+    told([...TEXT, '--- Original message', ...lines])?.['original'];
+  expect(copyOf('To: a', 'x'.repeat(40_000))).toBe(`To: a\n${'x'.repeat(32_762)}`);
+  const marker = '--- Original message'.length;
+  const near = 32_768 - marker - 2 - 'To:'.length;
+  expect(copyOf('x'.repeat(near), 'To: a')).toBe('To: a');
+  expect(copyOf('x'.repeat(near + 1), 'To: a')).toBe('');
+});
+
+test('a marker is looked for in the first 131,072 characters, an introduction in the first 8,000', () => {
+  const lines = (fill: number): string[] => [
+    ...TEXT,
+    'z'.repeat(fill),
+    'Original message headers:',
+    'To: bo@receiver.example',
+  ];
+  const before = TEXT.join('\n').length + 2 + 'Original message headers'.length;
+  expect(told(lines(131_072 - before))?.['original']).toBe('To: bo@receiver.example' as never);
+  expect(told(lines(131_072 - before + 1))?.['original']).toBe('' as never);
+  const late = (fill: number): unknown => read([DAEMON], ['y'.repeat(fill), ...TEXT]);
+  expect(late(8_000 - 1 - (TEXT[0] ?? '').length + 1)).toEqual(ANN);
+  expect(late(8_000)).toBeNull();
+});
+
+test('addresses that are told by a field count before those in the text, each with its own words', () => {
+  const bytes = Buffer.from(
+    [
+      DAEMON,
+      'X-Failed-Recipients: Bo@receiver.example, cy@receiver.example',
+      '',
+      ...TEXT,
+      'bo@receiver.example',
+      '  452 4.2.2 full',
+    ].join('\r\n'),
+  );
+  const bounce = readPlainBounce(new InboundMessage(bytes));
+  expect(bounce?.recipients).toEqual([
+    {
+      action: 'failed',
+      finalRecipient: 'Bo@receiver.example',
+      status: '4.2.2',
+      diagnostic: '452 4.2.2 full',
+    },
+    {
+      action: 'failed',
+      finalRecipient: 'cy@receiver.example',
+      status: '5.1.1',
+      diagnostic: '550 5.1.1 No such user bo@receiver.example 452 4.2.2 full',
+    },
+  ]);
+});

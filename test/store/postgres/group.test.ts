@@ -1,7 +1,8 @@
 /** Group commit: what goes together, what goes alone, and who is answered what. */
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 
 import { Group } from '../../../src/store/postgres/group.ts';
+import { StoreAwayError, StoreUnconfirmedError } from '../../../src/store/store.ts';
 
 /** A group whose writes are remembered; each waits until `release` is called. */
 function remembered(bytesOf?: (item: string) => number) {
@@ -63,5 +64,81 @@ describe('a group', () => {
     const large = remembered((item) => Number(item) * 1024 * 1024);
     await large.all(['9', '2', '2', '1', '0', '5'].map((item) => large.group.add(item)));
     expect(large.writes).toEqual([['9'], ['2', '2'], ['1', '0'], ['5']]);
+    const bytes = 4 * 1024 * 1024;
+    for (const [one, two, groups] of [
+      [bytes - 1, 1, 1],
+      [bytes, 1, 2],
+      [bytes + 1, 0, 2],
+    ] as const) {
+      const exact = remembered(Number);
+      await exact.all([one, two].map((size) => exact.group.add(String(size))));
+      expect([one, exact.writes.length]).toEqual([one, groups]);
+    }
+    const [whole, more] = [remembered(), remembered()];
+    await whole.all(Array.from({ length: 200 }, (_, at) => whole.group.add(String(at))));
+    await more.all(Array.from({ length: 201 }, (_, at) => more.group.add(String(at))));
+    expect([whole, more].map(({ writes }) => writes.map(({ length }) => length))).toEqual([
+      [200],
+      [200, 1],
+    ]);
+  });
+
+  test('is told with its size and how long it took; an error among the results is its item’s alone', async () => {
+    let now = 0;
+    const clock = spyOn(performance, 'now').mockImplementation(() => now);
+    const commits: unknown[] = [];
+    const group = new Group<number, number | RangeError>(
+      async (items) => {
+        now += 5 * items.length;
+        return items.map((item) => (item === 2 ? new RangeError('two') : item * 10));
+      },
+      (...commit) => void commits.push(commit),
+    );
+    const ends = await Promise.allSettled([1, 2, 3].map((item) => group.add(item)));
+    await group.drained();
+    clock.mockRestore();
+    expect(ends).toEqual([
+      { status: 'fulfilled', value: 10 },
+      { status: 'rejected', reason: new RangeError('two') },
+      { status: 'fulfilled', value: 30 },
+    ]);
+    expect(commits).toEqual([[15, 3]]);
+  });
+
+  test.each([
+    ['away', new StoreAwayError('away')],
+    ['unconfirmed', new StoreUnconfirmedError('no standby has it')],
+  ])(
+    'that could not be written for another reason is not written again: %s',
+    async (_, failure) => {
+      const writes: number[][] = [];
+      const commits: unknown[] = [];
+      const group = new Group<number, number>(
+        async (items) => {
+          writes.push([...items]);
+          if (writes.length === 1) throw failure;
+          return items;
+        },
+        (...commit) => void commits.push(commit),
+      );
+      const first = Promise.allSettled([1, 2].map((item) => group.add(item)));
+      expect((await first).map((end) => end.status === 'rejected' && end.reason)).toEqual([
+        failure,
+        failure,
+      ]);
+      expect([await group.add(3), writes, commits.length]).toEqual([3, [[1, 2], [3]], 1]);
+    },
+  );
+
+  test('is drained when what came while it was written is answered, too', async () => {
+    const { group, all } = remembered();
+    await group.drained();
+    const steps: string[] = [];
+    const first = group.add('a').then(() => steps.push('a'));
+    const drained = [1, 2].map((time) => group.drained().then(() => steps.push(`drained ${time}`)));
+    await new Promise((resolve) => setImmediate(resolve));
+    const second = group.add('b').then(() => steps.push('b'));
+    await all([first, second, ...drained]);
+    expect(steps).toEqual(['a', 'b', 'drained 1', 'drained 2']);
   });
 });

@@ -32,12 +32,15 @@ async function stateFrom(address: string | null): Promise<unknown> {
       port: 1,
     }),
   );
+  const closed = spyOn(Socket.prototype, 'close');
+  spies.push(closed);
   const found = (record: string): Promise<DnsAnswer<string>> =>
     Promise.resolve({ kind: 'found', records: [record], ttlSeconds: 60, isAuthenticated: false });
   const resolver = { ptr: () => found('mail.test'), aaaa: () => found(address ?? '::') };
   const state = await new Ipv6Check(resolver, new TestClock(), []).state();
   // A global unicast address: the way to it is the way to the internet.
   expect(asked).toEqual([[53, '2001:500:2::c']]);
+  expect(closed).toHaveBeenCalledTimes(1);
   return state;
 }
 

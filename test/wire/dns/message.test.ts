@@ -214,6 +214,63 @@ describe('an answer', () => {
     expect(read({ answers }, { name: 'c.test', type: 'CNAME' })).toMatchObject({ kind: 'nodata' });
   });
 
+  test('a record without a time must not be kept', () => {
+    const bare = (answers: object[], authorities: object[] = []): RawAnswer =>
+      readAnswer({ rcode: 'NOERROR', flag_ad: false, answers, authorities } as never, QUESTION, 40);
+    const record = { name: 'a.test', type: 'A', class: 'IN', data: '192.0.2.1' };
+    expect(bare([record, { ...record, ttl: 60 }])).toEqual({
+      kind: 'found',
+      data: ['192.0.2.1', '192.0.2.1'],
+      ttlSeconds: 0,
+      isAuthenticData: false,
+      bytes: 40,
+    });
+    const to = { name: 'a.test', type: 'CNAME', class: 'IN', data: 'b.test' };
+    expect(bare([to, { ...record, name: 'b.test', ttl: 60 }])).toMatchObject({ ttlSeconds: 0 });
+    const { ttl: _, ...soaWithout } = soa(60, 60) as { ttl?: number };
+    expect(bare([], [{ ...soaWithout, class: 'IN' }])).toMatchObject({ ttlSeconds: 0 });
+  });
+
+  test('its size on the wire and its time are told with each kind', () => {
+    const sized = (change: Partial<Packet>): unknown => {
+      const answer = read(change);
+      return answer.kind === 'failed'
+        ? null
+        : { ...answer, isSized: answer.bytes === packet(change).length, bytes: 0 };
+    };
+    const more = { isAuthenticData: true, isSized: true, bytes: 0 };
+    const to = [alias('a.test', 40, 'b.test')];
+    const none = [soa(300, 60)];
+    expect(sized({ flags: AD, answers: to })).toEqual({
+      kind: 'alias',
+      name: 'b.test',
+      ttlSeconds: 40,
+      ...more,
+    });
+    expect(sized({ flags: AD, authorities: none })).toEqual({
+      kind: 'nodata',
+      ttlSeconds: 60,
+      ...more,
+    });
+    expect(sized({ flags: AD | NXDOMAIN, answers: to, authorities: none })).toEqual({
+      kind: 'nxdomain',
+      ttlSeconds: 40,
+      ...more,
+    });
+    expect(sized({ flags: AD, answers: to, authorities: none })).toEqual({
+      kind: 'nodata',
+      ttlSeconds: 40,
+      ...more,
+    });
+  });
+
+  test('a record of another class does not count', () => {
+    const chaos = { ...a('a.test', 60, '192.0.2.1'), class: 'CH' };
+    expect(read({ answers: [chaos, a('a.test', 60, '192.0.2.2')] as Answers })).toMatchObject({
+      data: ['192.0.2.2'],
+    });
+  });
+
   test('two hundred records are read, in all sections together', () => {
     const many = (count: number): Answers =>
       Array.from({ length: count }, (_, at) => a('a.test', 60, `10.0.${at >> 8}.${at & 255}`));

@@ -2,7 +2,7 @@
  * Which hosts take mail: every shape of MX and address answers (docs/reliability.md R27; RFC 5321 section 5.1, RFC
  * 7505).
  */
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import { findHosts } from '../../../src/wire/dns/mx.ts';
 import type { HostList } from '../../../src/wire/dns/mx.ts';
 import type { DnsAnswer, Resolver } from '../../../src/wire/dns/resolver.ts';
@@ -231,6 +231,24 @@ describe('order', () => {
     }
     // A fair choice gives 100 each; below 50 happens less than once in a billion runs.
     for (const name of ['x.test', 'y.test', 'z.test']) expect(firsts.get(name)).toBeGreaterThan(50);
+  });
+
+  test.each([
+    // With the least draw each moves to the front, with the greatest all stay.
+    [0, ['192.0.2.2', '192.0.2.3', '192.0.2.1', '2001:db8::2', '2001:db8::1'], ['y', 'z', 'x']],
+    [0.999, ['192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8::1', '2001:db8::2'], ['x', 'y', 'z']],
+  ])('drawn with %d: equal hosts, and the addresses of each family', async (drawn, all, hosts) => {
+    server.set('a.test', 'MX', ['10 x.test', '10 y.test', '10 z.test']);
+    for (const name of ['x', 'y', 'z']) {
+      server.set(`${name}.test`, 'A', ['192.0.2.1', '192.0.2.2', '192.0.2.3']);
+      server.set(`${name}.test`, 'AAAA', ['2001:db8::1', '2001:db8::2']);
+    }
+    const drawing = spyOn(Math, 'random').mockReturnValue(drawn);
+    const list = await findHosts(dns, 'a.test');
+    drawing.mockRestore();
+    if (list.kind !== 'hosts') throw new Error(list.kind);
+    expect(list.hosts.map(({ name }) => name)).toEqual(hosts.map((name) => `${name}.test`));
+    expect(list.hosts.map(({ addresses }) => addresses)).toEqual([all, all, all]);
   });
 
   test('a host named twice counts once, at its better preference', async () => {

@@ -1,7 +1,13 @@
 /** One question over the network: how long each server is waited for, and how many wrong packets are one too many. */
 import { afterEach, expect, spyOn, test } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
-import { createServer, type AddressInfo, type Server, type Socket as TcpSocket } from 'node:net';
+import {
+  createServer,
+  Socket as NetSocket,
+  type AddressInfo,
+  type Server,
+  type Socket as TcpSocket,
+} from 'node:net';
 import { decode, encode, TRUNCATED_RESPONSE } from 'dns-packet';
 
 import { Pace } from '../../../src/wire/dns/pace.ts';
@@ -180,6 +186,67 @@ test('an answer over TCP may come in pieces, and what follows it is not read', a
     },
   );
   expect((await ask(server)).answer).toMatchObject({ kind: 'found', data: ['192.0.2.2'] });
+});
+
+test('a server that is silent over TCP has its time there, and a stop ends each wait', async () => {
+  const mute = await serve(
+    (question) => [truncated(question)],
+    () => undefined,
+  );
+  const patience = { rounds: [], loneRounds: [5_000], tcp: 40 };
+  expect((await ask(mute, patience)).answer).toEqual({
+    kind: 'failed',
+    reason: 'timeout (A a.test at 127.0.0.1)',
+  });
+  const long = { rounds: [], loneRounds: [60_000, 60_000], tcp: 60_000 };
+  for (const overUdp of [true, false]) {
+    const stop = new AbortController();
+    const heard = (): void => stop.abort();
+    const server = await serve(
+      (question) => {
+        if (!overUdp) return [truncated(question)];
+        setImmediate(heard);
+        return [];
+      },
+      () => setImmediate(heard),
+    );
+    const { answer } = await askServers([server], QUESTION, long, stop.signal, new Pace());
+    expect([overUdp, answer]).toEqual([
+      overUdp,
+      { kind: 'failed', reason: 'stopped (A a.test at 127.0.0.1)' },
+    ]);
+  }
+});
+
+test('over TCP the question has its length before it, in one write, and EDNS', async () => {
+  const asked: Buffer[] = [];
+  const server = await serve((question) => {
+    asked.push(Buffer.from(question));
+    return [truncated(question)];
+  });
+  const written = spyOn(NetSocket.prototype, 'write');
+  await ask(server);
+  const queries = written.mock.calls.map(([bytes]) => bytes as Buffer);
+  written.mockRestore();
+  // The other write is the server's.
+  const query = queries[0] ?? Buffer.alloc(2);
+  expect(query.readUInt16BE(0)).toBe(query.length - 2);
+  const { id, ...said } = decode(query.subarray(2));
+  const { id: before, ...first } = decode(asked[0] ?? Buffer.alloc(0));
+  expect(said).toEqual(first);
+  expect(said.additionals).toHaveLength(1);
+  expect([asked.length, id === before && asked[0]?.equals(query.subarray(2))]).toEqual([1, false]);
+});
+
+test('a server with an IPv6 address is asked over IPv6', async () => {
+  const udp = createSocket('udp6');
+  open.push(udp);
+  udp.on('message', (bytes, peer) => {
+    udp.send(answerTo(bytes, '192.0.2.6'), peer.port, peer.address);
+  });
+  await new Promise<void>((resolve) => void udp.bind(0, '::1', resolve));
+  const { answer } = await ask({ host: '::1', port: udp.address().port });
+  expect(answer).toMatchObject({ kind: 'found', data: ['192.0.2.6'] });
 });
 
 test('a closed port is named by its error, over UDP and over TCP', async () => {

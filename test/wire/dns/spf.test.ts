@@ -73,3 +73,39 @@ test('asked for is the postmaster of the domain, greeted by our own name', async
   expect(await checkSpf(resolver, 'macro.example', '198.51.100.7', 'mail.example')).toBe('pass');
   expect(await checkSpf(resolver, 'macro.example', '198.51.100.7', 'other.example')).toBe('fail');
 });
+
+test('each result of the policy is told under its own name', async () => {
+  const told: string[] = [];
+  for (const [word, sign] of [
+    ['pass', '+'],
+    ['fail', '-'],
+    ['softfail', '~'],
+    ['neutral', '?'],
+  ] as const) {
+    names.set(`${word}.all.example`, 'TXT', [`v=spf1 ${sign}all`]);
+    told.push(await checkSpf(resolver, `${word}.all.example`, '198.51.100.7', 'mail.example'));
+  }
+  expect(told).toEqual(['pass', 'fail', 'softfail', 'neutral']);
+});
+
+test('a failure of DNS is told to the library in its words', async () => {
+  const ask = nodeStyle(resolver);
+  const said = async (name: string, type: string): Promise<unknown> =>
+    ask(name, type as 'A').then(
+      (found) => found,
+      (error: Error & { code?: string }) => [error.code, error.message],
+    );
+  expect(await said('silent.example', 'TXT')).toEqual(['ENODATA', 'no such record']);
+  expect(await said('no.such.example', 'A')).toEqual(['ENOTFOUND', 'no such name']);
+  expect(await said('broken.example', 'A')).toEqual([
+    'ESERVFAIL',
+    'SERVFAIL (A broken.example at 127.0.0.1)',
+  ]);
+  expect(await said('a.example', 'SRV')).toEqual(['ENODATA', 'SRV is not supported here']);
+  names.set('six.example', 'AAAA', ['2001:db8::1']);
+  names.set('alias.example', 'CNAME', ['a.example']);
+  expect([await said('six.example', 'AAAA'), await said('alias.example', 'CNAME')]).toEqual([
+    ['2001:db8::1'],
+    ['a.example'],
+  ]);
+});

@@ -1,6 +1,7 @@
 /** The whole talk with an ACME authority: what it is asked, in which order, and what it is told. */
-import { afterEach, expect, test } from 'bun:test';
-import { createServer, type Server } from 'node:https';
+import { afterEach, expect, spyOn, test } from 'bun:test';
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { Agent, createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 import { keyAuthorization, newAccountKey, orderCertificate } from '../../../src/wire/https/acme.ts';
@@ -157,3 +158,37 @@ test('an account that is refused ends the order with the words of the authority'
   expect(made).toContain('no account for you');
   expect([asked.length, published]).toEqual([1, []]);
 });
+
+test('the answer to a challenge has the thumbprint of RFC 7638, of keys of both kinds', () => {
+  // Section 3.1 of it.
+  const rsa = {
+    kty: 'RSA',
+    e: 'AQAB',
+    n: '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw',
+  };
+  expect(keyAuthorization('tok', { key: rsa, format: 'jwk' })).toBe(
+    'tok.NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+  );
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { crv, kty, x, y } = publicKey.export({ format: 'jwk' });
+  const digest = createHash('sha256').update(JSON.stringify({ crv, kty, x, y }));
+  const pem = publicKey.export({ type: 'spki', format: 'pem' });
+  expect(keyAuthorization('t', pem)).toBe(`t.${digest.digest('base64url')}`);
+});
+
+test.each([201, 403])(
+  'an order leaves nothing behind, whether it ends well or not: %i',
+  async (account) => {
+    const { axios } = await import('acme-client');
+    const added = spyOn(axios.interceptors.request, 'use');
+    const removed = spyOn(axios.interceptors.request, 'eject');
+    const destroyed = spyOn(Agent.prototype, 'destroy');
+    const { url } = await authority(account);
+    await order(url, '');
+    const ours: unknown[] = added.mock.results.map(({ value }) => value);
+    expect([ours.length, removed.mock.calls.map(([id]): unknown => id)]).toEqual([1, ours]);
+    expect(destroyed.mock.contexts).toContain(axios.defaults.httpsAgent);
+    expect([axios.defaults.proxy, axios.defaults.maxRedirects]).toEqual([false, 0]);
+    for (const spy of [added, removed, destroyed]) spy.mockRestore();
+  },
+);

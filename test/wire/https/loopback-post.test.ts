@@ -58,6 +58,7 @@ test.each([
   ['http://[::1]:3000/', true],
   ['https://localhost/', false],
   ['http://user@localhost/', false],
+  ['http://:password@localhost/', false],
   ['http://localhost.example.org/', false],
   ['http://10.0.0.1/', false],
   ['http://169.254.169.254/', false],

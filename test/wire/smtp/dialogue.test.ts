@@ -230,3 +230,102 @@ test.each([
     ]);
   },
 );
+
+/** What is handed to sockets, by length, while `work` runs. */
+async function writtenBy(work: () => Promise<unknown>): Promise<number[]> {
+  const write = spyOn(Socket.prototype, 'write');
+  await work();
+  const lengths = write.mock.calls.map(([chunk]) => (chunk as Buffer).length);
+  write.mockRestore();
+  // The server's reply to the message is the last.
+  return lengths.slice(0, -1);
+}
+
+test.each([
+  [false, 65_536, [65_536]],
+  [false, 65_537, [65_534, 3]],
+  [false, 200_000, [65_536, 65_536, 65_536, 3_392]],
+  [true, 4_096, [4_096]],
+  [true, 4_097, [4_094, 3]],
+  [true, 65_539, [65_536, 3]],
+  [true, 65_540, [65_536, 1, 3]],
+])(
+  'asked before the dot: %p, a body of %i bytes leaves in blocks',
+  async (isAsked, size, blocks) => {
+    const dialogue = await connect();
+    await dialogue.reply('banner');
+    await dialogue.command('DATA', 'data');
+    const body = Buffer.alloc(size, 'x');
+    body.write('\r\n.\r\n', size - 5);
+    const progress = { isHandedOver: false };
+    const may = isAsked ? () => true : undefined;
+    expect(await writtenBy(() => dialogue.body(body, progress, may))).toEqual(blocks);
+    expect([progress.isHandedOver, server?.bodies[0]?.length]).toEqual([true, size - 5]);
+  },
+);
+
+test('a small packet leaves at once, and a connection is made to the address and port, from any', async () => {
+  const delays = spyOn(Socket.prototype, 'setNoDelay');
+  const dials = spyOn(Socket.prototype, 'connect');
+  await connect();
+  await connect({ localAddress: '127.0.0.3' });
+  const dialled = dials.mock.calls.map((args) => args.flat(2)[0] as unknown);
+  const told = delays.mock.calls.map(([isOn]) => isOn);
+  delays.mockRestore();
+  dials.mockRestore();
+  const port = server?.port;
+  expect(dialled).toEqual([
+    { host: '127.0.0.1', port },
+    { host: '127.0.0.1', port, localAddress: '127.0.0.3' },
+  ]);
+  expect(told.filter((isOn) => isOn === true).length).toBeGreaterThanOrEqual(2);
+});
+
+test.each([
+  ['EIO', 'read failed', 'EIO: read failed', false],
+  ['EIO', 'read EIO', 'read EIO', false],
+  [undefined, 'odd', 'odd', false],
+  ['EMFILE', 'too many', 'EMFILE: too many', true],
+  // Without an address of our own it is told as it came.
+  ['EADDRNOTAVAIL', 'not there', 'EADDRNOTAVAIL: not there', true],
+])('an error %s that says %s ends what is waited for: %s', async (code, said, words, isLocal) => {
+  server = await startScriptedSmtp({ reply: () => null });
+  const delays = spyOn(Socket.prototype, 'setNoDelay');
+  const dialogue = await connect();
+  // The one that wants no delay is ours.
+  const [socket] = delays.mock.contexts as unknown as Socket[];
+  delays.mockRestore();
+  await dialogue.reply('banner');
+  const waiting = endOf(dialogue.command('EHLO x', 'ehlo'));
+  socket?.emit('error', Object.assign(new Error(said), code === undefined ? {} : { code }));
+  const end = await waiting;
+  expect([end.stage, end.message, end.isLocal, end.reply]).toEqual(['ehlo', words, isLocal, null]);
+  expect(socket?.destroyed).toBe(true);
+});
+
+test('from the upgrade on only errors of the plain connection count', async () => {
+  server = await startScriptedSmtp();
+  const taken: unknown[] = [];
+  const dialogue = await connect();
+  await dialogue.reply('banner');
+  const removed = spyOn(Socket.prototype, 'removeAllListeners').mockImplementation(function (
+    this: Socket,
+    event?: string | symbol,
+  ) {
+    if (event === undefined) return this;
+    taken.push([event, this.listenerCount(event) > 0]);
+    for (const listener of this.listeners(event)) this.removeListener(event, listener as never);
+    return this;
+  });
+  const tls = { serverName: 'mx.test', verify: false, trust: undefined, checkPeer: undefined };
+  const end = endOf(dialogue.startTls(tls));
+  const first = taken.slice(0, 3);
+  removed.mockRestore();
+  dialogue.destroy();
+  expect((await end).stage).toBe('handshake');
+  expect(first).toEqual([
+    ['data', true],
+    ['end', true],
+    ['close', true],
+  ]);
+});

@@ -326,3 +326,49 @@ function listen(server: Server): Promise<void> {
     server.listen(0, '127.0.0.1', resolve);
   });
 }
+
+test.each([
+  ['expired', 'CERT_HAS_EXPIRED: certificate has expired'],
+  ['self-signed', 'DEPTH_ZERO_SELF_SIGNED_CERT: self signed certificate'],
+  ['unknown CA', 'SELF_SIGNED_CERT_IN_CHAIN: self signed certificate in certificate chain'],
+  [
+    'wrong name',
+    "ERR_TLS_CERT_ALTNAME_INVALID: Hostname/IP does not match certificate's altnames: Host: mx.a.test. is not in the cert's altnames: DNS:mx.b.test",
+  ],
+] as const)(
+  '%s: why it is refused is told whole, and is the trouble of the other side',
+  async (name, cause) => {
+    const { port } = await start(chains.bad[name]);
+    expect(await open(port, { mode: 'required', verify: true, trust: trusted })).toEqual({
+      kind: 'failed',
+      stage: 'handshake',
+      reply: null,
+      cause,
+      isLocal: false,
+      tlsFailed: true,
+    });
+  },
+);
+
+test('what is known of a session over TLS: version, cipher, and the chain up to its root', async () => {
+  const { port } = await start({ ...chains.goodWithIntermediate, maxVersion: 'TLSv1.3' });
+  const lengths: number[] = [];
+  const opened = await open(port, {
+    mode: 'required',
+    verify: true,
+    trust: trusted,
+    checkPeer(chain) {
+      lengths.push(chain.length);
+      return null;
+    },
+  });
+  if (opened.kind !== 'ready') throw new Error('not ready');
+  expect(opened.session.tls).toEqual({
+    version: 'TLSv1.3',
+    cipher: expect.stringMatching(/^TLS_[A-Z0-9_]+$/) as string,
+    isVerified: true,
+  });
+  // With the root, which the runtime adds.
+  expect(lengths).toEqual([3]);
+  await opened.session.quit();
+});

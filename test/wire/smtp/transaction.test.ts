@@ -160,6 +160,37 @@ describe('after a refusal', () => {
   });
 });
 
+test.each([
+  // Below 400 it waits for a message that nobody is to get.
+  ['354 go on', false, false],
+  ['250 what', false, false],
+  ['399 what', false, false],
+  ['400 later', true, true],
+  ['503 first', true, true],
+])(
+  'RCPT refused, and DATA in the same write answered with %s: usable %p, RSET %p',
+  async (reply, isUsable, isReset) => {
+    const sent = await sendTo({ RCPT: '550 5.1.1 nobody', DATA: reply }, {}, ['PIPELINING']);
+    expect(sent.result).toEqual({
+      kind: 'refused',
+      stage: 'rcpt',
+      reply: { code: 550, enhanced: '5.1.1', text: 'nobody' },
+    });
+    expect([sent.isUsable, sent.lines.includes('RSET')]).toEqual([isUsable, isReset]);
+  },
+);
+
+test('a recipient is asked for in the same write after a sender was refused, and that decides nothing', async () => {
+  const sent = await sendTo({ MAIL: '451 4.3.2 later', RCPT: '250 yes', DATA: '503 no' }, {}, [
+    'PIPELINING',
+  ]);
+  expect(sent.result).toMatchObject({ kind: 'refused', stage: 'mail', reply: { code: 451 } });
+  expect([sent.isUsable, sent.lines]).toEqual([
+    true,
+    ['MAIL FROM:<from@client.test>', 'RCPT TO:<to@scripted.test>', 'DATA'],
+  ]);
+});
+
 describe('parameters', () => {
   const ALL = ['SIZE', '8BITMIME', 'SMTPUTF8', 'DSN'];
   test('none that the message does not need', async () => {
@@ -188,5 +219,59 @@ describe('parameters', () => {
   test('a return path beyond ASCII needs SMTPUTF8 too', async () => {
     const { result } = await sendTo({}, { from: 'jörg@client.test' }, ['8BITMIME']);
     expect(result).toEqual({ kind: 'unsupported', extension: 'SMTPUTF8' });
+  });
+});
+
+describe('the end of a session', () => {
+  test('QUIT is said, its reply is waited for, and the connection is closed', async () => {
+    const session = await openTo({});
+    await session.quit();
+    expect([server.lines.at(-1), session.isUsable]).toEqual(['QUIT', false]);
+    while (server.connections > 0) await Bun.sleep(1);
+    await session.quit();
+    session.destroy();
+    expect(server.lines).toEqual(['EHLO client.test', 'QUIT']);
+  });
+
+  test('a server that never answers QUIT is left after its time', async () => {
+    const session = await openTo(
+      { reply: (line) => (line === 'QUIT' ? null : undefined) },
+      { ...PRODUCTION_DEADLINES, quit: 20 },
+    );
+    await session.quit();
+    expect([server.lines.at(-1), session.isUsable]).toEqual(['QUIT', false]);
+  });
+
+  test('nothing is said where a message is under way, or a reply came that nobody asked for', async () => {
+    const busy = await openTo({ reply: (line) => (line.startsWith('MAIL') ? null : undefined) });
+    const sending = busy.send(ENVELOPE);
+    await busy.quit();
+    expect(await sending).toEqual({
+      kind: 'broken',
+      stage: 'mail',
+      cause: 'closed by us',
+      reply: null,
+      mayBeDuplicate: false,
+    });
+    expect(server.lines).not.toContain('QUIT');
+    await server.stop();
+    const odd = await openTo({});
+    server.say('250 more\r\n');
+    while (odd.isUsable) await Bun.sleep(1);
+    await odd.quit();
+    expect(server.lines).toEqual(['EHLO client.test']);
+  });
+
+  test('what is known of it: whom it talks to, what was offered, how many were taken', async () => {
+    const session = await openTo({ keywords: ['size 100', 'X-A b c'] });
+    await session.send(ENVELOPE);
+    await session.send({ ...ENVELOPE, needsSmtpUtf8: true });
+    expect([session.remoteAddress, [...session.extensions], session.tls, session.sent]).toEqual([
+      '127.0.0.1',
+      ['SIZE', 'X-A'],
+      null,
+      1,
+    ]);
+    session.destroy();
   });
 });

@@ -67,4 +67,54 @@ describe('the cache of policies', () => {
     expect(cache.get('b.test')).toBeNull();
     expect(cache.enforced().map(([domain]) => domain)).toEqual(['a.test']);
   });
+
+  const one = (mode: KeptPolicy['policy']['mode'], ...mxPatterns: string[]): KeptPolicy => ({
+    id: 'i',
+    policy: { mode, mxPatterns, maxAgeSeconds: 1 },
+    fetchedAt: 0,
+  });
+
+  test('each counts with its texts and what it takes to keep it', () => {
+    const cache = new StsCache(LIMITS);
+    cache.set('ab', one('none'));
+    expect(cache.bytes).toBe(200 + 2 + 1);
+    cache.set('abc', one('enforce', 'mx.test', 'mx'));
+    expect(cache.bytes).toBe(203 + 200 + 3 + 1 + 15 + 10);
+    cache.delete('nobody');
+    expect([cache.bytes, cache.size]).toEqual([432, 2]);
+  });
+
+  test('as many and as much as the limits say stay, with one more the first of its rank goes', () => {
+    const kept = (limits: { policies: number; bytes: number }): string[] => {
+      const cache = new StsCache(limits);
+      for (const name of ['a', 'b', 'c']) cache.set(name, one('testing'));
+      return ['a', 'b', 'c'].filter((name) => cache.get(name) !== null);
+    };
+    expect(kept({ policies: 3, bytes: 606 })).toEqual(['a', 'b', 'c']);
+    expect(kept({ policies: 2, bytes: 606 })).toEqual(['b', 'c']);
+    expect(kept({ policies: 3, bytes: 605 })).toEqual(['b', 'c']);
+  });
+
+  test('unenforced ones go before long ones, long ones before the others', () => {
+    const cache = new StsCache({ policies: 3, bytes: LIMITS.bytes });
+    // A long one has more than 1,024 bytes in all.
+    const sized = (bytes: number): KeptPolicy => one('enforce', 'x'.repeat(bytes - 200 - 2 - 8));
+    cache.set('e', sized(1_024));
+    cache.set('l', sized(1_025));
+    cache.set('n', one('none'));
+    expect(cache.enforced().map(([domain]) => domain)).toEqual(['l', 'e']);
+    cache.set('f', sized(1_024));
+    expect(['e', 'l', 'n', 'f'].filter((name) => cache.get(name) !== null)).toEqual([
+      'e',
+      'l',
+      'f',
+    ]);
+    cache.set('g', sized(1_024));
+    expect(cache.enforced().map(([domain]) => domain)).toEqual(['e', 'f', 'g']);
+    // Asked for last, kept longest.
+    cache.get('e');
+    cache.set('h', sized(1_024));
+    expect(cache.enforced().map(([domain]) => domain)).toEqual(['g', 'e', 'h']);
+    expect(cache.get('e')).toEqual(sized(1_024));
+  });
 });

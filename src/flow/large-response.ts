@@ -5,7 +5,7 @@
  * read or the client is gone; the socket's own timeout ends a client that does not read. A large body is sent in chunks,
  * each made when there is space for it, so it has no Content-Length. Never fails.
  */
-import type { Share } from '../flow/byte-budget.ts';
+import type { Share } from './byte-budget.ts';
 
 /** Smaller ones are sent whole: lists and single emails. */
 const LARGE_BYTES = 256 * 1024;
@@ -18,10 +18,10 @@ export function isLarge(payload: string | Uint8Array): boolean {
 
 /** `payload` in chunks; `share` is released at their end. */
 export function inChunks(
-  payload: string | Uint8Array<ArrayBuffer>,
+  payload: string | Uint8Array,
   share: Pick<Share, 'release'>,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const bytes = typeof payload === 'string' ? new TextEncoder().encode(payload) : payload;
+  const bytes = typeof payload === 'string' ? new TextEncoder().encode(payload) : viewOf(payload);
   let at = 0;
   return new ReadableStream({
     pull(controller) {
@@ -35,4 +35,9 @@ export function inChunks(
     },
     cancel: () => share.release(),
   });
+}
+
+/** A `Buffer` would give parts of itself in place of copies. */
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -1,7 +1,7 @@
 /** A large response: sent whole in pieces, and what it took of the memory is given back however it ends. */
 import { beforeEach, expect, test } from 'bun:test';
 
-import { inChunks, isLarge } from '../../src/api/large-response.ts';
+import { inChunks, isLarge } from '../../src/flow/large-response.ts';
 import { ByteBudget, type Share } from '../../src/flow/byte-budget.ts';
 
 const TEXT = 'ü'.repeat(400_000);
@@ -52,4 +52,13 @@ test('256 KiB are sent whole, and one more is not; a piece has as much', async (
     sizes.push(value.length);
   }
   expect(sizes).toEqual([262_144, 1]);
+});
+
+test('a piece is a copy: whoever takes it may take its whole buffer', async () => {
+  const payload = new Uint8Array(300_000).fill(7);
+  const reader = inChunks(payload, share).getReader();
+  const { value } = await reader.read();
+  expect(value?.buffer).not.toBe(payload.buffer);
+  structuredClone(value, { transfer: [value?.buffer as ArrayBuffer] });
+  expect((await reader.read()).value).toEqual(new Uint8Array(300_000 - 262_144).fill(7));
 });

@@ -1,0 +1,138 @@
+/** The HTTP listener before its start, at rest and again: addresses, ports, and certificates that change meanwhile. */
+import { afterEach, expect, test } from 'bun:test';
+import { connect as connectPlain } from 'node:net';
+import { connect } from 'node:tls';
+
+import { HttpListener } from '../../src/appliance/http-listener.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { OperatorError } from '../../src/base/errors.ts';
+import { testAuthority } from '../rig/certificates.ts';
+
+const ca = testAuthority().cert;
+const issue = (name: string) => testAuthority().issue([name, '127.0.0.1']);
+
+let http: HttpListener;
+afterEach(() => http.stop());
+
+function make(
+  host = '127.0.0.1',
+  port = 0,
+  pair: { certFile: string; keyFile: string } | null = null,
+) {
+  const tls = pair === null ? '' : `tls_cert = "${pair.certFile}"\ntls_key = "${pair.keyFile}"\n`;
+  const text = `hostname = "mail.rig.test"\n[http]\nlisten = "${host}:${port}"\n${tls}`;
+  const api = { handle: () => Promise.resolve(new Response('api')), requestId: () => 'unused' };
+  return new HttpListener(parseConfig(text, 'test'), api, (request) =>
+    request.url.endsWith('/before') ? new Response('before') : null,
+  );
+}
+
+const portOf = (listener: HttpListener): number => Number(new URL(listener.url()).port);
+
+/** Whether somebody accepts there. */
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connectPlain(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+/** The name of the certificate that is shown. */
+function shown(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, ca }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.end();
+    });
+    socket.once('error', reject);
+  });
+}
+
+test('before its start it has no address, and nothing that rests or stops it does harm', async () => {
+  http = make();
+  expect(() => http.url()).toThrow('not listening yet');
+  expect(() => http.change(issue('a.example'))).toThrow('not listening yet');
+  http.rest();
+  await http.listenAgain();
+  await http.stop();
+  expect(() => http.url()).toThrow('not listening yet');
+  await http.start();
+  const answers = ['/before', '/other'].map(async (path) =>
+    (await fetch(http.url() + path)).text(),
+  );
+  expect(await Promise.all(answers)).toEqual(['before', 'api']);
+});
+
+test.each([
+  ['127.0.0.1', null, /^http:\/\/127\.0\.0\.1:\d+$/],
+  ['[::1]', null, /^http:\/\/\[::1\]:\d+$/],
+  ['127.0.0.1', 'a.example', /^https:\/\/127\.0\.0\.1:\d+$/],
+])('at %s with the certificate of %p it is reached at its URL', async (host, name, url) => {
+  http = make(host, 0, name === null ? null : issue(name));
+  await http.start();
+  expect(http.url()).toMatch(url);
+  expect(await (await fetch(http.url(), { tls: { ca } })).text()).toBe('api');
+});
+
+test('at rest nothing is accepted; then it is the same port again, once', async () => {
+  http = make();
+  await http.start();
+  const port = portOf(http);
+  await http.listenAgain();
+  http.rest();
+  expect(await isOpen(port)).toBe(false);
+  http.rest();
+  await http.listenAgain();
+  await http.listenAgain();
+  expect([portOf(http), await isOpen(port)]).toEqual([port, true]);
+  await http.stop();
+  expect(await isOpen(port)).toBe(false);
+});
+
+test('where the port is taken while it rests, it does not listen again until that is free', async () => {
+  http = make();
+  await http.start();
+  const port = portOf(http);
+  http.rest();
+  const other = Bun.serve({ hostname: '127.0.0.1', port, fetch: () => new Response('other') });
+  expect(await http.listenAgain().catch(String)).toContain('in use');
+  await other.stop(true);
+  await http.listenAgain();
+  expect(await (await fetch(http.url())).text()).toBe('api');
+});
+
+test('a certificate that changes at rest is shown on the same port afterwards', async () => {
+  http = make('127.0.0.1', 0, issue('old.example'));
+  await http.start();
+  const port = portOf(http);
+  http.rest();
+  const next = issue('new.example');
+  http.change(next);
+  expect(await isOpen(port)).toBe(false);
+  await http.listenAgain();
+  expect(portOf(http)).toBe(port);
+  expect(await shown(port)).toBe('new.example');
+});
+
+test.each([null, 'a.example'])(
+  'an address that another program has is refused, with a certificate (%p) too',
+  async (name) => {
+    const other = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      reusePort: true,
+      fetch: () => new Response('other'),
+    });
+    const port = Number(other.port);
+    http = make('127.0.0.1', port, name === null ? null : issue(name));
+    const refused: unknown = await http.start().catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(OperatorError);
+    expect(String(refused)).toBe(
+      `OperatorError: http.listen: 127.0.0.1 port ${port} is in use by another program`,
+    );
+    await other.stop(true);
+  },
+);

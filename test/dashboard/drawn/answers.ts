@@ -1,0 +1,143 @@
+/** What posted forms do, each field of them read or left empty: what they ask of the store and of other parts, and where they lead. */
+import { PAGES } from '../../../src/dashboard/pages/routes.ts';
+import { UNLIMITED } from '../../../src/base/config.ts';
+import { newDomain, newEndpoint, newMessage, newSuppression } from '../../store/samples.ts';
+import { account, clock, type Drawing, opened, visitOf } from './page.ts';
+
+/** Of a verb its result, or what makes it. */
+type Verbs = Readonly<Record<string, unknown>>;
+
+/** An object that notes what is asked of it as `name.verb`. */
+function noting(asked: string[], name: string, verbs: Verbs): object {
+  return new Proxy(
+    {},
+    {
+      get: (_, verb) => {
+        if (typeof verb !== 'string' || verb === 'then') return undefined;
+        return (...given: unknown[]) => {
+          const text = JSON.stringify(given, (key, value: unknown) =>
+            /^(?:passwordHash|prefix|last4|data)$/.test(key) || value instanceof Uint8Array
+              ? `(${key})`
+              : value,
+          );
+          asked.push(`${name}.${verb} ${text}`);
+          return verbs[verb];
+        };
+      },
+    },
+  );
+}
+
+const KNOWN: Verbs = {
+  account: Promise.resolve(account),
+  accounts: Promise.resolve([account]),
+  domain: Promise.resolve({ ...newDomain('acc', 'x.example'), id: 'dom' }),
+  domains: Promise.resolve([]),
+  endpoint: Promise.resolve({ ...newEndpoint('acc'), id: 'hook', createdAt: 0 }),
+  message: Promise.resolve(newMessage('acc', { id: 'mail' }).message),
+  changeAccount: Promise.resolve('changed'),
+  createAccount: Promise.resolve('created'),
+  createKey: Promise.resolve('created'),
+  createOperator: Promise.resolve('created'),
+  recipientById: Promise.resolve({}),
+  replayCalls: Promise.resolve([{ id: 'c1' }, { id: 'c2' }]),
+  suppression: Promise.resolve(newSuppression('acc', 'a@x.example', { reason: 'complaint' })),
+};
+
+/** Sends the form to the page at this pattern. */
+async function posted(
+  path: string,
+  form: Record<string, string> = {},
+  params: Record<string, string> = {},
+  known: Verbs = {},
+): Promise<string> {
+  const asked: string[] = [];
+  const part = (name: string, verbs: Verbs = {}): object => noting(asked, name, verbs);
+  const plans = new Map(['unlimited', 'small'].map((id) => [id, { ...UNLIMITED, id }]));
+  const imports = part('imports');
+  const visit = visitOf({
+    form,
+    params: { id: 'one', ...params },
+    operator: { id: 'op', name: 'anna' },
+    ctx: {
+      clock,
+      config: { live: { plans, api: { keyPrefix: 'pr' } } },
+      halt: part('halt'),
+      identities: part('identities'),
+      ids: { next: () => 'new' },
+      log: part('log'),
+      store: part('store', { ...KNOWN, ...known }),
+    },
+    parts: {
+      backups: part('backups'),
+      capture: part('capture', { captured: [{ number: 7 }], remove: true, clear: 3 }),
+      imports,
+      queue: part('queue', { retry: Promise.resolve(2), fail: Promise.resolve(1) }),
+      vitals: part('vitals'),
+      webhooks: part('webhooks'),
+    },
+  });
+  const answer = await opened(PAGES, 'POST', path, visit);
+  const masked = answer
+    .replaceAll(/pr_(live|test)_\w+/g, 'pr_$1_…')
+    .replaceAll(/(<code>|data-copy=")[\w-]{24}(?=[<"])/g, '$1…');
+  return [...asked, masked].join('\n');
+}
+
+const A = '/accounts/:account';
+const spaced = ' \t x \n';
+const FORMS: readonly (readonly [
+  path: string,
+  form?: Record<string, string>,
+  params?: Record<string, string>,
+  known?: Verbs,
+])[] = [
+  ['/halt', { reason: spaced }],
+  ['/halt'],
+  ['/resume'],
+  ['/queue/retry'],
+  ['/queue/retry', { id: ' r1 ' }],
+  ['/queue/retry', { domain: ' x.example ' }],
+  ['/queue/retry', { id: 'r1', domain: 'x.example', at: ' a&b.example ' }],
+  ['/queue/fail', { id: ' r1 ', at: 'x.example' }],
+  ['/queue/fail', { id: 'r1' }],
+  ['/queue/fail', { id: 'r1' }, {}, { recipientById: Promise.resolve(null) }],
+  ['/inbox/clear'],
+  ['/inbox/:number/remove', {}, { number: '7' }],
+  ['/inbox/:number/remove', {}, { number: '8' }],
+  ['/accounts', { name: ' new ', plan: ' small ' }],
+  ['/accounts', { name: 'new' }],
+  ['/accounts', { name: 'new', plan: 'none' }],
+  ['/accounts', { name: 'new' }, {}, { createAccount: Promise.resolve('exists') }],
+  [`${A}/edit`, { name: ' new ', plan: ' small ' }],
+  [`${A}/edit`, { name: 'new' }],
+  [`${A}/pause`, { reason: spaced }],
+  [`${A}/pause`, { reason: ' ' }],
+  [`${A}/payment-required`, { reason: 'x' }],
+  [`${A}/resume`, { reason: 'x' }],
+  [`${A}/suppressions`, { email: ' Ann@X.example ', note: spaced }],
+  [`${A}/suppressions`, { email: 'ann@x.example', note: ' ' }],
+  [`${A}/suppressions/remove`, { email: 'a@x.example', note: spaced }],
+  [`${A}/suppressions/remove`, { email: 'a@x.example' }],
+  [`${A}/suppressions/import`, { csv: ' ' }],
+  [`${A}/suppressions/import`, { csv: ' a@x.example ' }],
+  [`${A}/webhooks/:id/replay`, { event_id: ' e1 ', since: '2026-03-01T10:00', hours: '1' }],
+  [`${A}/webhooks/:id/replay`, { since: ' 2026-03-01T10:00 ', hours: '1' }],
+  [`${A}/webhooks/:id/replay`, { hours: ' 24 ' }],
+  [`${A}/webhooks/:id/replay`, { since: 'noon' }],
+  [`${A}/webhooks/:id/replay`, { hours: '0' }],
+  [`${A}/webhooks/:id/replay`, { hours: 'x' }],
+  [`${A}/keys`, { name: ' k ', permission: 'full_access', environment: 'test' }],
+  [`${A}/keys`, { name: 'k', permission: 'other', environment: 'other' }],
+  [`${A}/keys`, { name: '' }],
+  ['/operators', { name: ' Bob ', role: 'admin', account: ' acc ' }],
+  ['/operators', { name: 'bob', role: 'other' }],
+  ['/operators/:name/remove', {}, { name: 'anna' }],
+  ['/settings/check'],
+  ['/settings/backup'],
+];
+
+export const ANSWERS: readonly Drawing[] = FORMS.map(([path, form, params, known]): Drawing => [
+  `${path} ${JSON.stringify({ ...form, ...params })}${known === undefined ? '' : ` where ${Object.keys(known).join()} differs`}`,
+  () => posted(path, form, params, known),
+]);

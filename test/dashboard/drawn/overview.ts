@@ -1,0 +1,138 @@
+/** The overview: its charts by period and account, its checklist, receivers that ask to slow down, and what is halted. */
+import { overviewPages } from '../../../src/dashboard/pages/overview.ts';
+import { finding, ok } from '../../../src/health/finding.ts';
+import type { OutcomeBucket } from '../../../src/store/counters.ts';
+import type { RefusedForm } from '../../../src/dashboard/frame/visit.ts';
+import { account, ahead, type Drawing, NOW, opened, type Parts, visitOf } from './page.ts';
+
+const NONE = { delivered: 0, delayed: 0, bounced: 0, complained: 0, failed: 0 };
+const HOUR_MS = 3_600_000;
+const bucket = (hoursAgo: number, more: Partial<OutcomeBucket>): OutcomeBucket => ({
+  ...NONE,
+  start: NOW - hoursAgo * HOUR_MS,
+  destination: 'other',
+  provider: '',
+  ...more,
+});
+const BUCKETS = [
+  bucket(0, { delivered: 3_000, destination: 'gmail', provider: 'Google' }),
+  bucket(1, { delayed: 7, destination: 'microsoft', provider: 'Microsoft' }),
+  bucket(5, { bounced: 40, failed: 2, destination: 'yahoo', provider: 'Yahoo <b>' }),
+  bucket(30, { complained: 2, delivered: 900, destination: 'apple', provider: 'Apple' }),
+  bucket(200, { bounced: 60, destination: 'corp' }),
+];
+const TWO = [account, { ...account, id: 'two', name: 'Two & co' }];
+const SLOW = [
+  { site: 'mx.<a>', cause: 'It said <no>.', hint: 'Wait & see.', untilMs: NOW + 60_000 },
+  { site: 'mx.b', cause: 'It said so.', hint: null, untilMs: NOW + 61_000 },
+];
+
+interface Shown extends Parts {
+  buckets?: readonly OutcomeBucket[];
+  accounts?: readonly object[];
+  slow?: readonly object[];
+  halt?: object | null;
+  findings?: object | null;
+  clock?: object;
+}
+
+function page(given: Shown): Promise<string> {
+  const { buckets = [], accounts = [account], slow = [], halt = null, findings = null } = given;
+  const asked: unknown[] = [];
+  const visit = visitOf({
+    ...given,
+    ctx: {
+      config: { startup: { delivery: { mode: 'direct' } } },
+      disk: { last: null },
+      halt: { state: halt },
+      ...(given.clock && { clock: given.clock }),
+    },
+    store: {
+      queueCounts: (now: number) => {
+        asked.push(now);
+        return Promise.resolve([]);
+      },
+      openCalls: () => Promise.resolve(1),
+      outcomes: (query: { from: number; until: number }) => {
+        asked.push(query);
+        const isIn = ({ start }: OutcomeBucket): boolean => start >= query.from;
+        return Promise.resolve(buckets.filter(isIn));
+      },
+      accounts: () => Promise.resolve(accounts),
+      domains: () => Promise.resolve([]),
+      keys: () => Promise.resolve([]),
+      endpoints: () => Promise.resolve([]),
+    },
+    parts: {
+      queue: { throttles: () => slow, counts: () => ({ inFlight: 1 }) },
+      vitals: { findings },
+    },
+  });
+  return opened(overviewPages, 'GET', '', visit).then((text) => {
+    const narrow = text.replaceAll(/<g\s.*?<\/g\s*>/gs, (column) => column.replaceAll('\n', ' '));
+    return `asked ${JSON.stringify(asked)}\n${narrow}`;
+  });
+}
+
+/** The part around the charts, without their drawings. */
+const around = (given: Shown): Promise<string> =>
+  page(given).then((text) => text.replaceAll(/<figure.*?<\/figure>/gs, '(chart)'));
+
+const form = (mayChange: boolean, refused: RefusedForm | null): Promise<string> =>
+  opened(overviewPages, 'GET', '/halt', { ...visitOf({ mayChange }), refused });
+
+export const OVERVIEW: readonly Drawing[] = [
+  ['an hour of each kind', () => page({ buckets: BUCKETS })],
+  ['seven days', () => page({ buckets: BUCKETS, query: 'period=7d' })],
+  ['thirty days', () => page({ buckets: BUCKETS, query: 'period=30d' })],
+  [
+    'of one of two accounts',
+    () => around({ buckets: BUCKETS.slice(0, 1), accounts: TWO, query: 'period=7d&account=two' }),
+  ],
+  [
+    'of an account that there is not',
+    () =>
+      around({
+        buckets: BUCKETS.slice(0, 1),
+        accounts: TWO,
+        query: 'account=none&period=toString',
+      }),
+  ],
+  ['of no account at all', () => around({ accounts: [] })],
+  ['before the first email', () => around({})],
+  ['what became of mail, and none was delivered', () => around({ buckets: BUCKETS.slice(1, 2) })],
+  ['for a reader', () => around({ buckets: BUCKETS.slice(0, 1), mayChange: false })],
+  ['halted', () => around({ buckets: BUCKETS.slice(0, 1), halt: { reason: 'x' } })],
+  ['one receiver asked to slow down', () => around({ slow: SLOW.slice(1) })],
+  ['two receivers, where the time was set', () => around({ slow: SLOW, clock: ahead })],
+  [
+    'a host check that found all well',
+    () => around({ findings: { checkedAt: NOW, findings: [ok('a', 'Fine.'), ok('b', 'Fine.')] } }),
+  ],
+  [
+    'a host check that found something',
+    () =>
+      around({
+        findings: {
+          checkedAt: NOW,
+          findings: [
+            ok('a', 'Fine.'),
+            finding('b', 'warning', 'Odd <b>.', 'Look.'),
+            finding('c', 'unchecked', 'Unknown.', 'Ask.'),
+          ],
+        },
+      }),
+  ],
+  ['the form that halts', () => form(true, null)],
+  ['the form that halts for a reader', () => form(false, null)],
+  [
+    'a refused halt keeps its reason',
+    () =>
+      form(true, {
+        action: '/dashboard/halt',
+        fields: new URLSearchParams({ reason: '<b>"' }),
+        issues: new Map([['reason', 'Too long.']]),
+        message: null,
+      }),
+  ],
+];

@@ -1,0 +1,162 @@
+/** The queue's own figures: marks and leases, what acceptance marks ahead, the words for a store that fails, and its end. */
+import { afterEach, expect, spyOn, test } from 'bun:test';
+
+import type { BeginAttempt } from '../../../src/store/journey.ts';
+import { StoreAwayError, StoreFullError } from '../../../src/store/store.ts';
+import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
+import type { ScriptedOptions } from '../../rig/scripted-smtp.ts';
+import { startQueueRig } from './queue-rig.ts';
+import type { QueueRigOptions } from './queue-rig.ts';
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).toReversed()) await step();
+});
+
+async function start(options: QueueRigOptions = {}, reply?: ScriptedOptions['reply']) {
+  const mx = await startScriptedSmtp(reply === undefined ? {} : { reply });
+  undo.push(() => mx.stop());
+  const rig = await startQueueRig({ ...options, delivery: { port: mx.port } });
+  rig.names.set('example.com', 'MX', ['10 mx.example.com']);
+  rig.names.set('mx.example.com', 'A', ['127.0.0.1']);
+  return { rig, mx };
+}
+
+/** No attempt may begin: what is offered stays in its line. */
+const NONE = { attempts: 0, slowMs: 9, slowMax: 0, reserved: 0, crowd: 9, crowdWaitMs: 9 };
+
+test('an attempt is marked for an hour, and is due in fifteen seconds if the process dies in it', async () => {
+  const marks: BeginAttempt[] = [];
+  const { rig } = await start({ faults: { begin: (begun) => void marks.push(...begun) } });
+  undo.push(() => rig.stop());
+  const now = rig.clock.steady();
+  const made = await rig.accept(['ann@example.com']);
+  rig.queue.offerAccepted([made]);
+  await rig.attempted(made.message.id, 1);
+  expect(marks).toEqual([
+    {
+      recipientId: made.recipients[0]?.id ?? '',
+      owner: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      leaseUntil: now + 3_600_000,
+      nextAttemptAt: now + 15_000,
+    },
+  ]);
+});
+
+test('with 200 in its lines acceptance marks nothing ahead, with one less it does', async () => {
+  const { rig } = await start({ queue: { concurrency: NONE } });
+  undo.push(() => rig.stop());
+  const markedAttempts = async (count: number): Promise<number | undefined> => {
+    const to = Array.from({ length: count }, (_, at) => `r${at}@example.com`);
+    const made = await rig.accept(to, {}, (message) => rig.queue.markAhead([message]));
+    rig.queue.offerAccepted([made]);
+    return made.recipients[0]?.attempts;
+  };
+  expect(await markedAttempts(199)).toBe(1);
+  expect(rig.queue.counts()).toEqual({ inLines: 199, inFlight: 0 });
+  expect([await markedAttempts(1), await markedAttempts(1)]).toEqual([1, 0]);
+  rig.queue.setResting(true);
+  expect(rig.queue.counts()).toEqual({ inLines: 201, inFlight: 0 });
+});
+
+const FAULTS = [
+  [
+    new StoreFullError('no space'),
+    'queue_paused',
+    'The disk is full. Free space on the disk of data_dir; the queue goes on by itself.',
+  ],
+  [
+    new StoreAwayError('gone'),
+    'queue_paused',
+    'The database cannot be reached, or has no primary. Look at its server; the queue goes on by itself.',
+  ],
+  [
+    new Error('a bug'),
+    'claim_failed',
+    'A fault of the appliance: the recipients stay queued and are claimed again in a moment. Please report it.',
+  ],
+] as const;
+
+test('a store that fails is logged with what to do, and the mail goes out afterwards', async () => {
+  let fail: (() => void) | null = null;
+  const { rig } = await start({ faults: { begin: () => fail?.() } });
+  undo.push(() => rig.stop());
+  for (const [error] of FAULTS) {
+    const made = await rig.accept(['ann@example.com']);
+    const failed = Promise.withResolvers<undefined>();
+    fail = () => {
+      fail = null;
+      failed.resolve(undefined);
+      throw error;
+    };
+    rig.queue.offerAccepted([made]);
+    await failed.promise;
+    await rig.clock.advance(6_000);
+    const [ann] = await rig.attempted(made.message.id, 1);
+    expect(ann?.recipient).toMatchObject({ status: 'delivered', attempts: 1 });
+  }
+  const lines = rig.logLines.map((line) => JSON.parse(line) as { event: string });
+  expect(lines.filter(({ event }) => event !== 'attempt')).toMatchObject(
+    FAULTS.map(([{ message }, event, hint]) => ({
+      level: 'error',
+      event,
+      error: { message },
+      hint,
+    })),
+  );
+});
+
+test('a stop gives sessions that do not end 20 s, then ends them: what they carried waits for another attempt', async () => {
+  const asked = Promise.withResolvers<undefined>();
+  const { rig, mx } = await start({}, (line) => {
+    if (!line.startsWith('MAIL')) return undefined;
+    asked.resolve(undefined);
+    return null;
+  });
+  undo.push(() => rig.stop());
+  const { id } = await rig.send(['ann@example.com']);
+  await asked.promise;
+  const waits: number[] = [];
+  const real = globalThis.setTimeout;
+  const spy = spyOn(globalThis, 'setTimeout').mockImplementation(((
+    fire: () => void,
+    waitMs: number,
+  ) => {
+    waits.push(waitMs);
+    return real(fire, waitMs === 20_000 ? 0 : waitMs);
+  }) as typeof setTimeout);
+  undo.push(() => spy.mockRestore());
+  await rig.queue.stop();
+  expect(waits).toContain(20_000);
+  const [ann] = await rig.state(id);
+  expect(ann?.recipient).toMatchObject({ status: 'delivery_delayed', attempts: 1 });
+  expect(ann?.attempts).toMatchObject([{ outcome: 'deferred', stage: 'mail' }]);
+  while (mx.connections > 0) await new Promise((resolve) => setImmediate(resolve));
+});
+
+test('a stop of a queue at rest leaves no timer behind', async () => {
+  const { rig } = await start();
+  undo.push(() => rig.stop());
+  const cleared: unknown[] = [];
+  const made: unknown[] = [];
+  const [arm, disarm] = [globalThis.setTimeout, globalThis.clearTimeout];
+  const armed = spyOn(globalThis, 'setTimeout').mockImplementation(((
+    fire: () => void,
+    waitMs: number,
+  ) => {
+    const timer = arm(fire, waitMs);
+    if (waitMs === 20_000) made.push(timer);
+    return timer;
+  }) as typeof setTimeout);
+  const disarmed = spyOn(globalThis, 'clearTimeout').mockImplementation(((timer: Timer) => {
+    cleared.push(timer);
+    disarm(timer);
+  }) as typeof clearTimeout);
+  undo.push(() => {
+    armed.mockRestore();
+    disarmed.mockRestore();
+  });
+  await rig.queue.stop();
+  expect(made).toHaveLength(1);
+  expect(cleared).toContain(made[0]);
+});

@@ -1,0 +1,107 @@
+/** The watch over the event loop, tick by tick: what is late, by how much, and what of it is told. */
+import { afterEach, beforeEach, expect, mock, spyOn, test } from 'bun:test';
+
+import { Activities } from '../../src/base/activities.ts';
+import { Metrics } from '../../src/base/metrics.ts';
+import { LoopWatch } from '../../src/health/loop-watch.ts';
+import { TestClock } from '../rig/clock.ts';
+
+/** Milliseconds: of the machine, and what the thread has used of the processor. */
+let time = { at: 0, cpu: 0 };
+let tick: (() => void) | null = null;
+let everyMs = 0;
+
+beforeEach(() => {
+  time = { at: 1_000, cpu: 500 };
+  spyOn(performance, 'now').mockImplementation(() => time.at);
+  spyOn(process, 'threadCpuUsage').mockImplementation(() => {
+    // Of user and system, in microseconds.
+    return { user: time.cpu * 600, system: time.cpu * 400 };
+  });
+  spyOn(globalThis, 'setInterval').mockImplementation(((work: () => void, ms: number) => {
+    [tick, everyMs] = [work, ms];
+    return { unref: () => undefined };
+  }) as never);
+  spyOn(globalThis, 'clearInterval').mockImplementation(() => {
+    tick = null;
+  });
+});
+afterEach(() => mock.restore());
+
+function started() {
+  const lines: unknown[] = [];
+  const say = (level: string) => (event: string, fields: object) =>
+    void lines.push({ level, event, ...fields });
+  const log = { info: say('info'), warn: say('warn'), error: say('error') } as never;
+  const [clock, doing, metrics] = [new TestClock(), new Activities(), new Metrics()];
+  const watch = new LoopWatch({ clock, doing, log, metrics });
+  watch.start();
+  /** A tick `ms` after the last one, of which the thread has used `cpu`. */
+  const after = (ms: number, cpu: number): void => {
+    time = { at: time.at + ms, cpu: time.cpu + cpu };
+    tick?.();
+  };
+  const number = async (name: string): Promise<number> => {
+    const text = await metrics.render();
+    const line = text.split('\n').find((one) => one.startsWith(`${name} `));
+    return Number(line?.split(' ')[1]);
+  };
+  return { watch, clock, doing, lines, after, number };
+}
+
+test('what is late by more than 50 ms is counted and told; the lag of every tick is measured', async () => {
+  const { watch, lines, after, number } = started();
+  expect(everyMs).toBe(25);
+  // In time, early, late by exactly what may be.
+  for (const ms of [25, 20, 75]) after(ms, 1);
+  expect(lines).toEqual([]);
+  expect(await number('postrider_event_loop_blocked_total')).toBe(0);
+  after(75.6, 40.4);
+  expect(lines).toEqual([
+    {
+      level: 'info',
+      event: 'loop_late',
+      ms: 51,
+      cpu_ms: 40,
+      what: 'mail under way, or the collection of garbage',
+      unsaid: 0,
+    },
+  ]);
+  expect(await number('postrider_event_loop_blocked_total')).toBe(1);
+  expect(await number('postrider_event_loop_lag_seconds_count')).toBe(4);
+  expect(await number('postrider_event_loop_lag_seconds_sum')).toBeCloseTo(0.1006, 6);
+  watch.stop();
+  expect(tick).toBeNull();
+  watch.stop();
+});
+
+test('a warning is what used the processor for more than 250 ms, by its name', () => {
+  for (const [cpu, level, event] of [
+    [250, 'info', 'loop_late'],
+    [251, 'warn', 'loop_blocked'],
+  ] as const) {
+    const { doing, lines, after } = started();
+    doing.begin('what ended in time')();
+    after(25, 1);
+    doing.begin('the work')();
+    after(425, cpu);
+    const line = { level, event, ms: 400, cpu_ms: cpu, what: 'the work', unsaid: 0 };
+    const hint = 'Work of the appliance stopped everything else for so long. Please report it.';
+    expect(lines).toEqual([level === 'warn' ? { ...line, hint } : line]);
+  }
+});
+
+test('one line in ten seconds, with how many were not told since', async () => {
+  const { clock, lines, after, number } = started();
+  after(200, 1);
+  await clock.advance(9_999);
+  for (const ms of [200, 300]) after(ms, 1);
+  await clock.advance(1);
+  after(200, 1);
+  await clock.advance(10_000);
+  after(200, 1);
+  expect(lines.map((line) => (line as { unsaid: number }).unsaid)).toEqual([0, 2, 0]);
+  // Measured from the start on.
+  expect(lines[0]).toMatchObject({ ms: 175, cpu_ms: 1 });
+  expect(await number('postrider_event_loop_blocked_total')).toBe(5);
+});

@@ -1,0 +1,191 @@
+/** When work goes to a thread and when not, at each bound; when a dead thread is started again, and what is logged. */
+import { expect, test } from 'bun:test';
+
+import { createLog } from '../../../src/base/log.ts';
+import { Metrics } from '../../../src/base/metrics.ts';
+import { Unpacker, type Packed } from '../../../src/base/packing.ts';
+import type { ComposeInput } from '../../../src/mail/compose/compose.ts';
+import type { Content, Signed } from '../../../src/mail/dkim/signed-message.ts';
+import type { SignTask } from '../../../src/mail/dkim/signing-link.ts';
+import type { ToSigningThread } from '../../../src/mail/dkim/signing-protocol.ts';
+import { SigningPool } from '../../../src/mail/dkim/signing.ts';
+import { TestClock } from '../../rig/clock.ts';
+
+const OWN = { own: true } as unknown as Signed;
+const LARGE = 256 * 1024;
+
+/** A thread that takes what it is told and never answers. */
+class Silent extends EventTarget {
+  readonly said: ToSigningThread[] = [];
+  readonly #unpacker = new Unpacker();
+  isEnded = false;
+  ref(): void {}
+  unref(): void {}
+  terminate(): void {
+    this.isEnded = true;
+  }
+  postMessage(packed: Packed): void {
+    this.said.push(this.#unpacker.unpack(packed) as ToSigningThread);
+  }
+  start(): void {
+    this.dispatchEvent(new MessageEvent('message', { data: { kind: 'started' } }));
+  }
+  end(): void {
+    this.dispatchEvent(new Event('close'));
+  }
+}
+
+function opened() {
+  const clock = new TestClock();
+  const logged: Record<string, unknown>[] = [];
+  const threads: Silent[] = [];
+  const log = createLog(
+    (line) => logged.push(JSON.parse(line) as Record<string, unknown>),
+    () => clock.now(),
+  );
+  const metrics = new Metrics();
+  const pool = new SigningPool({ clock, log, metrics }, () => {
+    const thread = new Silent();
+    threads.push(thread);
+    return thread as unknown as Worker;
+  });
+  return { pool, clock, logged, threads, metrics };
+}
+
+const input = (change: Partial<ComposeInput> = {}): Content => ({
+  kind: 'parts',
+  input: { html: null, text: null, attachments: [], ...change } as ComposeInput,
+});
+const whole = (length: number): Content => ({
+  kind: 'whole',
+  bytes: Buffer.alloc(length),
+  feedbackField: '',
+});
+
+/** A task that is signed here at once, or when `until` is over. */
+const taskOf = (content: Content = input(), until?: Promise<unknown>): SignTask => ({
+  signerId: 1,
+  identity: { domain: 'd.example', selector: 's', privateKeyPem: '' },
+  content,
+  bySelf: async () => (await until, OWN),
+});
+
+const round = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const file = (length: number) =>
+  ({ filename: '', contentType: '', contentId: null, content: new Uint8Array(length) }) as const;
+
+test.each<[string, boolean, Content]>([
+  ['nothing', false, input()],
+  ['a message of 262,143 bytes', false, whole(LARGE - 1)],
+  ['one of 262,144', true, whole(LARGE)],
+  ['html of 262,143 characters', false, input({ html: 'x'.repeat(LARGE - 1) })],
+  ['html of 262,144', true, input({ html: 'x'.repeat(LARGE) })],
+  ['text of 262,144', true, input({ text: 'x'.repeat(LARGE) })],
+  ['html and text of as many together', true, input({ html: 'x', text: 'x'.repeat(LARGE - 1) })],
+  ['two files of less', false, input({ attachments: [file(LARGE / 2), file(LARGE / 2 - 1)] })],
+  ['two files of as many', true, input({ attachments: [file(LARGE / 2), file(LARGE / 2)] })],
+  ['a text to be made', true, { ...input(), isTextWanted: true } as Content],
+  ['no text to be made', false, { ...input(), isTextWanted: false } as Content],
+])('a single message, %s: on a thread %p', async (_, isThreads, content) => {
+  const { pool, threads } = opened();
+  const signing = pool.run(taskOf(content));
+  await round();
+  expect([threads.length, threads[0]?.said.length ?? 0]).toEqual(isThreads ? [1, 1] : [0, 0]);
+  pool.stop();
+  expect(await signing).toBe(OWN);
+});
+
+test('the sixth at once starts a thread, which is used when it says that it has started', async () => {
+  const { pool, threads } = opened();
+  const over = Promise.withResolvers<void>();
+  const first = [1, 2, 3, 4, 5].map(() => pool.run(taskOf(input(), over.promise)));
+  expect(threads).toHaveLength(0);
+  const sixth = pool.run(taskOf(input(), over.promise));
+  expect(threads).toHaveLength(1);
+  over.resolve();
+  const ends = await Promise.all([...first, sixth]);
+  expect(ends.map((end) => end === OWN)).toEqual(ends.map(() => true));
+  await round();
+  expect(threads[0]?.said).toEqual([]);
+  threads[0]?.start();
+  const next = pool.run(taskOf());
+  await round();
+  expect(threads[0]?.said.map(({ kind }) => kind)).toEqual(['sign']);
+  pool.stop();
+  expect([await next, threads[0]?.isEnded]).toEqual([OWN, true]);
+});
+
+test('those that have ended do not count, and one that fails has ended', async () => {
+  const { pool, threads } = opened();
+  for (let count = 0; count < 20; count += 1) {
+    await pool.run(taskOf(input(), Promise.reject(new Error('no')))).catch(() => undefined);
+  }
+  expect(threads).toHaveLength(0);
+});
+
+test('the fiftieth within ten seconds starts a thread, one more millisecond and the count begins anew', async () => {
+  const startsAt = async (lastMs: number): Promise<number> => {
+    const { pool, clock, threads } = opened();
+    clock.pass(60_000);
+    for (let count = 1; count <= 49; count += 1) await pool.run(taskOf());
+    clock.pass(lastMs);
+    await pool.run(taskOf());
+    return threads.length;
+  };
+  expect([await startsAt(0), await startsAt(10_000), await startsAt(10_001)]).toEqual([1, 1, 0]);
+});
+
+test('a dead thread: when the next is started, what is logged, and what is counted', async () => {
+  const { pool, clock, logged, threads, metrics } = opened();
+  const ask = async (): Promise<number> => {
+    const signing = pool.run(taskOf(whole(LARGE)));
+    await round();
+    threads.at(-1)?.end();
+    expect(await signing).toBe(OWN);
+    return threads.length;
+  };
+  const starts: number[] = [];
+  expect(await ask()).toBe(1);
+  // The wait doubles with each death that comes soon, to a minute at most.
+  for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+    clock.pass(seconds * 1_000 - 1);
+    starts.push(await ask());
+    clock.pass(1);
+    starts.push(await ask());
+  }
+  expect(starts).toEqual([1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9]);
+  const hint =
+    'Mail is signed on the main thread until the next one starts. If this repeats, look for a lack of memory.';
+  const died = { level: 'warn', event: 'signing_thread_died', cause: 'the thread ended' };
+  const time = expect.any(String) as string;
+  expect(logged.slice(0, 3)).toEqual([
+    { time, ...died, signed_by_main_thread: 1, hint },
+    { time, level: 'info', event: 'signing_thread_restarted', deaths: 1 },
+    { time, ...died, signed_by_main_thread: 1, hint },
+  ]);
+  expect(logged).toHaveLength(9 + 8);
+  expect(await metrics.render()).toContain('postrider_signing_thread_restarts_total 8\n');
+});
+
+test.each([
+  [59_999, 2],
+  [60_000, 1],
+])('a thread that lived for %i ms: the wait is %i s', async (livedMs, seconds) => {
+  const { pool, clock, threads } = opened();
+  const ask = async (): Promise<number> => {
+    void pool.run(taskOf(whole(LARGE)));
+    await round();
+    return threads.length;
+  };
+  await ask();
+  threads[0]?.end();
+  clock.pass(1_000);
+  expect(await ask()).toBe(2);
+  clock.pass(livedMs);
+  threads[1]?.end();
+  clock.pass(seconds * 1_000 - 1);
+  expect(await ask()).toBe(2);
+  clock.pass(1);
+  expect(await ask()).toBe(3);
+  pool.stop();
+});

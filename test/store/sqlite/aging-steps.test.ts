@@ -1,0 +1,218 @@
+/**
+ * The steps of retention and of erasing an address, called alone with small limits: what each answers, where it says to
+ * go on, and what it leaves. What waits keeps its content, and the newest message its row.
+ */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import { idBound } from '../../../src/base/ids.ts';
+import type { NewMessage } from '../../../src/store/journey.ts';
+import {
+  batchOf,
+  newAccount,
+  newEndpoint,
+  newLogRecord,
+  newMessage,
+  newSuppression,
+} from '../samples.ts';
+import { writerAtHand } from './writer-at-hand.ts';
+import type { WriterAtHand } from './writer-at-hand.ts';
+
+const [one, two] = [newAccount('one'), newAccount('two')];
+let writer: WriterAtHand;
+
+beforeEach(() => {
+  writer = writerAtHand();
+  for (const account of [one, two]) writer.createAccount(account);
+});
+afterEach(() => writer.close());
+
+/** An id of this moment; `n` orders those of one moment. */
+const idAt = (ms: number, n = 0): string =>
+  `${idBound(ms)}-7000-8000-${String(n).padStart(12, '0')}`;
+
+/** A message made at `createdAt` that waits for nobody, or for all its recipients. */
+function accept(
+  createdAt: number,
+  { accountId = one.id, to = ['ann@x.example'], waits = false, n = 0 } = {},
+): NewMessage {
+  const message = newMessage(accountId, { id: idAt(createdAt, n), createdAt }, to);
+  for (const [at, recipient] of message.recipients.entries()) {
+    recipient.id = idAt(createdAt, n * 10 + at);
+    recipient.nextAttemptAt = waits ? 5 : null;
+  }
+  expect(writer.accept(batchOf(accountId, message)).kind).toBe('accepted');
+  return message;
+}
+
+const counts = (...tables: string[]) =>
+  tables.map((table) => writer.column('SELECT count(*) FROM ' + table)[0]);
+
+test('content goes from the oldest on up to the moment, and stays where somebody waits', () => {
+  accept(10);
+  accept(11, { waits: true });
+  accept(12, { accountId: two.id });
+  accept(13);
+  accept(20);
+  const size = writer.stored.of(two.id);
+  const left = () => writer.column('SELECT message_seq FROM bodies ORDER BY message_seq');
+  expect(writer.purgeBodiesStep(10, 0, 2)).toEqual({ removed: 0, next: null });
+  expect(writer.purgeBodiesStep(20, 0, 2)).toEqual({ removed: 1, next: 2 });
+  expect(left()).toEqual([2, 3, 4, 5]);
+  expect(writer.purgeBodiesStep(20, 2, 2)).toEqual({ removed: 2, next: 4 });
+  expect(writer.purgeBodiesStep(20, 4, 2)).toEqual({ removed: 0, next: null });
+  expect(left()).toEqual([2, 5]);
+  expect(writer.column('SELECT message_seq FROM attachments ORDER BY message_seq')).toEqual([2, 5]);
+  expect([writer.stored.of(one.id), writer.stored.of(two.id)]).toEqual([2 * size, 0]);
+  // A full page may not be the last one, a shorter one is.
+  expect(writer.purgeBodiesStep(99, 0, 2)).toEqual({ removed: 1, next: 5 });
+  expect(writer.purgeBodiesStep(99, 5, 2)).toEqual({ removed: 0, next: null });
+  expect(writer.purgeBodiesStep(99, 0, 2)).toEqual({ removed: 0, next: null });
+  expect(left()).toEqual([2]);
+});
+
+test('messages go from the oldest on, but for what waits and the newest of all', () => {
+  for (const at of [10, 11, 12, 13]) accept(at);
+  accept(9, { waits: true });
+  accept(8);
+  const left = () => writer.column('SELECT created_at FROM messages ORDER BY seq');
+  expect(writer.purgeMessagesStep(12, 1)).toBe(1);
+  expect(left()).toEqual([11, 12, 13, 9, 8]);
+  expect(writer.purgeMessagesStep(12, 9)).toBe(1);
+  expect(writer.purgeMessagesStep(13, 9)).toBe(1);
+  expect(writer.purgeMessagesStep(13, 9)).toBe(0);
+  expect(left()).toEqual([13, 9, 8]);
+  expect(counts('bodies', 'attachments', 'recipients', 'events')).toEqual([3, 3, 3, 3]);
+});
+
+test('attempts of calls go from one endpoint after the other until the limit, up to the moment', () => {
+  const endpoints = [newEndpoint(one.id), newEndpoint(two.id)];
+  for (const endpoint of endpoints) writer.createEndpoint(endpoint, 1);
+  const rest = { eventType: 'email.sent', attempt: 1, statusCode: 200, ok: true } as const;
+  for (const [n, { id: endpointId }] of endpoints.entries()) {
+    for (const at of [10, 11, 12]) {
+      const [callId, messageId] = [idAt(1), idAt(2)];
+      const ids = { id: idAt(at, n), callId, endpointId, messageId };
+      writer.recordTestCall({ ...rest, ...ids, error: null, durationMs: 3, createdAt: at });
+    }
+  }
+  const left = () => writer.column('SELECT created_at FROM call_attempts ORDER BY created_at');
+  expect(writer.purgeCallAttemptsStep(12, 3)).toBe(3);
+  expect(left()).toEqual([11, 12, 12]);
+  expect(writer.purgeCallAttemptsStep(12, 3)).toBe(1);
+  expect(writer.purgeCallAttemptsStep(12, 3)).toBe(0);
+  expect(left()).toEqual([12, 12]);
+});
+
+test('rows of every kind go up to the moment, the oldest first, so many at once', () => {
+  for (const at of [10, 11, 12]) accept(at);
+  for (const [n, at] of [10, 11, 12].entries()) {
+    writer.mail.run('INSERT INTO settings (name, value) VALUES (?, ?)', [`until:${n}`, `${at}`]);
+    writer.addSuppression(newSuppression(one.id, `${n}@x`));
+    writer.removeSuppression(one.id, `${n}@x`, at);
+    const record = { key: `${n}`, route: 'r', bodyHash: 'h', status: 200, response: '' };
+    const idempotency = { ...record, createdAt: 1, expiresAt: at };
+    writer.accept({ ...batchOf(one.id), idempotency });
+  }
+  writer.mail.run("INSERT INTO settings (name, value) VALUES ('until;', '1'), ('until', '1')");
+  writer.addSuppression(newSuppression(one.id, 'kept@x'));
+  const kinds = ['events', 'settings', 'suppressions', 'idempotency'] as const;
+  const before = counts(...kinds);
+  for (const kind of kinds) {
+    const steps = [10, 12, 12, 12].map((moment) => writer.purgeStep(kind, moment, 1));
+    expect([kind, ...steps]).toEqual([kind, 0, 1, 1, 0]);
+  }
+  expect(counts(...kinds)).toEqual(before.map((count) => Number(count) - 2));
+});
+
+test('an address is erased in pages of recipients: what is alone goes, what is shared stays, what waits is counted', () => {
+  const shared = ['b@x.example', 'Ann@X.example'];
+  accept(10);
+  accept(11, { to: shared });
+  accept(12, { waits: true });
+  accept(13, { accountId: two.id });
+  accept(14, { to: ['ann@x.example', 'ANN@x.example'] });
+  accept(15, { to: ['joann@x.example'] });
+  const last = accept(16);
+  const step = (after: string, limit: number, accountId: string | null = one.id) =>
+    writer.eraseStep('ann@x.example', accountId, after, limit);
+  const none = { messages: 0, shared: 0, waiting: 0 };
+  expect(step('', 2)).toEqual({ ...none, messages: 1, next: idAt(11, 0) });
+  expect(step(idAt(11, 0), 2)).toEqual({ ...none, shared: 1, waiting: 1, next: idAt(12) });
+  // Another account's, then a message that goes with the first of its two recipients.
+  expect(step(idAt(12), 3)).toEqual({ ...none, messages: 1, next: idAt(14, 1) });
+  expect(step(idAt(14, 1), 3)).toEqual({ ...none, shared: 1, next: null });
+  expect(step(idAt(15), 1)).toEqual({ ...none, next: null });
+  const rows = writer.mail.query('SELECT created_at AS at, subject, to_list AS "to" FROM messages');
+  expect(rows.all()).toEqual([
+    { at: 11, subject: '[erased]', to: '["b@x.example"]' },
+    { at: 12, subject: 'Your order', to: '["ann@x.example"]' },
+    { at: 13, subject: 'Your order', to: '["ann@x.example"]' },
+    { at: 15, subject: 'Your order', to: '["joann@x.example"]' },
+    { at: 16, subject: '[erased]', to: '[]' },
+  ]);
+  expect(writer.column('SELECT message_seq FROM bodies ORDER BY message_seq')).toEqual([3, 4, 6]);
+  expect(writer.column('SELECT id FROM recipients ORDER BY id')).toEqual(
+    [11, 12, 13, 15].map((at) => idAt(at)),
+  );
+  expect(writer.stored.of(one.id)).toBe(2 * writer.stored.of(two.id));
+  expect(step('', 9, null)).toEqual({ ...none, messages: 1, waiting: 1, next: null });
+  expect(last.recipients).toHaveLength(1);
+});
+
+test('lists forget an address in one account or in all, and keep the newest mark of a removal', () => {
+  for (const { id } of [one, two]) {
+    writer.addConfirmedRecipient(id, 'Ann@x.example', 1);
+    writer.addConfirmedRecipient(id, 'joann@x.example', 1);
+    writer.addSuppression(newSuppression(id, 'ann@x.example', { note: 'n', source: 's' }));
+    writer.addSuppression(newSuppression(id, 'bob@x.example', { note: 'n', source: 's' }));
+  }
+  const lists = (address: string, accountId: string | null) =>
+    writer.eraseLists(address, accountId);
+  const notes = () => writer.column('SELECT note FROM suppressions ORDER BY seq');
+  expect(lists('ann@x.example', one.id)).toEqual({ confirmed: 1, suppressions_kept: 1 });
+  expect(notes()).toEqual([null, 'n', 'n', 'n']);
+  expect(lists('ann@x.example', null)).toEqual({ confirmed: 1, suppressions_kept: 2 });
+  expect(notes()).toEqual([null, 'n', null, 'n']);
+  expect(writer.column('SELECT email FROM confirmed_recipients')).toEqual([
+    'joann@x.example',
+    'joann@x.example',
+  ]);
+  for (const { id } of [one, two]) writer.removeSuppression(id, 'bob@x.example', 5);
+  expect(lists('bob@x.example', null)).toEqual({ confirmed: 0, suppressions_kept: 0 });
+  expect(writer.column('SELECT seq FROM suppressions ORDER BY seq')).toEqual([1, 3, 4]);
+});
+
+test('log rows are looked through in pages, and those that name the address go', () => {
+  const named = { path: '/suppressions/Ann%40x.example' };
+  const records = [
+    newLogRecord(one.id, named),
+    newLogRecord(two.id, { requestBody: 'to ANN@x.example' }),
+    newLogRecord(one.id),
+    newLogRecord(one.id, { responseBody: 'ann@x.example', requestBody: null }),
+    newLogRecord(one.id, { requestBody: null, responseBody: null }),
+  ];
+  writer.appendLogs(records);
+  const step = (accountId: string | null, after: number, limit: number) =>
+    writer.eraseLogsStep('ann@x.example', accountId, after, limit);
+  expect(step(one.id, 0, 2)).toEqual({ removed: 1, next: 2 });
+  expect(step(one.id, 2, 3)).toEqual({ removed: 1, next: 5 });
+  expect(step(one.id, 5, 3)).toEqual({ removed: 0, next: null });
+  expect(step(null, 0, 9)).toEqual({ removed: 1, next: null });
+  expect(writer.log.query('SELECT seq FROM logs ORDER BY seq').values()).toEqual([[3], [5]]);
+});
+
+test('the oldest rows of a log are looked at, so many at once, and go when they are from before the moment', () => {
+  const made = [10, 30, 11, 12];
+  writer.appendLogs(made.map((createdAt) => newLogRecord(one.id, { createdAt })));
+  writer.appendLogs([newLogRecord(two.id, { createdAt: 1 })]);
+  expect(writer.purgeLogsStep(one.id, 10, 9)).toBe(0);
+  expect(writer.purgeLogsStep(one.id, 12, 2)).toBe(1);
+  expect(writer.purgeLogsStep(one.id, 12, 2)).toBe(1);
+  // The row in front is younger: one look at two rows finds nothing more.
+  expect(writer.purgeLogsStep(one.id, 12, 2)).toBe(0);
+  expect(writer.log.query('SELECT created_at FROM logs ORDER BY seq').values()).toEqual([
+    [30],
+    [12],
+    [1],
+  ]);
+});

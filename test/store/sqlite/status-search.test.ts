@@ -1,0 +1,86 @@
+/**
+ * A search with a status that more than two thousand emails have: by the index, where candidates lie close together and
+ * where they lie far apart, in both directions, beside another account and another status.
+ */
+import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+
+import { openForReading, openForWriting } from '../../../src/store/sqlite/database.ts';
+import { Indexer, SEARCH_FILE } from '../../../src/store/sqlite/indexer.ts';
+import { MAIL_MIGRATIONS, LOG_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
+import { Positions } from '../../../src/store/sqlite/positions.ts';
+import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
+import { StatusCounts } from '../../../src/store/sqlite/status-counts.ts';
+import { StoredBytes } from '../../../src/store/sqlite/stored-bytes.ts';
+import { acceptWrites } from '../../../src/store/sqlite/write-accept.ts';
+import { accountWrites } from '../../../src/store/sqlite/write-accounts.ts';
+import { EventWriter } from '../../../src/store/sqlite/write-events.ts';
+import { batchOf, newAccount, newMessage } from '../samples.ts';
+import { withDir } from '../test-store.ts';
+
+const COUNT = 4_200;
+const [account, other] = [newAccount('one'), newAccount('two')];
+
+/** The email with this number: every third is queued, some are another account's, and two words come often and seldom. */
+function emailAt(n: number) {
+  const owner = n % 7 === 6 ? other : account;
+  const status = n % 3 === 2 ? ('queued' as const) : ('delivered' as const);
+  return {
+    owner,
+    status,
+    subject: `${n % 2 === 0 ? 'even' : 'odd'}${n % 101 === 0 ? ' rare' : ''}`,
+  };
+}
+
+test('of one status finds what a scan finds', () =>
+  withDir(async (dir) => {
+    const mail = openForWriting(join(dir, 'mail.db'), 'normal');
+    const log = openForWriting(join(dir, 'log.db'), 'normal');
+    migrate(mail, MAIL_MIGRATIONS, 0);
+    migrate(log, LOG_MIGRATIONS, 0);
+    for (const row of [account, other]) accountWrites(mail).createAccount(row);
+    const events = new EventWriter(mail);
+    const sums = [new StatusCounts(mail), new StoredBytes(mail)] as const;
+    const { accept } = acceptWrites(mail, events, sums[0], new Positions(mail), sums[1]);
+    const ids: string[] = [];
+    mail.run('BEGIN');
+    for (let n = 0; n < COUNT; n += 1) {
+      const { owner, ...change } = emailAt(n);
+      const message = { ...newMessage(owner.id, change), recipients: [], events: [] };
+      accept(batchOf(owner.id, message));
+      ids.push(message.message.id);
+    }
+    mail.run('COMMIT');
+    const indexer = new Indexer(dir, 0);
+    while (indexer.step());
+    const [reader, search] = [
+      openForReading(mail.filename),
+      openForReading(join(dir, SEARCH_FILE)),
+    ];
+    const lists = emailLists(reader, search);
+    const wanted = (q: string) =>
+      ids
+        .filter((_, n) => {
+          const { owner, status, subject } = emailAt(n);
+          return owner === account && status === 'delivered' && subject.includes(q);
+        })
+        .toReversed();
+    for (const q of ['even', 'rare', 'odd rare', 'shop']) {
+      const all = q === 'shop' ? wanted('') : wanted(q);
+      const middle = Math.floor(all.length / 2);
+      const find = async (limit: number, after: string | null, before: string | null) => {
+        const filter = { q, status: 'delivered', limit, after, before } as const;
+        const { rows, hasMore } = await lists.emails(account.id, filter);
+        return [q, hasMore, ...rows.map(({ id }) => id)];
+      };
+      const cursor = all[middle] ?? '';
+      expect(await find(COUNT, null, null)).toEqual([q, false, ...all]);
+      expect(await find(3, null, null)).toEqual([q, true, ...all.slice(0, 3)]);
+      expect(await find(3, cursor, null)).toEqual([q, true, ...all.slice(middle + 1, middle + 4)]);
+      expect(await find(3, null, cursor)).toEqual([q, true, ...all.slice(middle - 3, middle)]);
+      const rest = all.slice(middle + 1);
+      expect(await find(rest.length, cursor, null)).toEqual([q, false, ...rest]);
+      expect(await find(rest.length - 1, cursor, null)).toEqual([q, true, ...rest.slice(0, -1)]);
+    }
+    for (const thing of [indexer, reader, search, mail, log]) thing.close();
+  }));

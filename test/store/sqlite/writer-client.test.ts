@@ -1,0 +1,172 @@
+/** The main thread's side of the writer: what it sends, which promise each result settles, and how the process ends. */
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
+
+import type { Log } from '../../../src/base/log.ts';
+import { OperatorError } from '../../../src/base/errors.ts';
+import { WriterClient } from '../../../src/store/sqlite/writer-client.ts';
+import { StoreFullError } from '../../../src/store/store.ts';
+import { StubWorker, threads } from './stub-worker.ts';
+
+const RealWorker = globalThis.Worker;
+
+let lines: unknown[][];
+let commits: unknown[][];
+let client: WriterClient;
+
+function thread(): StubWorker {
+  const [first] = threads;
+  if (first === undefined) throw new Error('no thread was started');
+  return first;
+}
+
+beforeEach(() => {
+  threads.length = 0;
+  lines = [];
+  commits = [];
+  globalThis.Worker = StubWorker as unknown as typeof RealWorker;
+  const note =
+    (level: string) =>
+    (...line: unknown[]) =>
+      void lines.push([level, ...line]);
+  const log: Log = { info: note('info'), warn: note('warn'), error: note('error') };
+  client = new WriterClient(log, (...commit) => void commits.push(commit));
+});
+afterEach(() => {
+  globalThis.Worker = RealWorker;
+});
+
+/** Opens it as the writer does. */
+async function open(): Promise<void> {
+  const opening = client.open('/data', 5);
+  await thread().received.atLeast(1);
+  thread().say({ kind: 'ready' });
+  await opening;
+}
+
+test('what is asked in one tick travels together, in its order, and each result settles its own promise', async () => {
+  expect(client.write('scrubMail')).rejects.toThrow('the store is closed');
+  await open();
+  const writes = [
+    client.write('revokeKey', 'a', 'k', 1),
+    client.writeLog('dropAccountLogsStep', 'a', 9),
+    client.write('renameKey', 'a', 'k', 'name'),
+  ];
+  await thread().received.atLeast(2);
+  const later = client.write('retryStep', { id: null, domain: null }, 3, 4);
+  await thread().received.atLeast(3);
+  expect(threads.map(({ file }) => file)).toEqual(['writer.ts']);
+  expect(thread().received.items).toEqual([
+    [{ kind: 'open', dataDir: '/data', now: 5 }],
+    [
+      { kind: 'write', ticket: 1, request: { name: 'revokeKey', args: ['a', 'k', 1] } },
+      { kind: 'write', ticket: 2, request: { name: 'dropAccountLogsStep', args: ['a', 9] } },
+      { kind: 'write', ticket: 3, request: { name: 'renameKey', args: ['a', 'k', 'name'] } },
+    ],
+    [
+      {
+        kind: 'write',
+        ticket: 4,
+        request: { name: 'retryStep', args: [{ id: null, domain: null }, 3, 4] },
+      },
+    ],
+  ]);
+  const full = { name: 'StoreFullError', message: 'the disk is full' };
+  thread().say({
+    kind: 'done',
+    commitMs: 7,
+    results: [
+      { ticket: 3, value: false },
+      { ticket: 1, error: full },
+    ],
+  });
+  thread().say({ kind: 'done', commitMs: null, results: [{ ticket: 2, value: 6 }] });
+  const [first, second, third] = await Promise.allSettled(writes);
+  expect(first).toEqual({ status: 'rejected', reason: new StoreFullError('the disk is full') });
+  expect([second, third]).toEqual([
+    { status: 'fulfilled', value: 6 },
+    { status: 'fulfilled', value: false },
+  ]);
+  thread().say({ kind: 'done', commitMs: 8, results: [{ ticket: 4, value: 0 }] });
+  expect(await later).toBe(0);
+  // Commits of the log are not durable, and are not told.
+  expect(commits).toEqual([
+    [7, 2],
+    [8, 1],
+  ]);
+  expect(lines).toEqual([]);
+});
+
+test('a writer that has closed takes no more, and the process may end without it', async () => {
+  await open();
+  expect(thread().isLeft).toBe(false);
+  const closing = client.close();
+  await thread().received.atLeast(2);
+  expect(thread().received.items.at(-1)).toEqual([{ kind: 'close' }]);
+  expect(thread().isLeft).toBe(false);
+  thread().say({ kind: 'closed' });
+  await closing;
+  expect(thread().isLeft).toBe(true);
+  expect(client.write('scrubMail')).rejects.toThrow('the store is closed');
+  expect(thread().received.items).toHaveLength(2);
+});
+
+test('what fails before it is open is the fault of opening, and ends no process', async () => {
+  const opening = client.open('/data', 5);
+  const error = { name: 'OperatorError', message: 'newer', hint: 'Run it.', exitCode: 78 };
+  thread().say({ kind: 'fatal', error });
+  expect(await opening.catch((reason: unknown) => reason)).toEqual(
+    new OperatorError('newer', 'Run it.', 78),
+  );
+  const again = client.open('/data', 5);
+  thread().die('no such file');
+  expect(again).rejects.toThrow('no such file');
+  expect(lines).toEqual([]);
+  client.abandon();
+  expect(thread().isLeft).toBe(true);
+});
+
+test('readers that keep a checkpoint from ending are told with the size of the WAL', async () => {
+  await open();
+  thread().say({ kind: 'checkpoint_blocked', frames: 8_001 });
+  expect(lines).toEqual([
+    [
+      'warn',
+      'checkpoint_blocked',
+      {
+        wal_frames: 8_001,
+        hint: 'A program keeps reading the database: a backup tool or a shell. The WAL file grows until it stops.',
+      },
+    ],
+  ]);
+});
+
+test.each(['fatal', 'death'])(
+  'after a failure of the open writer (%s) the process ends with 1, and no write is answered',
+  async (kind) => {
+    await open();
+    const exits: unknown[] = [];
+    const exit = spyOn(process, 'exit').mockImplementation(((code: unknown) => {
+      exits.push(code);
+    }) as never);
+    let isAnswered = false;
+    void client.write('scrubMail').finally(() => (isAnswered = true));
+    await thread().received.atLeast(2);
+    const error = { name: 'Error', message: 'disk I/O error' };
+    if (kind === 'fatal') thread().say({ kind: 'fatal', error });
+    else thread().die('disk I/O error');
+    await new Promise((resolve) => setImmediate(resolve));
+    exit.mockRestore();
+    expect(exits).toEqual([1]);
+    expect(isAnswered).toBe(false);
+    expect(lines).toEqual([
+      [
+        'error',
+        'store_failed',
+        {
+          error,
+          hint: 'The database could not be written. Check the disk and its file system. The server ends and restarts.',
+        },
+      ],
+    ]);
+  },
+);
