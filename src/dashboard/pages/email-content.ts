@@ -31,8 +31,28 @@ const TAB_LABELS: Readonly<Record<Tab, string>> = {
   attachments: 'Attachments',
 };
 
-/** The section below the story of an email. `path`: of its page; `query`: which tab is open. */
+/**
+ * The section below the story of an email. `path`: of its page; `query`: which tab is open. Where the memory budget has
+ * too few bytes for the content it says so: the story needs none of them.
+ */
 export async function contentSection(
+  ctx: Context,
+  message: Message,
+  path: string,
+  query: URLSearchParams,
+): Promise<Html> {
+  try {
+    return await openContent(ctx, message, path, query);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'platform_halted') throw error;
+    return html`<p class="none">
+      The content is large, and too many large requests are being handled at the moment.
+      <a href="${path}?${query.toString()}">Try again</a>
+    </p>`;
+  }
+}
+
+async function openContent(
   ctx: Context,
   message: Message,
   path: string,
