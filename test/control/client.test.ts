@@ -1,6 +1,8 @@
 /** The command's side of the control socket: a reader that fails lets the server stop its work. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -54,11 +56,83 @@ test('a piece that cannot be taken ends the request with its error, and the serv
   await left.promise;
 });
 
-test('without a server there is nobody to ask', async () => {
+const sink = { progress: () => undefined, chunk: async () => undefined };
+
+test('without a server there is nobody to ask, also where a dead one left its socket file', async () => {
   await server.stop();
-  const sink = { progress: () => undefined, chunk: async () => undefined };
   expect(await askServer(dataDir, { operation: 'endless', args: {} }, sink)).toBeNull();
   expect(await askServer(join(dataDir, 'none'), { operation: 'x', args: {} }, sink)).toBeNull();
+  writeFileSync(join(dataDir, 'control.sock'), '');
+  expect(await askServer(dataDir, { operation: 'x', args: {} }, sink)).toBeNull();
+});
+
+/** What the command gets of a server that says `pieces`, each after the line of progress in the one before. */
+async function askTold(pieces: Buffer[], taker: Pick<Sink, 'chunk'> = sink): Promise<unknown> {
+  await server.stop();
+  let other: Socket | undefined;
+  const next = (): void => {
+    const piece = pieces.shift();
+    if (piece !== undefined) other?.write(piece);
+  };
+  const teller = createServer((socket) => {
+    other = socket;
+    socket.once('data', next);
+  });
+  await new Promise<void>((resolve) => teller.listen(join(dataDir, 'control.sock'), resolve));
+  const told: string[] = [];
+  const progress = (text: string): void => {
+    told.push(text);
+    next();
+  };
+  const request = { operation: 'x', args: {} };
+  const answer = await askServer(dataDir, request, { ...taker, progress }).catch(
+    (error: unknown) => error,
+  );
+  other?.destroy();
+  teller.close();
+  return told.length === 0 ? answer : [told, answer];
+}
+
+const lines = (...all: unknown[]): Buffer =>
+  Buffer.from(all.map((one) => `${JSON.stringify(one)}\n`).join(''));
+
+test('a refusal arrives with its hint and exit code, and a line that is none of ours is told', async () => {
+  const refusal = { message: 'No.', hint: 'Do that.', exitCode: 78 };
+  expect(await askTold([lines({ kind: 'error', ...refusal })])).toMatchObject(refusal);
+  for (const strange of [Buffer.from('hello\n'), lines({ kind: 'news', text: 'x' })]) {
+    const path = join(dataDir, 'control.sock');
+    expect(await askTold([strange])).toMatchObject({
+      message: `Cannot talk to the server over ${path}: its response cannot be read.`,
+      hint: "Run the command as the server's user or as root, and look at the log of the server.",
+    });
+  }
+});
+
+test('a line is read whole that came in two pieces, cut inside of a letter', async () => {
+  const all = lines(
+    { kind: 'progress', text: 'begins' },
+    { kind: 'progress', text: 'grün' },
+    { kind: 'result', value: 'ß' },
+  );
+  const cut = all.indexOf(0xc3) + 1;
+  const pieces = [all.subarray(0, cut), all.subarray(cut)];
+  expect(await askTold(pieces)).toEqual([['begins', 'grün'], { value: 'ß' }]);
+});
+
+test('pieces are taken one after the other, and the result counts once the last was taken', async () => {
+  const seen: string[] = [];
+  const chunk = async (text: string): Promise<void> => {
+    seen.push(`${text} begins`);
+    for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    seen.push(`${text} ends`);
+  };
+  const said = lines(
+    { kind: 'chunk', text: 'a' },
+    { kind: 'chunk', text: 'b' },
+    { kind: 'result', value: 7 },
+  );
+  expect(await askTold([said], { chunk })).toEqual({ value: 7 });
+  expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
 });
 
 test('a server that stops cuts off what is under way, and leaves no socket', async () => {

@@ -1,5 +1,5 @@
 /** Operations about nodes: what they show, and whom they refuse. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
 
 import { perform } from '../../src/control/operations.ts';
 import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
@@ -15,15 +15,20 @@ beforeEach(async () => {
   fixture = await openFixture();
   told = [];
 });
-afterEach(() => fixture.close());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await fixture.close();
+});
 
 function run<Name extends OperationName>(
   nodes: Nodes | null,
   name: Name,
   args: ArgumentsOf<Name>,
+  here: string | null = null,
 ): Promise<ResultOf<Name>> {
+  const node = here === null ? null : ({ id: here } as NonNullable<Scope['ctx']['node']>);
   const scope: Scope = {
-    ctx: { ...fixture.ctx, nodes },
+    ctx: { ...fixture.ctx, nodes, node },
     queue: null,
     dispatcher: null,
     reload: null,
@@ -80,6 +85,57 @@ test('a drain is over when the session has ended', async () => {
   expect(await run(nodes, 'node.drain', { name: 'n1' })).toEqual({ drained: ['id-1'] });
   expect(nodes.listed.map(({ name }) => name)).toEqual(['n0']);
   expect(told).toEqual(['It takes no new mail, and ends what is under way.']);
+});
+
+test('the server that is asked shows itself in the list, and is the one to drain where no node is named', async () => {
+  const nodes = nodesOf(0, 0);
+  const [first, second] = nodes.listed;
+  if (first === undefined || second === undefined) throw new Error('no nodes');
+  // A name that is another's id names nobody here.
+  first.name = second.id;
+  const listed = await run(nodes, 'node.list', {}, second.id);
+  expect(listed.map(({ id, is_this }) => [id, is_this])).toEqual([
+    ['id-0', false],
+    ['id-1', true],
+  ]);
+  nodes.listed = nodesOf(0, 0).listed;
+  expect(await run(nodes, 'node.drain', { name: null }, 'id-1')).toEqual({ drained: ['id-1'] });
+});
+
+test('a drain is looked at four times a second for a minute, then the node that stays is named', async () => {
+  const nodes = nodesOf(0, 0, 0);
+  const { listed } = nodes;
+  const ask = nodes.askToDrain.bind(nodes);
+  /** How often the node is listed still, after it was asked. */
+  let stays = Number.POSITIVE_INFINITY;
+  let looks = 0;
+  nodes.askToDrain = async (which) => {
+    const asked = await ask(which);
+    nodes.list = async () => (looks++ < stays ? listed : nodes.listed);
+    return asked;
+  };
+  let nowMs = 0;
+  const waits: number[] = [];
+  spyOn(performance, 'now').mockImplementation(() => nowMs);
+  spyOn(globalThis, 'setTimeout').mockImplementation(((go: () => void, ms: number) => {
+    waits.push(ms);
+    nowMs += ms;
+    if (waits.length > 1_000) throw new Error('it looks for ever');
+    queueMicrotask(go);
+  }) as unknown as typeof setTimeout);
+  const refusal: unknown = await run(nodes, 'node.drain', { name: 'n1' }).catch(
+    (error: unknown) => error,
+  );
+  expect(refusal).toMatchObject({
+    message: 'The node n1 has not ended its part yet.',
+    hint: 'If it is silent, the others end it by themselves after 45 seconds. Otherwise look at its log.',
+  });
+  expect([new Set(waits), nowMs]).toEqual([new Set([250]), 60_250]);
+
+  // One that ends at the last look is drained.
+  [nodes.listed, looks, nowMs, stays] = [listed, 0, 0, 241];
+  expect(await run(nodes, 'node.drain', { name: 'n1' })).toEqual({ drained: ['id-1'] });
+  expect([looks, nowMs]).toEqual([242, 60_250]);
 });
 
 test('who names no node, an unknown one, or has the store alone is told so', async () => {

@@ -1,8 +1,11 @@
 /** What a command shows of each kind of failure, beside a server and without one. */
 import { expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import { ApiError, OperatorError, validationFailed } from '../../src/base/errors.ts';
-import { refusalOf, toErrorLine } from '../../src/control/protocol.ts';
+import { refusalOf, socketPath, toErrorLine } from '../../src/control/protocol.ts';
 import { SearchUnreadyError, StoreAwayError, StoreFullError } from '../../src/store/store.ts';
 
 const issue = (path: string) => ({ path, message: `${path} is missing.` });
@@ -22,6 +25,19 @@ test.each([
   const hint = refusal instanceof OperatorError ? 'Do that.' : '';
   expect(toErrorLine(refusal)).toEqual({ kind: 'error', message, hint, exitCode });
   expect(refusalOf(refusal)).toMatchObject({ message, hint, exitCode });
+});
+
+test('a socket whose path has 107 bytes is named by it, a longer one by the descriptor of its directory', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ü'));
+  const within = (bytes: number): string => {
+    const rest = bytes - Buffer.byteLength(`${folder}//control.sock`);
+    const dataDir = join(folder, 'x'.repeat(rest));
+    mkdirSync(dataDir);
+    return socketPath(dataDir);
+  };
+  expect(Buffer.byteLength(within(107))).toBe(107);
+  expect(within(108)).toMatch(/^\/proc\/self\/fd\/\d+\/control\.sock$/);
+  rmSync(folder, { recursive: true });
 });
 
 test('a full disk is told with what to do, a fault of ours with where to look', () => {

@@ -1,7 +1,7 @@
 /** The server's side of the control socket: what a request may be at most, what is logged of each, and what is ignored. */
-import { afterEach, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createConnection } from 'node:net';
+import { afterEach, expect, jest, spyOn, test } from 'bun:test';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { Socket, createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -12,6 +12,7 @@ import type { Operate } from '../../src/control/server.ts';
 
 const ended: (() => unknown)[] = [];
 afterEach(async () => {
+  jest.restoreAllMocks();
   for (const end of ended.splice(0).toReversed()) await end();
 });
 
@@ -132,6 +133,29 @@ test('a running server takes emails with their attachments, of few at once', () 
   });
 });
 
+test('half a minute of silence ends a connection without a whole request, and no operation under way', async () => {
+  const silences: [ms: number, tell: () => void][] = [];
+  spyOn(Socket.prototype, 'setTimeout').mockImplementation(function (this: Socket, ms, tell) {
+    silences.push([ms, () => tell?.()]);
+    return this;
+  });
+  const begun = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<string>();
+  const { path } = await start(() => {
+    begun.resolve();
+    return over.promise;
+  });
+  const underWay = say(path, '{"operation":"x","args":{}}\n');
+  await begun.promise;
+  const half = say(path, '{"operation":');
+  while (silences.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  expect(silences.map(([ms]) => ms)).toEqual([30_000, 30_000]);
+  for (const [, tell] of silences) tell();
+  expect(await half).toEqual([]);
+  over.resolve('done');
+  expect(await underWay).toEqual([{ kind: 'result', value: 'done' }]);
+});
+
 test('one connection has one request, whatever follows it, and in whatever pieces it comes', async () => {
   const { path, log } = await start((operation) => Promise.resolve(operation));
   const rest = '{"operation":"second","args":{}}\n{"operation":"third","args":{}}\n';
@@ -142,6 +166,49 @@ test('one connection has one request, whatever follows it, and in whatever piece
     { kind: 'result', value: 'grüße' },
   ]);
   expect(log).toMatchObject([{ operation: 'first' }, { operation: 'grüße' }]);
+});
+
+test('what a client sends while its operation is under way is ignored', async () => {
+  const operations: string[] = [];
+  const begun = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<null>();
+  const { path } = await start((operation) => {
+    operations.push(operation);
+    begun.resolve();
+    return over.promise;
+  });
+  const socket = createConnection(path);
+  let said = '';
+  socket.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  socket.write('{"operation":"first","args":{}}\n');
+  await begun.promise;
+  socket.write('{"operation":"second","args":{}}\n');
+  // The server has it once a later client was answered.
+  expect(await say(path, '{}\n')).toEqual([UNREADABLE]);
+  over.resolve(null);
+  await closed;
+  expect([operations, said]).toEqual([['first'], '{"kind":"result","value":null}\n']);
+});
+
+test('the socket file of a dead process is replaced, goes with the server, and one that cannot be made is an error', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'socket-'));
+  ended.push(() => rmSync(dataDir, { recursive: true }));
+  const path = join(dataDir, 'control.sock');
+  const serverIn = (folder: string): ControlServer =>
+    new ControlServer(
+      folder,
+      known,
+      createLog(() => undefined, Date.now),
+    );
+  writeFileSync(path, '');
+  const server = serverIn(dataDir);
+  await server.start();
+  expect(await say(path, '{"operation":"x","args":{}}\n')).toMatchObject([{ kind: 'result' }]);
+  await server.stop();
+  expect(readdirSync(dataDir)).toEqual([]);
+  const failure = await serverIn(join(dataDir, 'none')).start().catch(String);
+  expect(failure).toContain('control.sock');
 });
 
 test('what is done is logged by its name, a refusal by its reason, a fault whole; the answers differ too', async () => {

@@ -141,6 +141,33 @@ test('account, status and domain narrow it, the domain of sender or recipient in
   expect(await told(fromOther, 1)).toEqual(['queued c@three.example']);
 });
 
+test('an email belongs to the domain of each who gets a copy, and one that is gone shows nothing', async () => {
+  const where = ['from', 'to', 'cc', 'bcc'].map(
+    (name) => new Reader({ domain: `${name}.example` }),
+  );
+  const all = new Reader();
+  for (const reader of readers) await reader.isReady();
+  await fixture.verified(acme, 'from.example');
+  const named = (domain: string) => ({ ...mailbox(`x@${domain}`), name: 'Ann Example' });
+  const [gone] = (await fixture.stored(await fixture.accept(acme, draft()))).events;
+  if (gone === undefined) throw new Error('no event');
+  await all.has(1);
+  fixture.ctx.followers.tell([{ ...gone, id: 'of nothing', messageId: 'gone' }]);
+  await fixture.accept(
+    acme,
+    draft({
+      from: named('from.example'),
+      to: [mailbox('y@else.example'), named('to.example')],
+      cc: [named('cc.example')],
+      bcc: [named('bcc.example')],
+    }),
+  );
+  const [, last] = await all.has(2);
+  for (const reader of where) {
+    expect((await reader.has(1)).map(({ id }) => id)).toEqual([last?.id ?? '']);
+  }
+});
+
 test('for a slow reader 1,000 events wait, and it is told once how many were skipped', async () => {
   const event = await happen('email.delivered');
   for (const skipped of [1, 234]) {
