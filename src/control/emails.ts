@@ -16,12 +16,11 @@ import { MESSAGE_STATUSES } from '../base/status.ts';
 import { NO_QUEUE, sendByOperator } from '../flow/accept/operator-send.ts';
 import type { Draft } from '../flow/draft.ts';
 import type { Recipient } from '../store/rows.ts';
-import { explain } from '../flow/queue/operator.ts';
 import { oneAccount } from './accounts.ts';
 import { factsOf } from './event-facts.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
-import { Detail, detail } from './queue.ts';
+import { Detail, detail, explained } from './queue.ts';
 import { MessageShape, Text, Time, oneOf, orNull } from './shapes.ts';
 
 /** Most rows of one list. */
@@ -59,7 +58,7 @@ async function settled({ ctx, sink }: Scope, messageId: string): Promise<void> {
   });
   const tellDelay = async (recipientId: string | null): Promise<void> => {
     const recipient = await ctx.store.recipientById(recipientId ?? '');
-    if (recipient !== null) sink.progress(explain(recipient, ctx.clock.now()));
+    if (recipient !== null) sink.progress(explained(ctx.clock, recipient).explanation);
   };
   sink.left.addEventListener('abort', () => resolve());
   try {

@@ -93,7 +93,8 @@ export async function detail({ ctx: { store, clock } }: Scope, id: string): Prom
   };
 }
 
-function explained(clock: Clock, row: Recipient): Listing['recipients'][number] {
+/** With its times as the wall clock shows them, and the sentence about it. */
+export function explained(clock: Clock, row: Recipient): Listing['recipients'][number] {
   const shown = inWallTime(clock, row);
   return { ...shown, explanation: explain(shown, clock.now()) };
 }

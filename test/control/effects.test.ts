@@ -1,8 +1,8 @@
 /** What operations do beside their result: files scrubbed, memories forgotten, progress told, names shown for ids. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
 
 import type { Scope } from '../../src/control/operation.ts';
-import { perform } from '../../src/control/operations.ts';
+import { OPERATIONS, perform, runOperation } from '../../src/control/operations.ts';
 import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
 import type { Queue } from '../../src/flow/queue/queue.ts';
 import { openFixture, type Fixture, type RequestSender } from '../flow/fixture.ts';
@@ -31,7 +31,10 @@ beforeEach(async () => {
     by: 'tester',
   };
 });
-afterEach(() => fixture.close());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await fixture.close();
+});
 
 const run = <Name extends OperationName>(
   name: Name,
@@ -240,6 +243,53 @@ test('what only looks is not in the audit log, and what changes is, by who ran i
   expect(changes).toEqual(
     ['resume', 'halt', 'queue.fail'].map((action) => [action, 'tester', 'command']),
   );
+});
+
+test('of all operations those that change something leave an entry, and each is told as under way', async () => {
+  const { doing, store } = fixture.ctx;
+  const underWay = spyOn(doing, 'during');
+  const names = Object.keys(OPERATIONS).filter((name): name is OperationName => name in OPERATIONS);
+  for (const name of names) {
+    spyOn(OPERATIONS[name], 'readArguments').mockReturnValue({} as never);
+    spyOn(OPERATIONS[name], 'run').mockResolvedValue(null as never);
+    await runOperation(scope, name, {});
+  }
+  expect(underWay.mock.calls.map(([name]) => name)).toEqual(names);
+  const entries = await store.audit({ who: 'tester', limit: 100, before: null });
+  expect(entries.map(({ action }) => action).toSorted()).toEqual([
+    'account.change',
+    'account.create',
+    'account.delete',
+    'account.pause',
+    'account.payment_required',
+    'account.resume',
+    'backup',
+    'domain.add',
+    'domain.remove',
+    'domain.rotate_key',
+    'domain.verify',
+    'email.send',
+    'erase',
+    'halt',
+    'key.create',
+    'key.revoke',
+    'node.drain',
+    'operator.add',
+    'operator.password',
+    'operator.remove',
+    'operator.totp_reset',
+    'password.set',
+    'queue.fail',
+    'queue.retry',
+    'reload',
+    'resume',
+    'suppression.add',
+    'suppression.import',
+    'suppression.remove',
+    'webhook.add',
+    'webhook.replay',
+    'webhook.test',
+  ]);
 });
 
 test('a backup tells how much is copied, then that the copy is verified', async () => {

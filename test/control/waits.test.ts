@@ -1,0 +1,168 @@
+/** Who waits for an email by command: until its last recipient has ended, whatever happens to others; and the send. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import type { Scope } from '../../src/control/operation.ts';
+import { perform } from '../../src/control/operations.ts';
+import type { Queue } from '../../src/flow/queue/queue.ts';
+import type { Event } from '../../src/store/rows.ts';
+import type { NewMessage } from '../../src/store/store.ts';
+import { openFixture, type Fixture, type RequestSender } from '../flow/fixture.ts';
+import { accepted, finishOf, newMessage } from '../store/samples.ts';
+
+let fixture: Fixture;
+let scope: Scope;
+let sender: RequestSender;
+let told: string[];
+/** Those who follow events now. */
+let followers: number;
+
+beforeEach(async () => {
+  fixture = await openFixture();
+  sender = await fixture.sender();
+  told = [];
+  followers = 0;
+  const { followers: all } = fixture.ctx;
+  const follow = all.follow.bind(all);
+  all.follow = (listener) => {
+    followers += 1;
+    const stop = follow(listener);
+    return () => {
+      followers -= 1;
+      stop();
+    };
+  };
+  scope = {
+    ctx: fixture.ctx,
+    queue: {} as Queue,
+    dispatcher: null,
+    sink: {
+      progress: (text) => void told.push(text),
+      chunk: () => Promise.resolve(),
+      left: new AbortController().signal,
+    },
+    reload: null,
+    by: 'tester',
+  };
+});
+afterEach(() => fixture.close());
+
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** A message that waits for `to`, and what tells an event of one of its recipients. */
+async function waiting(...to: string[]) {
+  const made: NewMessage = newMessage(sender.account.id, {}, to);
+  await accepted(fixture.ctx.store, made);
+  const tell = (type: Event['type'], at: number): void => {
+    const [event] = made.events;
+    if (event === undefined) throw new Error('nothing was made');
+    const recipientId = made.recipients[at]?.id ?? null;
+    fixture.ctx.followers.tell([{ ...event, type, recipientId }]);
+  };
+  return { made, tell };
+}
+
+test('it ends with the last recipient of this email, and tells of no other email', async () => {
+  const { store } = fixture.ctx;
+  const mine = await waiting('ann@x.example', 'bob@x.example');
+  const other = await waiting('cy@x.example');
+  let isOver = false;
+  const { id } = mine.made.message;
+  const wait = perform(scope, 'email.wait', { id }).then((detail) => {
+    isOver = true;
+    return detail;
+  });
+  await turns();
+  expect(followers).toBe(1);
+  other.tell('email.delivery_delayed', 0);
+  const [ann, bob] = mine.made.recipients;
+  if (ann === undefined || bob === undefined) throw new Error('no recipients');
+  await store.finish(finishOf(mine.made, ann, { attempt: null }));
+  mine.tell('email.delivered', 0);
+  await turns();
+  expect([isOver, told]).toEqual([false, []]);
+  await store.finish(finishOf(mine.made, bob, { status: 'failed', attempt: null }));
+  mine.tell('email.failed', 1);
+  const { message, recipients } = await wait;
+  expect(message.id).toBe(id);
+  expect(recipients.map(({ status }) => status)).toEqual(['delivered', 'failed']);
+  expect(followers).toBe(0);
+});
+
+test('after the wall clock was set, times are told as it shows them, and what is due is retried by steady time', async () => {
+  const { store, clock } = fixture.ctx;
+  const mine = await waiting('ann@x.example');
+  const [ann] = mine.made.recipients;
+  if (ann === undefined) throw new Error('no recipient');
+  const nextAttemptAt = clock.steady() + 60_000;
+  const delayed = { status: 'delivery_delayed', lastReason: '451 Later.', attempt: null } as const;
+  await store.finish(finishOf(mine.made, ann, { ...delayed, nextAttemptAt }));
+  const HOUR_MS = 3_600_000;
+  fixture.clock.jump(-HOUR_MS);
+  const untilMs = clock.steady() + 5_000;
+  const throttle = { site: 'mx.example', cause: 'slow', class: 'rate', hint: null, untilMs };
+  const left = new AbortController();
+  const progress = (text: string): void => {
+    told.push(text);
+    left.abort();
+  };
+  const queue = { throttles: () => [throttle], retry: () => Promise.resolve(0) };
+  const sink = { ...scope.sink, progress, left: left.signal };
+  scope = { ...scope, queue: queue as unknown as Queue, sink };
+  const iso = (ms: number): string => new Date(ms - HOUR_MS).toISOString();
+  const { recipients } = await perform(scope, 'email.wait', { id: mine.made.message.id });
+  const sentence = `ann@x.example waits for its first attempt, until ${iso(ann.expiresAt)}.`;
+  expect([told, recipients[0]?.explanation]).toEqual([[sentence], sentence]);
+  const listed = await perform(scope, 'queue.list', { domain: null });
+  expect(listed.throttles[0]?.until).toBe(iso(untilMs));
+  expect(listed.recipients[0]?.nextAttemptAt).toBe(nextAttemptAt - HOUR_MS);
+  await perform({ ...scope, queue: null }, 'queue.retry', { id: ann.id, domain: null });
+  const after = await store.recipientById(ann.id);
+  expect(after?.nextAttemptAt).toBe(clock.steady());
+});
+
+test('giving up counts what a running queue leaves alone, and nothing that has ended', async () => {
+  const mine = await waiting('ann@x.example', 'bob@x.example', 'cy@x.example');
+  const [, bob, cy] = mine.made.recipients;
+  if (bob === undefined || cy === undefined) throw new Error('no recipients');
+  const { store } = fixture.ctx;
+  await store.finish(finishOf(mine.made, bob, { status: 'sent', attempt: null }));
+  await store.finish(finishOf(mine.made, cy, { status: 'delivered', attempt: null }));
+  const asked: string[] = [];
+  const fail = (id: string): Promise<number> => Promise.resolve(asked.push(id) - 1);
+  scope = { ...scope, queue: { fail } as unknown as Queue };
+  const { id } = mine.made.message;
+  expect(await perform(scope, 'queue.fail', { id })).toEqual({ failed: 0, under_way: 1 });
+  expect(asked).toEqual([id]);
+});
+
+test('a store that cannot be read ends the wait with its error, and nobody follows any more', async () => {
+  const mine = await waiting('ann@x.example');
+  const wait = perform(scope, 'email.wait', { id: mine.made.message.id }).catch(String);
+  await turns();
+  fixture.ctx.store.recipients = () => Promise.reject(new Error('the store is closed'));
+  mine.tell('email.delivered', 0);
+  expect(await wait).toBe('Error: the store is closed');
+  expect(followers).toBe(0);
+});
+
+test('what is sent by command is offered to the running queue', async () => {
+  await fixture.verified(sender, 'acme.example');
+  const offered: string[] = [];
+  const queue = {
+    offerAccepted: (all: NewMessage[]) =>
+      void offered.push(...all.map(({ message }) => message.id)),
+    offerCalls: () => undefined,
+  };
+  scope = { ...scope, queue: queue as unknown as Queue };
+  const email = JSON.stringify({
+    from: 'hello@acme.example',
+    to: 'ann@x.example',
+    subject: 'Hello',
+    text: 'Hello.',
+  });
+  const args = { account: sender.account.name, email, isSandbox: false };
+  const { id, status } = await perform(scope, 'email.send', args);
+  expect([status, offered]).toEqual(['queued', [id]]);
+});
