@@ -1,12 +1,22 @@
 /** What operations do beside their result: files scrubbed, memories forgotten, progress told, names shown for ids. */
 import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
 
+import { TOTP } from 'otpauth';
+
 import type { Scope } from '../../src/control/operation.ts';
 import { OPERATIONS, perform, runOperation } from '../../src/control/operations.ts';
 import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
+import { enableTotp, newSecret } from '../../src/flow/people/totp.ts';
 import type { Queue } from '../../src/flow/queue/queue.ts';
 import { openFixture, type Fixture, type RequestSender } from '../flow/fixture.ts';
-import { accepted, finishOf, newLogRecord, newMessage } from '../store/samples.ts';
+import {
+  accepted,
+  finishOf,
+  newAttempt,
+  newLogRecord,
+  newMessage,
+  recipientOf,
+} from '../store/samples.ts';
 
 let fixture: Fixture;
 let scope: Scope;
@@ -122,6 +132,23 @@ test('suppressions are listed by five hundred, each once', async () => {
   expect(pages.map((page) => page.length)).toEqual([500, 500]);
 });
 
+test('a list of suppressions ends with the reader that does not take its next piece', async () => {
+  const account = sender.account.name;
+  const csv = Array.from({ length: 1_001 }, (_, at) => `a${at}@x.example\n`).join('');
+  await run('suppression.import', { account, csv, line: null });
+  for (const name of ['suppression.list', 'suppression.export'] as const) {
+    let pieces = 0;
+    const chunk = async (): Promise<void> => {
+      await new Promise((resolve) => setImmediate(resolve));
+      pieces += 1;
+      throw new Error('the reader has left');
+    };
+    scope = { ...scope, sink: { ...scope.sink, chunk } };
+    expect(await run(name, { account }).catch(String)).toBe('Error: the reader has left');
+    expect(pieces).toBe(1);
+  }
+});
+
 test('an account stands by its name in the audit log and beside an operator', async () => {
   const { account } = sender;
   const made = await run('operator.add', { name: 'bob', role: 'read_only', account: account.name });
@@ -142,10 +169,47 @@ test('an account stands by its name in the audit log and beside an operator', as
   expect(rows.map((row) => row.account)).toEqual(['gone', account.name]);
 });
 
-test('a domain is named by its id too', async () => {
+test('a domain is named by its id too, in any case', async () => {
   const domain = await fixture.verified(sender, 'acme.example');
-  const named = await run('domain.records', { name: domain.id, account: null });
-  expect(named.domain).toMatchObject({ id: domain.id, name: 'acme.example' });
+  for (const name of [domain.id, domain.id.toUpperCase()]) {
+    const named = await run('domain.records', { name, account: null });
+    expect(named.domain).toMatchObject({ id: domain.id, name: 'acme.example' });
+  }
+});
+
+test('an operator’s second factor is shown, and off after its reset; an account that is gone stands by its id', async () => {
+  const { store } = fixture.ctx;
+  const who = { name: 'bob', role: 'read_only', account: sender.account.name } as const;
+  const { operator } = await run('operator.add', who);
+  const secret = newSecret();
+  const code = new TOTP({ secret }).generate({ timestamp: fixture.ctx.clock.now() });
+  expect(await enableTotp(fixture.ctx, operator, secret, code)).not.toBeNull();
+  const second = async (): Promise<(boolean | undefined)[]> => {
+    const all = await run('operator.list', {});
+    return all.filter(({ name }) => name === 'bob').map((one) => one.hasSecondFactor);
+  };
+  expect([operator.hasSecondFactor, await second()]).toEqual([false, [true]]);
+  expect(await run('operator.totp_reset', { name: 'bob' })).toMatchObject({
+    hasSecondFactor: false,
+  });
+  expect(await second()).toEqual([false]);
+  store.account = () => Promise.resolve(null);
+  expect(await run('operator.remove', { name: 'bob' })).toMatchObject({
+    account: sender.account.id,
+  });
+});
+
+test('an attempt is shown with its TLS, and without where its row has none that can be read', async () => {
+  const made = newMessage(sender.account.id, {}, ['ann@x.example', 'bob@x.example']);
+  await accepted(fixture.ctx.store, made);
+  const tls = { version: 'TLSv1.3', cipher: 'AES', verified: true, policy: 'mta-sts' };
+  for (const [at, text] of [JSON.stringify(tls), '{"version":7}'].entries()) {
+    const recipient = recipientOf(made, at);
+    const attempt = newAttempt(recipient, { tls: text });
+    await fixture.ctx.store.finish(finishOf(made, recipient, { attempt }));
+  }
+  const { attempts } = await run('queue.show', { id: made.message.id });
+  expect(attempts.map((one) => one.tls)).toEqual([tls, null]);
 });
 
 test('requests are found by their method in any case', async () => {
@@ -250,8 +314,8 @@ test('of all operations those that change something leave an entry, and each is 
   const underWay = spyOn(doing, 'during');
   const names = Object.keys(OPERATIONS).filter((name): name is OperationName => name in OPERATIONS);
   for (const name of names) {
-    spyOn(OPERATIONS[name], 'readArguments').mockReturnValue({} as never);
-    spyOn(OPERATIONS[name], 'run').mockResolvedValue(null as never);
+    spyOn(OPERATIONS[name], 'readArguments').mockReturnValue({});
+    spyOn(OPERATIONS[name], 'run').mockResolvedValue(null);
     await runOperation(scope, name, {});
   }
   expect(underWay.mock.calls.map(([name]) => name)).toEqual(names);

@@ -92,6 +92,7 @@ describe('arguments', () => {
       { domain: ['example.com'] },
       'The argument domain must be text that is not empty.',
     ],
+    ['suppression.import', { csv: 7 }, 'The argument csv must be text.'],
     ['queue.show', null, 'Missing argument: id.'],
     ['queue.show', 'x', 'The arguments must be an object.'],
   ])('%s %j: %s', async (name, args, message) => {

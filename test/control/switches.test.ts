@@ -1,5 +1,5 @@
 /** What operations tell a running queue, dispatcher and reader, and that they do without. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 
 import { limitOf } from '../../src/control/emails.ts';
 import type { Scope } from '../../src/control/operation.ts';
@@ -7,7 +7,8 @@ import { perform } from '../../src/control/operations.ts';
 import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
 import type { Queue } from '../../src/flow/queue/queue.ts';
 import type { WebhookDispatcher } from '../../src/flow/webhooks/dispatcher.ts';
-import { openFixture, type Fixture } from '../flow/fixture.ts';
+import { draft, openFixture, type Fixture } from '../flow/fixture.ts';
+import { accepted, newLogRecord, newMessage } from '../store/samples.ts';
 
 let fixture: Fixture;
 let scope: Scope;
@@ -108,6 +109,35 @@ test('deleting an account tells the queue and each of its endpoints, and forgets
   for (const { endpoint } of [one, two]) expect(told).toContainEqual(['endpoint', endpoint.id]);
 });
 
+test('a test call and a replay are made by the running dispatcher, for the account that is named', async () => {
+  const { account } = await fixture.sender();
+  const which = { account: account.name };
+  const added = await run('webhook.add', { ...which, url: 'https://8.8.8.8/a', events: [] });
+  const { id } = added.endpoint;
+  const result = { id: 'call', ok: true, statusCode: 200, durationMs: 7, error: null };
+  const tell =
+    (name: string) =>
+    (...args: unknown[]) => {
+      told.push([name, ...args]);
+      return Promise.resolve(result);
+    };
+  const dispatcher = { test: tell('test'), offer: tell('offer') };
+  scope = { ...scope, dispatcher: dispatcher as unknown as WebhookDispatcher };
+  told = [];
+  expect(await run('webhook.test', { ...which, id })).toEqual(result);
+  const calls = [{ id: 'c' }] as never;
+  const replay = spyOn(fixture.ctx.store, 'replayCalls').mockResolvedValue(calls);
+  const since = '2026-01-02T03:04:05Z';
+  const done = await run('webhook.replay', { ...which, id, event: null, since });
+  expect(done).toEqual({ replayed: 1 });
+  const failedSince = Date.UTC(2026, 0, 2, 3, 4, 5);
+  expect(replay.mock.calls).toEqual([[account.id, id, { failedSince }, fixture.clock.steady()]]);
+  expect(told).toEqual([
+    ['test', account.id, id],
+    ['offer', calls],
+  ]);
+});
+
 test.each([
   [null, 50],
   ['1', 1],
@@ -134,6 +164,62 @@ test.each([
   const seen = await run('log.list', { ...which, status }).catch(String);
   if (isTaken) expect(seen).toEqual({ requests: [], hasMore: false });
   else expect(seen).toContain('--status must be a status such as 404, or 2xx, 4xx or 5xx');
+});
+
+test('a change that the store refuses is no success, and leaves no entry', async () => {
+  const sender = await fixture.sender();
+  const { store } = fixture.ctx;
+  const domain = await fixture.verified(sender, 'acme.example');
+  const refuse = async (): Promise<never> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    throw new Error('refused');
+  };
+  Object.assign(store, { deleteDomain: refuse, revokeKey: refuse });
+  const removal = run('domain.remove', { name: domain.id, account: null });
+  expect(await removal.catch(String)).toBe('Error: refused');
+  expect(await run('key.revoke', { id: sender.key.id }).catch(String)).toBe('Error: refused');
+  expect(await run('audit.list', { who: null, limit: null, before: null })).toEqual([]);
+});
+
+test('requests are found by their status or its class, with the email that they made', async () => {
+  const sender = await fixture.sender();
+  const which = { account: sender.account.name, method: null, q: null, limit: null, after: null };
+  const made = newMessage(sender.account.id);
+  await accepted(fixture.ctx.store, made);
+  const messageId = made.message.id;
+  await fixture.ctx.store.appendLogs(
+    [{ status: 201, messageId }, { status: 299 }, { status: 404, ip: null }].map((change) =>
+      newLogRecord(sender.account.id, change),
+    ),
+  );
+  const found = async (status: string): Promise<number[]> =>
+    (await run('log.list', { ...which, status })).requests
+      .map((row) => row.status)
+      .toSorted((one, other) => one - other);
+  expect([await found('2xx'), await found('201'), await found('4xx')]).toEqual([
+    [201, 299],
+    [201],
+    [404],
+  ]);
+  const { requests } = await run('log.list', { ...which, status: '201' });
+  expect(requests[0]).toMatchObject({ messageId, keyName: 'ci', ip: '127.0.0.1' });
+});
+
+test('an account is listed with the bytes that it keeps, and its deletion says how to go on', async () => {
+  const sender = await fixture.sender();
+  const { store } = fixture.ctx;
+  const { id, name } = sender.account;
+  await fixture.verified(sender, 'acme.example');
+  await fixture.accept(sender, draft({ text: 'x'.repeat(10_000) }));
+  const [listed] = await run('account.list', {});
+  expect(listed?.storedBytes).toBe(await store.storedBytes(id));
+  expect(listed?.storedBytes).toBeGreaterThan(9_999);
+  const removed = spyOn(store, 'removeAccount');
+  const closed = spyOn(store, 'closeAccount');
+  await run('account.delete', { account: id });
+  const how = `It is being deleted: to go on, run postrider account delete ${name} --yes.`;
+  expect(closed.mock.calls).toEqual([[id, how]]);
+  expect(removed.mock.calls.map((args) => args.slice(0, 2))).toEqual([[id, [`brake:${id}`]]]);
 });
 
 test('what only looks leaves no entry in the audit log, what changes leaves one', async () => {

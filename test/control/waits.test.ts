@@ -5,7 +5,7 @@ import type { Scope } from '../../src/control/operation.ts';
 import { perform } from '../../src/control/operations.ts';
 import type { Queue } from '../../src/flow/queue/queue.ts';
 import type { Event } from '../../src/store/rows.ts';
-import type { NewMessage } from '../../src/store/store.ts';
+import type { NewMessage } from '../../src/store/journey.ts';
 import { openFixture, type Fixture, type RequestSender } from '../flow/fixture.ts';
 import { accepted, finishOf, newMessage } from '../store/samples.ts';
 
