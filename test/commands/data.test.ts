@@ -1,5 +1,5 @@
 /** init, check, backup, restore, rekey and the log that commands leave: what is on disk afterwards, with which rights. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import {
   existsSync,
   mkdirSync,
@@ -9,9 +9,13 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
+import * as context from '../../src/appliance/context.ts';
+import * as configFile from '../../src/base/config-file.ts';
 import { loadConfig } from '../../src/base/config-file.ts';
+import { OperatorError } from '../../src/base/errors.ts';
+import * as keys from '../../src/flow/accounts/keys.ts';
 import { authenticate } from '../../src/flow/accounts/keys.ts';
 import { Console } from './console.ts';
 
@@ -97,6 +101,32 @@ test('init names every option that is wrong, and no file that does not exist', a
     ['--hostname', '--key-prefix'],
   ]);
   expect(err).not.toContain(shop.folder);
+});
+
+test('init on a disk that fills up says how much it needs, and leaves nothing behind', async () => {
+  const failure = Object.assign(new Error('no space'), { code: 'ENOSPC' });
+  const creation = spyOn(keys, 'createKey').mockRejectedValue(failure);
+  const { code, out, err } = await shop.init();
+  creation.mockRestore();
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toBe(
+    `Cannot write ${shop.config} or ${shop.dataDir}: the disk is full.\nFree some space and run init again; sending needs 300 MiB. Nothing was left behind.\n`,
+  );
+  expect(readdirSync(shop.folder)).toEqual([]);
+  expect((await shop.init()).code).toBe(0);
+});
+
+test('init writes the path of a password file so that it is found from everywhere', async () => {
+  const parse = spyOn(configFile, 'parseConfig');
+  const opening = spyOn(context, 'openContext').mockRejectedValue(new OperatorError('Away.', ''));
+  const file = join(shop.folder, 'password');
+  writeFileSync(file, 'word', { mode: 0o600 });
+  const words = ['--store', 'postgres://mail@127.0.0.1:1/mail'];
+  const done = await shop.init(...words, '--password-file', relative(process.cwd(), file));
+  opening.mockRestore();
+  expect([done.code, done.err]).toEqual([1, 'Away.\n']);
+  expect(parse.mock.calls[0]?.[0]).toContain(`password_file = "${file}"`);
+  parse.mockRestore();
 });
 
 test('check says that a config is right, warns, and names what is wrong with 78', async () => {

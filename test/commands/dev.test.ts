@@ -15,6 +15,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
+import * as appliances from '../../src/appliance/appliance.ts';
+import { OperatorError } from '../../src/base/errors.ts';
 import * as configFile from '../../src/base/config-file.ts';
 import * as devPort from '../../src/commands/dev-port.ts';
 import { Foreground } from './foreground.ts';
@@ -141,6 +143,25 @@ test('what is said of the ports stands before the addresses', async () => {
   await end(dev, 'SIGTERM');
 });
 
+test('warnings are shown without --log, faults end it, and the last port is a port', async () => {
+  const chosen = spyOn(devPort, 'choosePort').mockResolvedValue({ port: 0, note: '' });
+  const begin = spyOn(appliances, 'startAppliance').mockImplementation((_, { log }) => {
+    log.info('ready');
+    log.warn('clock_off');
+    log.error('fault', { hint: 'Report it.' });
+    return Promise.reject(new OperatorError('It cannot start.', ''));
+  });
+  dev = new Foreground(['dev', '--port', '65535', '--smtp-port', '0'], 'Ctrl-C');
+  void dev.ready.catch(() => undefined);
+  expect(await dev.ended).toBe(1);
+  const { uncaughtException, unhandledRejection } = dev.listening();
+  expect([uncaughtException, unhandledRejection]).toEqual([1, 1]);
+  dev.emit('exit');
+  expect(dev.log().map(({ event }) => event)).toEqual(['clock_off', 'fault']);
+  expect(chosen.mock.calls.map(([, port]) => port)).toEqual([65_535, 0]);
+  expect(begin.mock.calls).toHaveLength(1);
+});
+
 test('a port that was asked for and is in use is told', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => {
@@ -185,6 +206,7 @@ test('a directory with files of others is left alone, and systemd is refused', a
 test.each([
   [['--key', 'a b'], '--key must not contain white space.'],
   [['--port', '-1'], '--port must be a number from 0 to 65535, not "-1".'],
+  [['--port', '65536'], '--port must be a number from 0 to 65535, not "65536".'],
   [['--port', '100000'], '--port must be a number from 0 to 65535, not "100000".'],
   [['--rspamd-url', 'ftp://a'], '--rspamd-url must be a URL such as "http://127.0.0.1:11333".'],
 ])('%j is wrong usage', async (words, message) => {

@@ -1,6 +1,8 @@
 /** `doctor`: each finding as it comes, then the counts; one JSON value; and an exit code that errors alone decide. */
 import { afterAll, afterEach, beforeAll, expect, jest, spyOn, test } from 'bun:test';
+import { readFileSync, writeFileSync } from 'node:fs';
 
+import { loadConfig } from '../../src/base/config-file.ts';
 import * as doctor from '../../src/health/doctor.ts';
 import type { Finding } from '../../src/health/finding.ts';
 import * as dns from '../../src/wire/dns/dns.ts';
@@ -77,6 +79,19 @@ test('without an error it ends with 0, whatever else was found', async () => {
   expect(shown.code).toBe(0);
   expect(shown.out).toEndWith('\n\nChecks: 3. Errors: 0. Warnings: 1.\n');
   expect(await shop.json('doctor')).toEqual([0, { is_ok: true, findings: mild }]);
+});
+
+test('the resolver asks the servers of the config', async () => {
+  const seen = found([]);
+  const before = readFileSync(shop.config, 'utf8');
+  writeFileSync(
+    shop.config,
+    `hostname = "mail.shop.example"\ndata_dir = "${shop.dataDir}"\n[dns]\nservers = ["127.0.0.1:5353"]\n`,
+  );
+  expect(await shop.run('doctor')).toMatchObject({ code: 0, err: '' });
+  expect(seen.made).toEqual([loadConfig(shop.config).startup.dns.servers]);
+  expect(JSON.stringify(seen.made)).toContain('5353');
+  writeFileSync(shop.config, before);
 });
 
 test('the resolver is closed also when the examination breaks', async () => {

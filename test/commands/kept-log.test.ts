@@ -1,5 +1,6 @@
 /** Log lines of commands without a server: on disk at once, passed on at least once, nobody else's to read. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
+import * as fs from 'node:fs';
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,6 +35,27 @@ test('a command that logs nothing leaves no file, and the file is private whatev
   keepLines(dataDir, ['{}']);
   process.umask(before);
   expect(statSync(join(dataDir, 'commands.log')).mode & 0o777).toBe(0o600);
+});
+
+test('lines are on the disk before their file is closed, and it is closed when they are not', () => {
+  const seen: string[] = [];
+  const { fsyncSync, closeSync } = fs;
+  let isFull = false;
+  spyOn(fs, 'fsyncSync').mockImplementation((file) => {
+    seen.push('on disk');
+    if (isFull) throw new Error('ENOSPC');
+    fsyncSync(file);
+  });
+  spyOn(fs, 'closeSync').mockImplementation((file) => {
+    seen.push('closed');
+    closeSync(file);
+  });
+  keepLines(dataDir, ['{}']);
+  expect(seen.splice(0)).toEqual(['on disk', 'closed']);
+  isFull = true;
+  expect(() => keepLines(dataDir, ['{}'])).toThrow('ENOSPC');
+  expect(seen).toEqual(['on disk', 'closed']);
+  jest.restoreAllMocks();
 });
 
 test('a server that ends while it writes leaves the lines to the next one', () => {

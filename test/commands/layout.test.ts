@@ -57,6 +57,17 @@ describe('table', () => {
     expect(lines).toHaveLength(4);
   });
 
+  test('a word is broken at the last joint in its second half, not at one in the middle', () => {
+    // The second column has 58 places: what the first one, of 20, and the gap leave of 80.
+    const cells = (word: string): string[] => {
+      const lines = linesOf(table([['A', 'B']], [[['a'.repeat(20), word]]], ''));
+      return lines.slice(1).map((line) => line.slice(22));
+    };
+    const [x28, x29, y40] = ['x'.repeat(28), 'x'.repeat(29), 'y'.repeat(40)];
+    expect(cells(`${x28}.${y40}`)).toEqual([`${x28}.${'y'.repeat(29)}`, 'y'.repeat(11)]);
+    expect(cells(`${x29}.${y40}`)).toEqual([`${x29}.`, y40]);
+  });
+
   test('other cells are broken at blanks, else at joints, else anywhere, and nothing is lost', () => {
     const cells = [
       'first',

@@ -72,6 +72,7 @@ test('an email is sent with every field, and shown with what became of it', asyn
 
 test.each([
   [['--header', 'X-Ticket'], '--header must be written NAME:VALUE, not "X-Ticket".'],
+  [['--text', 't', '--header', ': x'], '--header must be written NAME:VALUE, not ": x".'],
   [['--tag', 'kind'], '--tag must be written NAME=VALUE, not "kind".'],
   [['--text', 'a', '--text-file', 'b'], 'Use either --text or --text-file, not both.'],
   [['--html', 'a', '--html-file', 'b'], 'Use either --html or --html-file, not both.'],
@@ -90,6 +91,21 @@ test('files to attach share 40 MiB', async () => {
   expect(sent.code).toBe(1);
   expect(sent.err).toStartWith(`${big} is too large: 22020096 bytes of at most 19922944.\n`);
   expect(readFileSync(big)).toHaveLength(22_020_096);
+  truncateSync(big, 40 * 1024 * 1024 + 1);
+  const text = await shop.run('send', ...SANDBOX, '--to', 'a@sandbox.test', '--text-file', big);
+  expect([text.code, text.err.split('\n')[0]]).toEqual([
+    1,
+    `${big} is too large: 41943041 bytes of at most 41943040.`,
+  ]);
+});
+
+test('send asks for a text where a terminal is its standard input', async () => {
+  const before = process.stdin.isTTY;
+  process.stdin.isTTY = true;
+  const sent = await shop.run('send', ...SANDBOX, '--to', 'a@sandbox.test');
+  process.stdin.isTTY = before;
+  const words = 'Use --text or --html, or write the text to standard input.';
+  expect([sent.code, sent.err.split('\n')[0]]).toEqual([64, words]);
 });
 
 test('emails are listed page by page, filtered, with the way to the next', async () => {
