@@ -3,8 +3,10 @@ import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test';
 
 import { createApi } from '../../src/api/app.ts';
 import { TrustedProxies } from '../../src/api/client-address.ts';
+import * as extraCa from '../../src/flow/extra-ca.ts';
 import { idTime, isId } from '../../src/base/ids.ts';
 import { GuardedAgent } from '../../src/wire/https/guarded-agent.ts';
+import { testAuthority } from '../rig/certificates.ts';
 import { TestClock } from '../rig/clock.ts';
 import { openBench, type Bench } from './bench.ts';
 
@@ -82,6 +84,22 @@ test('a stop ends the connections that fetch files, and writes the rates for the
   expect((await usage()).status).toBe(429);
   await clock.advance(60_000);
   expect((await usage()).status).toBe(200);
+  await next.stop();
+  await own.close();
+});
+
+test('files are fetched from servers of the private CA that the config names too', async () => {
+  const own = await openBench();
+  const { startup } = own.ctx.config;
+  const read = spyOn(extraCa, 'readExtraCa');
+  const config = {
+    ...own.ctx.config,
+    startup: { ...startup, tls: { ...startup.tls, extraCaFile: testAuthority().certFile } },
+  };
+  const ctx = { ...own.ctx, config } as typeof own.ctx;
+  const next = createApi(ctx, {} as never, new TrustedProxies(ctx));
+  expect(read.mock.calls).toEqual([[testAuthority().certFile]]);
+  read.mockRestore();
   await next.stop();
   await own.close();
 });

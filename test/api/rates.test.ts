@@ -86,10 +86,10 @@ test('a sandbox key that spends all of its rates leaves those of live keys alone
 
 test('routes that cost much have a limit of their own', () => {
   const limited = ROUTES.filter(({ perMinute }) => perMinute !== null);
-  expect(limited.map(({ method, path }) => `${method} ${path}`)).toEqual([
-    'POST /domains',
-    'POST /domains/:id/verify',
-    'POST /webhooks/:id/test',
+  expect(limited.map(({ method, path, perMinute }) => [`${method} ${path}`, perMinute])).toEqual([
+    ['POST /domains', 60],
+    ['POST /domains/:id/verify', 60],
+    ['POST /webhooks/:id/test', 60],
   ]);
 });
 

@@ -1,5 +1,9 @@
 /** What every response has, whatever the route: its id, safe headers, JSON; and what unknown paths and methods get. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { TrustedProxies } from '../../src/api/client-address.ts';
+import { missingRoute } from '../../src/api/fallback.ts';
+import { RequestsUnderWay } from '../../src/api/requests-under-way.ts';
+import { respond } from '../../src/api/respond.ts';
 import { openBench, type Ask, type Bench } from './bench.ts';
 
 let bench: Bench;
@@ -123,6 +127,9 @@ test('a body needs a length, must be of at most 14 MB, and is JSON without compr
     bench.ask({ path: '/domains', key, raw, headers });
   const tooLong = await ask({ 'content-length': '14680065' });
   expect([tooLong.status, tooLong.json.detail]).toEqual([413, { max_bytes: 14_680_064 }]);
+  // Whose it was is known all the same.
+  const logged = await bench.ask({ path: '/logs?limit=1', key });
+  expect(logged.json.data[0]).toMatchObject({ id: tooLong.json.request_id, status: 413 });
   expect((await ask({ 'content-length': '14680064' })).status).toBe(422);
   const packed = await ask({ 'content-encoding': 'gzip' });
   expect([packed.status, packed.json.detail.issues[0].path]).toEqual([400, 'Content-Encoding']);
@@ -152,4 +159,26 @@ test('a request counts once in the metrics, under its route’s method and the c
   expect(await grown({ path: '/emails', key, body: {} })).toEqual({
     'method="POST",status="4xx"': 1,
   });
+  // What a client calls its method makes no row of its own.
+  for (const method of ['HEAD', 'PUT', 'OPTIONS']) {
+    const status = method === 'PUT' ? '4xx' : '2xx';
+    expect(await grown({ path: '/domains', key, method })).toEqual({
+      [`method="GET",status="${status}"`]: 1,
+    });
+  }
+});
+
+test('bytes that are a part of others are sent alone', async () => {
+  const route = { ...missingRoute, handle: () => Promise.resolve({ status: 200, body: part }) };
+  const part = Buffer.from('before, the part, after').subarray(8, 16);
+  const parts = {
+    ctx: bench.ctx,
+    requestLog: { add: () => undefined },
+    rates: bench.api.rates,
+    proxies: new TrustedProxies(bench.ctx),
+    underWay: new RequestsUnderWay(),
+  } as never;
+  const request = new Request('http://api.test/part');
+  const arrived = { request, method: 'GET', path: '/part', peer: null, params: {} };
+  expect(await (await respond(parts, route, arrived)).text()).toBe('the part');
 });

@@ -30,11 +30,14 @@ export function referenceRoutes(routes: readonly Route[]): Route[] {
     const base = call.api.ctx.config.live.http.publicUrl;
     const label = `${slug} ${language} ${base}`;
     made.document ??= JSON.parse(await text()) as Document;
-    const page = pages.get(label) ?? docsPage(made.document, slug, language, base);
+    const kept = pages.get(label);
+    const page = kept ?? docsPage(made.document, slug, language, base);
     if (page === null) throw new ApiError('not_found', 'There is no such page of the reference.');
-    // Of the pages that there are, in the languages that there are; addresses change with a reload alone.
-    if (pages.size > PAGES_MAX) pages.clear();
-    pages.set(label, page);
+    if (kept === undefined) {
+      // Of the pages that there are, in the languages that there are; addresses change with a reload alone.
+      if (pages.size >= PAGES_MAX) pages.clear();
+      pages.set(label, page);
+    }
     return { status: 200, body: page, headers: PAGE_HEADERS };
   };
   const part = ({ params }: Call): string => params['part'] ?? '';

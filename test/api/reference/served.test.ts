@@ -1,10 +1,13 @@
 /** How the reference is served: the type and the headers of each part, when it is made, and what is kept of it. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, expect, jest, spyOn, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import * as documents from '../../../src/api/reference/document.ts';
 import { documentOf } from '../../../src/api/reference/document.ts';
+import * as pages from '../../../src/api/reference/page.ts';
 import { referenceRoutes } from '../../../src/api/reference/reference.ts';
+import type { Call } from '../../../src/api/routes/route.ts';
 import { ROUTES } from '../../../src/api/routes/routes.ts';
 import { openBench, type Bench } from '../bench.ts';
 
@@ -14,6 +17,7 @@ beforeAll(async () => {
   bench = await openBench();
 });
 afterAll(() => bench.close());
+afterEach(() => jest.restoreAllMocks());
 
 const COMMON = {
   'cache-control': 'no-store',
@@ -99,6 +103,39 @@ test('pages name the address of today, also after a reload', async () => {
     await at('https://one.example'),
   ]).toEqual([false, true, false]);
   bench.config.replaceLive(live);
+});
+
+test('the document is made once, and three hundred of its pages are kept', async () => {
+  const documented = spyOn(documents, 'documentOf');
+  const made = spyOn(pages, 'docsPage').mockImplementation((...[, slug, language, base]) =>
+    slug === 'none' ? null : `${slug} ${language} ${base}`,
+  );
+  const routes = referenceRoutes(ROUTES);
+  const route = (path: string) => routes.find((one) => one.path === path);
+  const call = (publicUrl: string, part: string): Call =>
+    ({ api: { ctx: { config: { live: { http: { publicUrl } } } } }, params: { part } }) as never;
+  const ask = async (number: number, part = 'emails'): Promise<unknown> =>
+    (await route('/docs/:part')?.handle(call(`https://${number}.example`, part)))?.body;
+  for (let number = 0; number < 300; number += 1) {
+    expect(await ask(number)).toBe(`emails node https://${number}.example`);
+  }
+  expect(made).toHaveBeenCalledTimes(300);
+  // All of them are kept, and a page that there is not takes the place of none.
+  for (const number of [0, 150, 299]) await ask(number);
+  expect(made).toHaveBeenCalledTimes(300);
+  expect(await ask(0, 'none').catch((error: Error) => error.message)).toBe(
+    'There is no such page of the reference.',
+  );
+  await ask(0);
+  expect(made).toHaveBeenCalledTimes(301);
+  // One more, and all are made anew when they are asked for.
+  await ask(300);
+  await ask(300);
+  expect(made).toHaveBeenCalledTimes(302);
+  await ask(0);
+  expect(made).toHaveBeenCalledTimes(303);
+  await route('/openapi.json')?.handle(call('https://0.example', ''));
+  expect(documented).toHaveBeenCalledTimes(1);
 });
 
 test('each part counts as a success in the metrics', async () => {

@@ -90,6 +90,14 @@ test('each link is asked for once, and its bytes replace those of its own attach
   expect(taken).toEqual([7, 7]);
 });
 
+test('files may have together what the plan allows, and one byte more is too long', async () => {
+  answer = (path) => new Response('x'.repeat(Number(path.slice(1))));
+  const sizes = (await fetchAll(['/600', '/400'])).attachments.map(({ content }) => content.length);
+  expect(sizes).toEqual([8, 600, 8, 400]);
+  const refusal = await refusalOf(fetchAll(['/600', '/401']));
+  expect(refusal.detail?.issues).toHaveLength(1);
+});
+
 test('a draft without links is the same draft, and nothing is asked', async () => {
   const draft = { attachments: [] } as never;
   expect(
