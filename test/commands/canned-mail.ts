@@ -145,7 +145,8 @@ const TAIL = {
   subject: 'Receipt',
   reason: '250 OK',
 };
-const WIDE = `${'a'.repeat(35)}@y.example`;
+/** Of 41 places: with time and status the line has exactly 80. */
+const WIDE = `${'a'.repeat(31)}@y.example`;
 const tailed = (change: object): string => `${JSON.stringify({ ...TAIL, ...change })}\n`;
 
 const SEND = 'send --from a@x.example --to ann@y.example --subject s';

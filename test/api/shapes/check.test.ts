@@ -19,7 +19,7 @@ const said = (faults: readonly Fault[]): string[] =>
   faults.map(({ path, message, isMissing }) => `${isMissing ? '+' : ''}${path} | ${message}`);
 
 const NAMED = Type.Object(
-  { a: Type.String(), 'b/c~d': Type.Optional(Type.Integer()) },
+  { a: Type.String(), 'b/c~1': Type.Optional(Type.Integer()) },
   { additionalProperties: false },
 );
 const LISTED = Type.Object({
@@ -36,7 +36,7 @@ const MIXED = Type.Union([Type.String({ minLength: 2 }), Type.Array(Type.String(
 
 test.each([
   [NAMED, { a: '' }, []],
-  [NAMED, { a: 'x', 'b/c~d': 1 }, []],
+  [NAMED, { a: 'x', 'b/c~1': 1 }, []],
   [NAMED, {}, ['+a | Missing `a` field.']],
   [NAMED, { a: 1 }, ['a | a must be a string.']],
   [NAMED, 5, [' | The body must be an object.']],
@@ -44,11 +44,11 @@ test.each([
   [NAMED, [], [' | The body must be an object.']],
   [
     NAMED,
-    { a: 'x', 'b/c~d': 'x', e: 1, f: 2 },
+    { a: 'x', 'b/c~1': 'x', e: 1, f: 2 },
     [
       'e | e is not a field of this request.',
       'f | f is not a field of this request.',
-      'b/c~d | b/c~d must be an integer.',
+      'b/c~1 | b/c~1 must be an integer.',
     ],
   ],
   [LISTED, { l: [{ n: 'xx' }, { n: 'xxx' }] }, []],
@@ -134,7 +134,7 @@ test('a body that is absent is an empty one, and null fields are absent', () => 
       { issues: [{ path: 'a', message: 'Missing `a` field.' }] },
     ]);
   }
-  expect(read({ a: 'x', 'b/c~d': null, e: null })).toEqual({ a: 'x' });
+  expect(read({ a: 'x', 'b/c~1': null, e: null })).toEqual({ a: 'x' });
   const whole = { a: 'x' };
   expect(read(whole)).toBe(whole);
 });
