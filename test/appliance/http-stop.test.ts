@@ -1,11 +1,12 @@
 /** A stop of the HTTP listener: responses under way are read to their end, and no unread body is waited for. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
 import { HttpListener } from '../../src/appliance/http-listener.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
+import { testAuthority } from '../rig/certificates.ts';
 
 const MIB = 1024 * 1024;
 /** A stop leaves such a connection a second; the runtime by itself leaves it 30 s, and one that drips for ever. */
@@ -115,4 +116,75 @@ test('a response under way is read to its end, however slowly, before the stop i
   expect(await stopping).toBeGreaterThan(1_400);
   await once(socket, 'close');
   expect(read).toBeGreaterThan(bytes - MIB);
+});
+
+test('connections are cut once every server has answered all for a second, without a break', async () => {
+  const { certFile, keyFile } = testAuthority().issue(['0.example', '127.0.0.1']);
+  const config = parseConfig(
+    `hostname = "mail.rig.test"\n[http]\nlisten = "127.0.0.1:0"\ntls_cert = "${certFile}"\ntls_key = "${keyFile}"\n`,
+    'test',
+  );
+  /** Responses under way on each server, and which of them were cut. */
+  const pending = [1, 1];
+  const cut: number[] = [];
+  const ended = Promise.withResolvers<void>();
+  let made = 0;
+  const serve = spyOn(Bun, 'serve').mockImplementation((() => {
+    const at = made++;
+    return {
+      port: 1,
+      hostname: '127.0.0.1',
+      get pendingRequests() {
+        return pending[at];
+      },
+      stop(isCut = false) {
+        if (isCut) cut.push(at);
+        return ended.promise;
+      },
+    };
+  }) as never);
+  const api = { handle: () => Promise.resolve(new Response('')), requestId: () => 'unused' };
+  const http = new HttpListener(config, api, () => null);
+  await http.start();
+  const waits = spyOn(globalThis, 'setTimeout');
+  http.change(testAuthority().issue(['1.example', '127.0.0.1']));
+  const leaving = waits.mock.results.map(({ value }) => value as Timer);
+  waits.mockRestore();
+  const cleared = spyOn(globalThis, 'clearTimeout');
+  let tick: () => void = () => undefined;
+  let everyMs = 0;
+  const ticking = {};
+  const timers = spyOn(globalThis, 'setInterval').mockImplementation(((
+    go: () => void,
+    ms: number,
+  ) => {
+    [tick, everyMs] = [go, ms];
+    return ticking;
+  }) as never);
+  const stopping = http.stop();
+  serve.mockRestore();
+  timers.mockRestore();
+  // The old server ends now, not when it would have left.
+  expect(leaving).toHaveLength(1);
+  expect(cleared.mock.calls.flat() as unknown[]).toEqual(leaving);
+  cleared.mockRestore();
+  const pass = (ms: number): number[] => {
+    for (let at = 0; at < ms; at += everyMs) tick();
+    return cut.splice(0);
+  };
+  expect([made, pass(2_000)]).toEqual([2, []]);
+  pending[0] = 0;
+  expect(pass(2_000)).toEqual([]);
+  pending[1] = 0;
+  expect(pass(950)).toEqual([]);
+  pending[1] = 1;
+  expect(pass(50)).toEqual([]);
+  pending[1] = 0;
+  expect(pass(950)).toEqual([]);
+  expect(pass(50)).toEqual([0, 1]);
+  const clear = spyOn(globalThis, 'clearInterval').mockImplementation(() => undefined);
+  ended.resolve();
+  await stopping;
+  expect(clear.mock.calls).toEqual([[ticking as never]]);
+  clear.mockRestore();
 });
