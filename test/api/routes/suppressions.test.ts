@@ -79,3 +79,22 @@ test('each reason has its word for client libraries, by which the list is narrow
     expect(json.data).toMatchObject([{ email, reason, origin }]);
   }
 });
+
+test('an address is suppressed with a reason of the list, by default manual, and with no other', async () => {
+  const own = await bench.account('reasons', 'fast');
+  const key = await bench.key(own);
+  const add = (body: object) => bench.ask({ path: '/suppressions', key, body });
+  const made = await add({ email: 'ann@x.example', reason: 'complaint' });
+  expect([made.status, made.json.reason]).toEqual([201, 'complaint']);
+  expect((await add({ email: 'bob@x.example' })).json.reason).toBe('manual');
+  const refused = await add({ email: 'cy@x.example', reason: 'bounce' });
+  expect([refused.status, refused.json.detail.issues]).toEqual([
+    422,
+    [
+      {
+        path: 'reason',
+        message: 'reason must be one of "hard_bounce", "complaint", "unsubscribe", "manual".',
+      },
+    ],
+  ]);
+});
