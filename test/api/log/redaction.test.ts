@@ -160,3 +160,8 @@ test('a secret in what is left of an accepted email is hidden without attachment
     '{"html":true,"headers":{"Token":"[hidden]"},"subject":"pr_live_[hidden]"}',
   );
 });
+
+test('an attachment under its misspelled name in the singular keeps its content as little', () => {
+  const body = JSON.stringify({ attachment: [{ filename: 'a', data: 'secret bytes' }] });
+  expect(logBody(body)).toBe('{"attachment":[{"filename":"a","data":"[hidden, 12 characters]"}]}');
+});

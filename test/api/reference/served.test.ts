@@ -38,6 +38,7 @@ test.each([
   '/docs',
   '/docs/overview/go',
   '/docs/emails',
+  '/docs/emails-older-family',
   '/v1/docs/errors/python',
   '/docs/overview/node',
 ])('%s is a page with its policy', async (path) => {
@@ -136,6 +137,21 @@ test('the document is made once, and three hundred of its pages are kept', async
   expect(made).toHaveBeenCalledTimes(303);
   await route('/openapi.json')?.handle(call('https://0.example', ''));
   expect(documented).toHaveBeenCalledTimes(1);
+});
+
+test('the document of a send says what a body that is no JSON gets, and which refusals say when to try again', () => {
+  const { paths } = documentOf(ROUTES) as unknown as {
+    paths: Record<
+      string,
+      { post: { responses: Record<string, { headers: object; content: object }> } }
+    >;
+  };
+  const responses = paths['/emails']?.post.responses ?? {};
+  const retried = Object.entries(responses).filter(([, { headers }]) => 'Retry-After' in headers);
+  expect(retried.map(([status]) => status)).toEqual(['429', '503']);
+  expect(responses['400']?.content).toMatchObject({
+    'application/json': { schema: { properties: { code: { enum: ['validation_failed'] } } } },
+  });
 });
 
 test('each part counts as a success in the metrics', async () => {
