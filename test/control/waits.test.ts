@@ -166,3 +166,18 @@ test('what is sent by command is offered to the running queue', async () => {
   const { id, status } = await perform(scope, 'email.send', args);
   expect([status, offered]).toEqual(['queued', [id]]);
 });
+
+test('a file to attach is never fetched for a command: its content must come along', async () => {
+  const attachments = [{ filename: 'a.pdf', path: 'https://files.example/a.pdf' }];
+  const email = JSON.stringify({
+    from: 'hello@acme.example',
+    to: 'ann@x.example',
+    subject: 'Hello',
+    text: 'Hello.',
+    attachments,
+  });
+  const args = { account: sender.account.name, email, isSandbox: true };
+  expect(await perform(scope, 'email.send', args).catch(String)).toContain(
+    'attachments[0].path is not supported on this route; send content instead.',
+  );
+});
