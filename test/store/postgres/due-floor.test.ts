@@ -1,7 +1,14 @@
 /** Where looks for due mail begin, while the queue's beginning is full of what is gone. */
 import { expect, test } from 'bun:test';
 
+import type { RecipientRef } from '../../../src/store/journey.ts';
+import { databaseAddress } from '../../../src/store/postgres/address.ts';
+import { Database } from '../../../src/store/postgres/database.ts';
 import { DueFloor } from '../../../src/store/postgres/due-floor.ts';
+import { queueVerbs } from '../../../src/store/postgres/queue.ts';
+import { openPostgres } from '../../../src/store/postgres/store.ts';
+import { testServer } from '../../rig/postgres.ts';
+import { accepted, dueRequest, newAccount, newMessage, recipientOf } from '../samples.ts';
 
 const NOW = 1_000_000_000_000;
 const row = (dueAt: number) => ({ id: 'r', accountId: 'a', domain: 'd', dueAt, owner: null });
@@ -44,4 +51,50 @@ test('it follows what looks find, and those between put none from the beginning 
   expect(floor.from(NOW + 20_000)).toBe(NOW - 5_000);
   tick = 30_000;
   expect(floor.from(NOW + 30_000)).toBe(0);
+});
+
+test('pages and looks at one destination begin where the others do, and move that for nobody', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const store = await openPostgres({ url, passwordFile: '', now: NOW });
+  const database = new Database(databaseAddress(url, ''));
+  let tick = 0;
+  const { takeDue } = queueVerbs(database, new DueFloor(() => tick));
+  const account = newAccount('default');
+  await store.createAccount(account);
+  const named = new Map<string, string>();
+  const wait = async (name: string, dueAt: number): Promise<void> => {
+    const message = newMessage(account.id, {}, [`x@${name}.example`]);
+    recipientOf(message).nextAttemptAt = dueAt;
+    named.set(recipientOf(await accepted(store, message)).id, name);
+  };
+  /** What a look finds in `afterMs`: after what is due at a time, or of one destination. */
+  const found = async (afterMs: number, change: { after?: RecipientRef; only?: string } = {}) => {
+    const { after = null, only } = change;
+    const of =
+      only === undefined ? undefined : { accountId: account.id, domain: `${only}.example` };
+    const request = dueRequest('me', NOW + afterMs, { after, ...(of !== undefined && { of }) });
+    return (await takeDue(request)).ours.map(({ id }) => named.get(id));
+  };
+  const at = (dueAt: number, id: string): RecipientRef => ({
+    ...{ accountId: account.id, domain: '' },
+    ...{ dueAt, id },
+  });
+  const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+  expect(await found(0)).toEqual([]);
+  await wait('old', NOW - 15_001);
+  await wait('first', NOW - 15_000);
+  await wait('soon', NOW);
+  // Behind the beginning there is nothing for a page to go on from, and nothing of a destination.
+  expect(await found(0, { after: at(NOW - 20_000, LAST) })).toEqual(['first', 'soon']);
+  expect(await found(0, { after: at(NOW - 15_000, LAST) })).toEqual(['soon']);
+  expect(await found(5_000, { after: at(NOW, LAST) })).toEqual([]);
+  expect(await found(5_000, { only: 'old' })).toEqual([]);
+  expect(await found(5_000, { only: 'first' })).toEqual(['first']);
+  tick = 29_999;
+  expect(await found(5_000)).toEqual(['first', 'soon']);
+  // The look before found `first`, but only one from the beginning is counted as such.
+  tick = 30_000;
+  expect(await found(5_000)).toEqual(['old', 'first', 'soon']);
+  await Promise.all([store.close(), database.close()]);
 });
