@@ -75,13 +75,14 @@ test('pages and looks at one destination begin where the others do, and move tha
     const request = dueRequest('me', NOW + afterMs, { after, ...(of !== undefined && { of }) });
     return (await takeDue(request)).ours.map(({ id }) => named.get(id));
   };
-  const at = (dueAt: number, id: string): RecipientRef => ({
-    ...{ accountId: account.id, domain: '' },
-    ...{ dueAt, id },
-  });
+  const at = (dueAt: number, id: string): RecipientRef => {
+    const accountId = account.id;
+    return { id, accountId, domain: '', dueAt };
+  };
   const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
   expect(await found(0)).toEqual([]);
+  await wait('oldest', NOW - 60_000);
   await wait('old', NOW - 15_001);
   await wait('first', NOW - 15_000);
   await wait('soon', NOW);
@@ -93,8 +94,8 @@ test('pages and looks at one destination begin where the others do, and move tha
   expect(await found(5_000, { only: 'first' })).toEqual(['first']);
   tick = 29_999;
   expect(await found(5_000)).toEqual(['first', 'soon']);
-  // The look before found `first`, but only one from the beginning is counted as such.
+  // Only a look from the beginning puts the next one off.
   tick = 30_000;
-  expect(await found(5_000)).toEqual(['old', 'first', 'soon']);
+  expect(await found(5_000)).toEqual(['oldest', 'old', 'first', 'soon']);
   await Promise.all([store.close(), database.close()]);
 });

@@ -142,7 +142,8 @@ describe('a session', () => {
 
 test('sessions are listed until their end, and asked to drain by name or id', () =>
   onStage(async ({ node }) => {
-    const [a, b] = [await node('a'), await node('b')];
+    // By name, whichever began first.
+    const [b, a] = [await node('b'), await node('a')];
     const listed = await a.nodes.list();
     expect(listed.map(({ id, name, version }) => [id, name, version])).toEqual([
       [a.session, 'a', '1.0.0'],
@@ -161,6 +162,7 @@ test('sessions are listed until their end, and asked to drain by name or id', ()
     expect(await b.nodes.askToDrain(a.session)).toEqual([a.session]);
     await b.nodes.end();
     expect(await a.nodes.list()).toMatchObject([{ name: 'a', isDrainAsked: true }]);
+    for (const gone of ['b', b.session]) expect(await a.nodes.askToDrain(gone)).toEqual([]);
   }));
 
 test('what a session says of itself with its last beat is seen by all, until it says nothing', () =>

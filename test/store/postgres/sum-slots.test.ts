@@ -1,5 +1,5 @@
 /** Slots of sums: new ones for each period, and what is added up stays the same sum. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 
 import { databaseAddress } from '../../../src/store/postgres/address.ts';
 import { Database } from '../../../src/store/postgres/database.ts';
@@ -72,7 +72,10 @@ describe('a slot', () => {
     expect(slots.size).toBe(36);
     expect(Math.max(...slots)).toBe(-1);
     expect(Math.min(...slots)).toBeGreaterThanOrEqual(-(2 ** 31));
+    // Those beyond share some, and no number is too low for its column.
     expect(slotOf('accept', 0, 65_536)).toBe(slotOf('accept', 0, 0));
+    expect(slotOf('accept', 4_096, 0)).toBe(slotOf('accept', 0, 0));
+    expect(slotOf('accept', 2_048, 0)).not.toBe(slotOf('accept', 0, 0));
   });
 
   test('of no period is that of the kind and the node', () => {
@@ -176,4 +179,43 @@ test('a session writes into slots of its period, and retention adds up what is l
   await store.purgeExpired(NOW);
   expect(await slots()).toEqual([{ slot: 0, count: 1 }]);
   await Promise.all([store.close(), reader.close()]);
+});
+
+test('a node adds up what it wrote itself two periods ago', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const reader = new Database(databaseAddress(url, ''));
+  const open = () => openPostgres({ url, passwordFile: '', now: NOW });
+  const stores = [await open(), await open()] as const;
+  // Both begin with the same period, and differ in their numbers.
+  const ids = stores.map(() => newId(NOW).slice(0, -4) + '0007');
+  const account = newAccount('default');
+  await stores[0].createAccount(account);
+  const slots = async (): Promise<number[]> => {
+    const rows = await reader.all<{ slot: number }>(
+      part('SELECT slot FROM status_days ORDER BY slot'),
+    );
+    return rows.map(({ slot }) => slot);
+  };
+  const own = Object.getOwnPropertyDescriptor(SumPeriods.prototype, 'next')
+    ?.value as SumPeriods['next'];
+  const seen: SumPeriods[] = [];
+  const next = spyOn(SumPeriods.prototype, 'next').mockImplementation(function (
+    this: SumPeriods,
+    id: string,
+  ) {
+    seen.push(this);
+    return own.call(this, id);
+  });
+  for (const [at, store] of stores.entries()) {
+    const session = { name: `n${at}`, directory: `d${at}`, addresses: [], version: '1.0.0' };
+    await store.nodes.begin({ ...session, id: ids[at] ?? '' });
+    await store.accept(batchOf(account.id, newMessage(account.id)));
+  }
+  next.mockRestore();
+  const written = [slotOf('accept', 1, 7), slotOf('accept', 0, 7)];
+  expect(await slots()).toEqual(written);
+  for (let count = 0; count < 8_000; count += 1) seen.at(-1)?.next(ids[1] ?? '');
+  while ((await slots()).length === 2 && (await slots())[0] === written[0]);
+  expect(await slots()).toEqual([slotOf('accept', 0, 7), slotOf('accept', 1, null)]);
+  await Promise.all([...stores.map((store) => store.close()), reader.close()]);
 });
