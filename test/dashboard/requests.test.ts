@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, spyOn, test } from 'bun:test';
 
 import { createDashboard, type Dashboard } from '../../src/dashboard/dashboard.ts';
+import { accountNamed } from '../../src/flow/accounts/accounts.ts';
 import type { Context } from '../../src/flow/context.ts';
+import { addDomain } from '../../src/flow/domains/domains.ts';
 import { MAX_UPLOAD_BYTES } from '../../src/dashboard/upload.ts';
 import { type Fixture, openFixture } from '../flow/fixture.ts';
 import { textOf } from './page-text.ts';
@@ -267,6 +269,32 @@ test('a form with a file is read for who may send it, within its bounds', async 
   });
   expect(grow.mock.calls).toEqual([['dashboard']]);
   grow.mockRestore();
+});
+
+test('a page is shown whatever the request says of a content that it has not', async () => {
+  const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+  expect(await asked('', { headers })).toEqual(page('Overview'));
+  expect(await asked('/queue', { headers, who: null })).toEqual(signIn('/dashboard/queue'));
+});
+
+test('the head of a file to save has its length and nothing of it', async () => {
+  const of = await accountNamed(fixture.ctx, account);
+  const { id } = await addDomain(fixture.ctx, of, 'zone.example');
+  const path = `/accounts/${account}/domains/${id}/zone`;
+  const answer = async (method: string) => {
+    const request = new Request(`http://${HOST}/dashboard${path}`, {
+      method,
+      headers: { cookie: cookies['admin'] ?? '' },
+    });
+    const response = await dashboard(request, () => null);
+    return { text: await response?.text(), headers: Object.fromEntries(response?.headers ?? []) };
+  };
+  const [whole, head] = [await answer('GET'), await answer('HEAD')];
+  expect(whole.text).toContain('_domainkey');
+  expect(head).toEqual({
+    text: '',
+    headers: { ...whole.headers, 'content-length': String(Buffer.byteLength(whole.text ?? '')) },
+  });
 });
 
 test('an emulator asks nobody, and has no page to sign in', async () => {

@@ -48,6 +48,21 @@ test('an empty file is none', async () => {
   expect(await withUpload(ctx, requestOf(form, headers), work)).toEqual({ file: null });
 });
 
+test('of several files the first that is not empty is read, and fields are kept in their order', async () => {
+  const form = new FormData();
+  for (const [name, content] of Object.entries({ none: '', one: 'first', two: 'second' })) {
+    form.append('file', new File([content], `${name}.csv`));
+    form.append('note', name);
+  }
+  const headers = { 'content-length': await length(form) };
+  const ctx = { budget: new ByteBudget() };
+  const work = async ({ fields, file }: Upload) => [file?.name, fields.getAll('note')];
+  expect(await withUpload(ctx, requestOf(form, headers), work)).toEqual([
+    'one.csv',
+    ['none', 'one', 'two'],
+  ]);
+});
+
 test('what is too long, has no length, finds no memory or is no form is refused', async () => {
   const budget = new ByteBudget({ large: 1_000, small: 1_000 });
   const refused = (headers: Record<string, string>, body: FormData | string = 'x') =>
