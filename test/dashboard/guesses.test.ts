@@ -41,6 +41,50 @@ test('a peer that guesses in a full table is counted, and expired peers are drop
   expect(await guess(guesses, '198.51.100.1', 1)).toBe('slow_down');
 });
 
+test('of a thousand peers the one with the fewest guesses is forgotten for the next, the oldest of those', async () => {
+  const { guesses } = open();
+  const [oldest, younger] = ['198.51.100.1', '198.51.100.2'];
+  for (let at = 0; at < 998; at += 1) await guess(guesses, crowd(at), 2);
+  expect(await guess(guesses, oldest, 1)).toBe('wrong');
+  expect(await guess(guesses, younger, 1)).toBe('wrong');
+  // One that is in the table already takes nobody's place.
+  await guess(guesses, crowd(0), 1);
+  await guess(guesses, '203.0.113.9', 3);
+  expect([await guess(guesses, younger, 9), await guess(guesses, younger, 1)]).toEqual([
+    'wrong',
+    'slow_down',
+  ]);
+  expect([await guess(guesses, oldest, 10), await guess(guesses, oldest, 1)]).toEqual([
+    'wrong',
+    'slow_down',
+  ]);
+});
+
+test('where expired peers are dropped nobody else is forgotten', async () => {
+  const { guesses, clock } = open();
+  const keeper = '198.51.100.1';
+  for (let at = 0; at < 999; at += 1) await guess(guesses, crowd(at), 1);
+  await clock.advance(59_999);
+  expect(await guess(guesses, keeper, 9)).toBe('wrong');
+  await clock.advance(1);
+  expect(await guess(guesses, '203.0.113.9', 1)).toBe('wrong');
+  expect([await guess(guesses, keeper, 1), await guess(guesses, keeper, 1)]).toEqual([
+    'wrong',
+    'slow_down',
+  ]);
+});
+
+test('a right guess ends what was counted of its peer', async () => {
+  const { guesses } = open();
+  const peer = '198.51.100.1';
+  expect(await guess(guesses, peer, 9)).toBe('wrong');
+  expect(await guesses.check(RIGHT, peer)).toBe('right');
+  expect([await guess(guesses, peer, 10), await guess(guesses, peer, 1)]).toEqual([
+    'wrong',
+    'slow_down',
+  ]);
+});
+
 test('the addresses of one IPv6 network share their guesses', async () => {
   const { guesses } = open();
   for (let n = 1; n <= 10; n += 1) expect(await guess(guesses, `2001:db8::${n}`, 1)).toBe('wrong');
@@ -143,7 +187,9 @@ test('a hundred peers that signed in go before others; the one before them is as
       ? Promise.resolve(guess === RIGHT)
       : new Promise<boolean>((settle) => waiting.push({ guess, settle })),
   );
-  for (let at = 0; at <= 100; at += 1) await guesses.check(RIGHT, crowd(at));
+  // The one that is known longest signs in again, and so is the last to be forgotten.
+  for (const at of [1, 0, ...Array.from({ length: 98 }, (_, one) => one + 2), 1, 100])
+    await guesses.check(RIGHT, crowd(at));
   isOpen = false;
   const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   // Two are checked, the others wait: a new peer, the one that was forgotten, and the oldest that is known.
