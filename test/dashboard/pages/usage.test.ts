@@ -64,6 +64,12 @@ test('the month is the sum of its days, and what is beyond the plan is a number 
   expect(tiles['Today']).toEqual({ value: '0', hint: 'of 10', tone: '' });
   expect(tiles['This month']).toEqual({ value: '1,234', hint: 'of 1,000', tone: 'bad' });
   expect(tiles['Beyond the plan']).toEqual({ value: '234', hint: '', tone: 'fair' });
+  const [last, first] = [
+    tilesIn(await pageOf('full', 0, 1000)),
+    tilesIn(await pageOf('over', 0, 1001)),
+  ];
+  expect(last['Beyond the plan']).toBeUndefined();
+  expect(first['Beyond the plan']).toEqual({ value: '1', hint: '', tone: 'fair' });
 });
 
 test('30 days are shown, to today, beside the daily limit', async () => {

@@ -13,6 +13,7 @@ import {
   makePartitions,
   partitionsOf,
 } from '../../../src/store/postgres/partitions.ts';
+import type { Partitioned } from '../../../src/store/postgres/partitions.ts';
 import { dropMessages } from '../../../src/store/postgres/retention.ts';
 import { part } from '../../../src/store/postgres/statement.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
@@ -75,7 +76,7 @@ async function sentAt(
   return message;
 }
 
-const daysOf = async (database: Database, table: 'bodies' | 'events'): Promise<number[]> =>
+const daysOf = async (database: Database, table: Partitioned): Promise<number[]> =>
   (await partitionsOf(database, table)).flatMap(({ day }) =>
     day === null ? [] : [(day.from - START) / DAY_MS],
   );
@@ -132,7 +133,8 @@ describe('retention', () => {
       expect(await store.messageForDelivery(waiting.message.id)).not.toBeNull();
       await store.finish(finishOf(waiting, recipientOf(waiting)));
       expect(await store.purgeBodies(START - 2 * DAY_MS, DAY_MS)).toBe(1);
-      expect(await daysOf(database, 'bodies')).toEqual([-2, -1, 0, 1, 2, 3]);
+      for (const table of ['bodies', 'attachments'] as const)
+        expect([table, await daysOf(database, table)]).toEqual([table, [-2, -1, 0, 1, 2, 3]]);
       expect(await store.storedBytes(account.id)).toBe(0);
     }));
 
@@ -149,6 +151,41 @@ describe('retention', () => {
       }
       expect(await store.events(young.message.id)).toHaveLength(2);
       expect(await store.purgeMessages(START - 2 * DAY_MS + 6, DAY_MS)).toBe(2);
+      // A day is over with its last millisecond.
+      expect(await store.purgeHistory(START - DAY_MS - 1, 2 * DAY_MS)).toBe(0);
+      expect(await store.purgeHistory(START - DAY_MS, 2 * DAY_MS)).toBe(3);
+      expect(await daysOf(database, 'attempts')).toEqual([-1, 0, 1, 2, 3]);
+    }));
+
+  test('forgets what nodes told each other when nobody can ask about it any more, and no earlier', () =>
+    withDays(0, async ({ store, database }) => {
+      const ended =
+        "INSERT INTO sessions (session, number, name, directory, addresses, version, lease_until, ended_at) VALUES (gen_random_uuid(), 1, $1, $1, '[]', '0', now(), ";
+      for (const [sql, least] of [
+        [
+          'INSERT INTO commits (session, number, at) VALUES (gen_random_uuid(), 1000000 + length($1), ',
+          '1 hour',
+        ],
+        ["INSERT INTO rate_takes (node, at, windows, told_at) VALUES ($1, 0, '[]', ", '2 minutes'],
+        [ended, '7 days'],
+      ] as const) {
+        for (const [name, margin] of [
+          ['old', '-'],
+          ['younger', '+'],
+        ] as const)
+          await database.run(
+            part(`${sql}now() - interval '${least}' ${margin} interval '30 seconds')`, name),
+          );
+      }
+      await store.purgeExpired(START);
+      expect(
+        await database.first(
+          part(
+            "SELECT (SELECT string_agg(number::text, ' ') FROM commits WHERE number > 1000000) AS commits," +
+              " (SELECT string_agg(node, ' ') FROM rate_takes) AS takes, (SELECT string_agg(name, ' ') FROM sessions) AS sessions",
+          ),
+        ),
+      ).toEqual({ commits: '1000007', takes: 'younger', sessions: 'younger' });
     }));
 
   test(

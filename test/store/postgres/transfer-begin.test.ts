@@ -1,4 +1,4 @@
-/** A database as the target of a transfer, before its rows: what it must not hold, and that it can be begun again. */
+/** A database as the target of a transfer: what it must not hold, how it is begun again, and what it is in the end. */
 import { expect, test } from 'bun:test';
 
 import { OperatorError } from '../../../src/base/errors.ts';
@@ -7,8 +7,13 @@ import { Database } from '../../../src/store/postgres/database.ts';
 import { PARTITIONED, partitionsOf } from '../../../src/store/postgres/partitions.ts';
 import { part } from '../../../src/store/postgres/statement.ts';
 import { openDatabaseTarget } from '../../../src/store/postgres/transfer-writing.ts';
+import { openDatabaseSource } from '../../../src/store/postgres/transfer-reading.ts';
+import { openPostgres } from '../../../src/store/postgres/store.ts';
+import { transfer } from '../../../src/store/transfer-run.ts';
 import { planTransfer } from '../../../src/store/transfer-tables.ts';
+import type { Lines } from '../../../src/store/transfer.ts';
 import { testServer } from '../../rig/postgres.ts';
+import { accepted, newAccount, newMessage } from '../samples.ts';
 
 const DAY_MS = 86_400_000;
 /** Long ago: the database has days of now already. */
@@ -109,4 +114,62 @@ test('one that carried nothing has its indexes when it is settled, and numbers f
       { next: 1 },
     ]);
   }
+}, 30_000);
+
+test('carried emails are found by sender, recipient and subject, and nobody is at it when it is settled', async () => {
+  const server = await testServer();
+  const [from, to] = [await server.freshDatabase(), await server.freshDatabase()];
+  const store = await openPostgres({ url: from, passwordFile: '', now: NOW });
+  const account = newAccount('default');
+  await store.createAccount(account);
+  const { message } = await accepted(store, newMessage(account.id));
+  await store.close();
+
+  const source = await openDatabaseSource(databaseAddress(from, ''));
+  const address = databaseAddress(to, '');
+  const refused = await openDatabaseTarget(address, NOW);
+  // Somebody opens it before the end.
+  const other = new Database(address);
+  await other.first(part('SELECT 1'));
+  expect(await refusal(transfer(source, refused, () => undefined))).toBe(
+    'A server or a command has this database open',
+  );
+  await other.close();
+  await refused.close();
+
+  const target = await openDatabaseTarget(address, NOW);
+  await transfer(source, target, () => undefined);
+  await Promise.all([target.close(), source.close()]);
+  const there = await openPostgres({ url: to, passwordFile: '', now: NOW });
+  const page = { limit: 9, after: null, before: null, status: null };
+  for (const [q, found] of [
+    ['shop@example.com', [message.id]],
+    ['ann@example.org', [message.id]],
+    ['your order', [message.id]],
+    ['bob', []],
+  ] as const) {
+    const { rows } = await there.emails(account.id, { ...page, q });
+    expect([q, rows.map(({ id }) => id)]).toEqual([q, [...found]]);
+  }
+  await there.close();
+}, 30_000);
+
+test('rows that break off end it with their own cause, and leave nothing', async () => {
+  const address = databaseAddress(await (await testServer()).freshDatabase(), '');
+  const target = await openDatabaseTarget(address, NOW);
+  const catalog = await target.catalog();
+  const tables = planTransfer(catalog, catalog);
+  await target.begin(tables);
+  const settings = tables.find(({ name }) => name === 'settings');
+  if (settings === undefined) throw new Error('settings are carried');
+  const broken = async function* (): AsyncGenerator<Lines> {
+    yield { bytes: Buffer.from('one\tvalue\n'), rows: 1 };
+    await Promise.resolve();
+    throw new RangeError('cut off');
+  };
+  expect(await refusal(target.write(settings, broken()))).toBe('fault RangeError: cut off');
+  await target.close();
+  const database = new Database(address);
+  expect(await database.all(part('SELECT name FROM settings'))).toEqual([{ name: 'migration' }]);
+  await database.close();
 }, 30_000);
