@@ -192,6 +192,15 @@ const LIMITED = {
   overageSenPerThousand: 1,
 };
 
+/** Of an email to so many, of whom so many were refused: whom it names, and how many it leaves out. */
+const left = async (count: number, refused: number): Promise<string> => {
+  const recipients = Array.from({ length: count }, (_, at) =>
+    recipient(at, { ...DONE, ...(at < refused && { status: 'failed', lastReason: '550 no' }) }),
+  );
+  const lines = (await detail({ recipients })).split('\n');
+  return lines.filter((line) => line.includes('550 no') || line.includes('more')).join('\n');
+};
+
 export const MAIL: readonly Drawing[] = [
   ['emails in every shape', () => emails({ rows: EMAILS })],
   ['emails for a reader', () => emails({ rows: EMAILS.slice(0, 1), mayChange: false })],
@@ -322,4 +331,14 @@ export const MAIL: readonly Drawing[] = [
         of: { status: 'paused', statusReason: 'Too <many>' },
       }),
   ],
+  ...(
+    [
+      [100, 3],
+      [101, 4],
+      [102, 5],
+    ] as const
+  ).map(([count, refused]): Drawing => [
+    `an email to ${count}, of whom ${refused} were refused`,
+    () => left(count, refused),
+  ]),
 ];

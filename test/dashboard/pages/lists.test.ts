@@ -220,6 +220,11 @@ test('requests are filtered by day, key, method and status, and shown with their
   expect(await paths('status=404')).toBe('b');
   expect(await paths('status=5')).toBe('c');
   expect(await paths('status=600')).toBe('dcba');
+  // One that the list does not offer by itself is kept in it.
+  for (const status of ['100', '204', '404'])
+    expect((await rig.visit(`${base}?status=${status}`)).text).toMatch(
+      new RegExp(`<option value="${status}" selected>${status}</option>`),
+    );
   expect(await paths('q=%2Fc')).toBe('c');
   const page = (await rig.visit(base)).text;
   expect(rowsOf(page)[1]).toEqual({
