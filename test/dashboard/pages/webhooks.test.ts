@@ -1,5 +1,5 @@
 /** The pages of webhook endpoints: added, tested, edited, replayed, and each attempt with payload and response. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test';
 
 import { testAuthority } from '../../rig/certificates.ts';
 import { type Hook, startHook } from '../../rig/hook.ts';
@@ -124,6 +124,24 @@ test('an attempt says when the next one is, while one is to come', async () => {
   const ended = factsOf((await rig.visit(path + attempt)).text);
   expect(ended['Next attempt'] ?? '').toBe('');
   await rig.submit(`${path}/remove`);
+});
+
+test('the time to replay from is UTC, wherever the server stands', async () => {
+  const path = await added('email.failed');
+  const replay = spyOn(rig.rig.appliance.ctx.store, 'replayCalls');
+  const { TZ: own } = process.env;
+  process.env['TZ'] = 'Asia/Tokyo';
+  try {
+    expect(new Date(0).getHours()).toBe(9);
+    await rig.submit(`${path}/replay`, { since: '2026-01-21T09:30' });
+  } finally {
+    // Tests run in UTC where nobody says otherwise.
+    process.env['TZ'] = own ?? 'UTC';
+  }
+  expect(replay.mock.calls.map(([, , what]) => what)).toEqual([
+    { failedSince: Date.UTC(2026, 0, 21, 9, 30) },
+  ]);
+  replay.mockRestore();
 });
 
 test('failed events are replayed by time, and a wrong time is refused at its field', async () => {
