@@ -47,7 +47,7 @@ test('of a thousand peers the one with the fewest guesses is forgotten for the n
   for (let at = 0; at < 998; at += 1) await guess(guesses, crowd(at), 2);
   expect(await guess(guesses, oldest, 1)).toBe('wrong');
   expect(await guess(guesses, younger, 1)).toBe('wrong');
-  // One that is in the table already takes nobody's place.
+  // One that is in the table already drives nobody out.
   await guess(guesses, crowd(0), 1);
   await guess(guesses, '203.0.113.9', 3);
   expect([await guess(guesses, younger, 9), await guess(guesses, younger, 1)]).toEqual([
