@@ -145,7 +145,7 @@ const TAIL = {
   subject: 'Receipt',
   reason: '250 OK',
 };
-/** Of 41 places: with time and status the line has exactly 80. */
+/** Its address has 41 columns: with time and status the line has exactly 80. */
 const WIDE = `${'a'.repeat(31)}@y.example`;
 const tailed = (change: object): string => `${JSON.stringify({ ...TAIL, ...change })}\n`;
 

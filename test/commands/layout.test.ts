@@ -58,7 +58,7 @@ describe('table', () => {
   });
 
   test('a word is broken at the last joint in its second half, not at one in the middle', () => {
-    // The second column has 58 places: what the first one, of 20, and the gap leave of 80.
+    // The second column has 58 columns: what the first one, of 20, and the gap leave of 80.
     const cells = (word: string): string[] => {
       const lines = linesOf(table([['A', 'B']], [[['a'.repeat(20), word]]], ''));
       return lines.slice(1).map((line) => line.slice(22));

@@ -46,7 +46,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-const turns = async (): Promise<void> => {
+const ticks = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
@@ -73,14 +73,14 @@ test('it ends with the last recipient of this email, and tells of no other email
     isOver = true;
     return detail;
   });
-  await turns();
+  await ticks();
   expect(followers).toBe(1);
   other.tell('email.delivery_delayed', 0);
   const [ann, bob] = mine.made.recipients;
   if (ann === undefined || bob === undefined) throw new Error('no recipients');
   await store.finish(finishOf(mine.made, ann, { attempt: null }));
   mine.tell('email.delivered', 0);
-  await turns();
+  await ticks();
   expect([isOver, told]).toEqual([false, []]);
   await store.finish(finishOf(mine.made, bob, { status: 'failed', attempt: null }));
   mine.tell('email.failed', 1);
@@ -140,7 +140,7 @@ test('giving up counts what a running queue leaves alone, and nothing that has e
 test('a store that cannot be read ends the wait with its error, and nobody follows any more', async () => {
   const mine = await waiting('ann@x.example');
   const wait = perform(scope, 'email.wait', { id: mine.made.message.id }).catch(String);
-  await turns();
+  await ticks();
   fixture.ctx.store.recipients = () => Promise.reject(new Error('the store is closed'));
   mine.tell('email.delivered', 0);
   expect(await wait).toBe('Error: the store is closed');

@@ -121,7 +121,7 @@ test('the document is made once, and three hundred of its pages are kept', async
     expect(await ask(number)).toBe(`emails node https://${number}.example`);
   }
   expect(made).toHaveBeenCalledTimes(300);
-  // All of them are kept, and a page that there is not takes the place of none.
+  // All of them are kept, and a page that there is not displaces none.
   for (const number of [0, 150, 299]) await ask(number);
   expect(made).toHaveBeenCalledTimes(300);
   expect(await ask(0, 'none').catch((error: Error) => error.message)).toBe(
