@@ -3,7 +3,7 @@
  *
  * Mounting takes a right that containers often lack: ask `mayMakeDisks`, or say `small disk` to `describeWith`.
  */
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -13,6 +13,8 @@ export interface SmallDisk {
   fill(left?: number): void;
   /** Gives it back. */
   clear(): void;
+  /** As the file system says. */
+  freeBytes(): number;
   unmount(): void;
 }
 
@@ -41,6 +43,10 @@ export function makeSmallDisk(bytes: number): SmallDisk {
       truncateSync(filler, Math.max(0, size - left));
     },
     clear: () => rmSync(filler, { force: true }),
+    freeBytes() {
+      const { bavail, bsize } = statfsSync(path);
+      return bavail * bsize;
+    },
     unmount() {
       Bun.spawnSync(['umount', '-l', path]);
       rmSync(path, { recursive: true, force: true });
