@@ -1,5 +1,6 @@
 /** The HTTP listener before its start, at rest and again: addresses, ports, and certificates that change meanwhile. */
 import { afterEach, expect, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
 import { connect } from 'node:tls';
 
@@ -14,15 +15,17 @@ const issue = (name: string) => testAuthority().issue([name, '127.0.0.1']);
 let http: HttpListener;
 afterEach(() => http.stop());
 
-function make(
-  host = '127.0.0.1',
-  port = 0,
-  pair: { certFile: string; keyFile: string } | null = null,
-) {
+type Files = { certFile: string; keyFile: string } | null;
+
+function configOf(host: string, port: number, pair: Files) {
   const tls = pair === null ? '' : `tls_cert = "${pair.certFile}"\ntls_key = "${pair.keyFile}"\n`;
   const text = `hostname = "mail.rig.test"\n[http]\nlisten = "${host}:${port}"\n${tls}`;
+  return parseConfig(text, 'test');
+}
+
+function make(host = '127.0.0.1', port = 0, pair: Files = null) {
   const api = { handle: () => Promise.resolve(new Response('api')), requestId: () => 'unused' };
-  return new HttpListener(parseConfig(text, 'test'), api, (request) =>
+  return new HttpListener(configOf(host, port, pair), api, (request) =>
     request.url.endsWith('/before') ? new Response('before') : null,
   );
 }
@@ -102,6 +105,16 @@ test('where the port is taken while it rests, it does not listen again until tha
   await other.stop(true);
   await http.listenAgain();
   expect(await (await fetch(http.url())).text()).toBe('api');
+});
+
+test('a certificate that was renewed for the same key is another; the same files are none', async () => {
+  const pair = issue('old.example');
+  const config = configOf('127.0.0.1', 0, pair);
+  http = make('127.0.0.1', 0, pair);
+  await http.start();
+  expect(http.prepare(config).kind).toBe('none');
+  writeFileSync(pair.certFile, pair.cert + ca);
+  expect(http.prepare(config)).toMatchObject({ kind: 'pair', pair: { cert: pair.cert + ca } });
 });
 
 test('a certificate that changes at rest is shown on the same port afterwards', async () => {
