@@ -6,6 +6,8 @@ import { providerOfHost } from '../../src/base/provider-hosts.ts';
 
 test.each([
   ['gmail-smtp-in.l.google.com', 'Gmail'],
+  // Of Workspace since 2023.
+  ['smtp.google.com', 'Gmail'],
   ['aspmx2.googlemail.com', 'Gmail'],
   ['outlook-com.olc.protection.outlook.com', 'Outlook'],
   ['contoso-com.mail.protection.outlook.com', 'Office 365'],
