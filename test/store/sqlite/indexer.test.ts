@@ -4,14 +4,15 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 import { openForWriting } from '../../../src/store/sqlite/database.ts';
 import { Indexer, SEARCH_FILE } from '../../../src/store/sqlite/indexer.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
 import { POSITION } from '../../../src/store/sqlite/positions.ts';
+import { durabilitiesIn } from './writer-told.ts';
 
 const ADD = {
   email:
@@ -92,6 +93,18 @@ function search(): Database {
   const db = new Database(join(dir, SEARCH_FILE));
   opened.push(db);
   return db;
+}
+
+/** The files below a directory that this process has open, once for each time. */
+function openIn(folder: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)].filter((path) => path.startsWith(folder));
+    } catch {
+      // The listing itself was open.
+      return [];
+    }
+  });
 }
 
 /** What the index has noted of its sources: `SOURCE SEQ ID MERGED`. */
@@ -237,6 +250,58 @@ test('the index is merged when it has more than two thousand rows, and again whe
   ]);
 });
 
+test('a merge counts for the rows that there were when it began, and entries of rows that are gone go before', () => {
+  const indexer = newIndexer();
+  add('email', 1, 2_001);
+  add('log', 1, 501);
+  while (indexer.step());
+  log.run('DELETE FROM logs');
+  const db = search();
+  expect([indexer.tidyStep(), entries(db, 'log', 'pairs')]).toEqual([true, [501]]);
+  expect([indexer.tidyStep(), entries(db, 'log', 'pairs')]).toEqual([true, []]);
+  expect([indexer.tidyStep(), noted(db)[0]]).toEqual([true, 'email 2001 email 2001 0']);
+  add('email', 2_002, 2_500);
+  while (indexer.step());
+  while (indexer.tidyStep());
+  expect(noted(db)[0]).toBe('email 2500 email 2500 2001');
+});
+
+test('an index made anew waits for no disk, has its time, and lets go of the file that it replaces', () => {
+  add('email', 1, 5);
+  const old = newIndexer();
+  while (old.step());
+  old.close();
+  opened.pop();
+  mail.run("UPDATE messages SET id = 'x' WHERE seq = 5");
+  const { settings, spy } = durabilitiesIn(dir);
+  const indexer = new Indexer(dir, 9);
+  spy.mockRestore();
+  opened.push(indexer);
+  expect(settings).toEqual(Array(2).fill('search.db PRAGMA synchronous = NORMAL'));
+  const db = search();
+  expect(db.query('SELECT applied_at FROM migrations').values()).toEqual([[9]]);
+  expect(openIn(dir).filter((path) => path.endsWith('(deleted)'))).toEqual([]);
+});
+
+test('an index that a full disk keeps from being opened stays as it is', () => {
+  add('email', 1, 5);
+  const indexer = newIndexer();
+  while (indexer.step());
+  indexer.close();
+  opened.pop();
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const { run } = Database.prototype;
+  const full = spyOn(Database.prototype, 'run').mockImplementation(function (this: Database, sql) {
+    if (this.filename.endsWith(SEARCH_FILE) && sql === 'PRAGMA journal_mode = WAL')
+      throw Object.assign(new Error('full'), { code: 'SQLITE_FULL' });
+    return run.call(this, sql);
+  });
+  expect(() => new Indexer(dir, 0)).toThrow('full');
+  full.mockRestore();
+  newIndexer();
+  expect(noted(search())).toEqual(['email 5 email 5 0']);
+});
+
 test('entries of log rows that are gone are taken out five hundred at a time, both kinds, to the last', () => {
   add('log', 1, 1_203);
   const indexer = newIndexer();
@@ -258,6 +323,20 @@ test('entries of log rows that are gone are taken out five hundred at a time, bo
     [undefined, undefined],
     false,
   ]);
+});
+
+test('closes every file that it has opened, those it reads before the index', () => {
+  const indexer = new Indexer(dir, 0);
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const { close } = Database.prototype;
+  const closed: string[] = [];
+  const spy = spyOn(Database.prototype, 'close').mockImplementation(function (this: Database) {
+    closed.push(basename(this.filename));
+    close.call(this, true);
+  });
+  indexer.close();
+  spy.mockRestore();
+  expect(closed).toEqual(['mail.db', 'log.db', SEARCH_FILE]);
 });
 
 test('is closed on a full disk as well, and says what else went wrong', () => {

@@ -1,10 +1,12 @@
 /** Tidying up the search index: it ends, leaves each list of terms in one piece, and is not begun again by a start. */
 import { expect, test } from 'bun:test';
+import type { Database } from 'bun:sqlite';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { openForReading } from '../../../src/store/sqlite/database.ts';
 import { Indexer, SEARCH_FILE } from '../../../src/store/sqlite/indexer.ts';
+import { SearchWriter } from '../../../src/store/sqlite/search-index.ts';
 import { newAccount, newSuppression } from '../samples.ts';
 import { openTestStore, withDir } from '../test-store.ts';
 
@@ -56,3 +58,36 @@ test('a grown index is merged into one piece, once', () =>
     expect(tidy(again)).toBe(0);
     again.close();
   }));
+
+/** A file whose merges change so many rows each, in turn, and what it was told. */
+function mergesOf(...changes: number[]) {
+  const told: unknown[][] = [];
+  let count = 7;
+  const prepare = (sql: string): object => ({
+    get: () => ({ count }),
+    run(pages: number) {
+      told.push([/^INSERT INTO (\w+)/.exec(sql)?.[1], pages]);
+      count += changes.shift() ?? 0;
+    },
+  });
+  const writer = new SearchWriter({ prepare } as unknown as Database, 'log');
+  return { writer, told };
+}
+
+test('a step merges 200 pages of each list of terms, begins with everything, and ends when neither has changed', () => {
+  const both = (pages: number) => [
+    ['log_triples', pages],
+    ['log_pairs', pages],
+  ];
+  const { writer, told } = mergesOf(9, 9, 9, 9);
+  expect([writer.merge(true), told.splice(0)]).toEqual([true, both(-200)]);
+  expect([writer.merge(false), told.splice(0)]).toEqual([true, both(200)]);
+  // FTS5 documentation, "The 'merge' Command": one change alone is its note that nothing was left to do.
+  const ends = [
+    [2, 1],
+    [1, 2],
+    [1, 1],
+    [0, 0],
+  ].map((changes) => mergesOf(...changes).writer.merge(false));
+  expect(ends).toEqual([true, true, false, false]);
+});

@@ -58,6 +58,54 @@ describe.each([
   });
 });
 
+/** As many rows, all in the index, of which `isMatch` says which match; and what was asked of the index and of the rows. */
+function indexed(count: number, isMatch: (seq: number) => boolean) {
+  const asked = { searches: 0, candidates: 0, compared: [] as number[] };
+  const rows = rowsOf(count, count, 0);
+  rows.isMatch = isMatch;
+  rows.index.candidates = function* ({ above, below }) {
+    asked.searches += 1;
+    for (let seq = Math.min(below - 1, count); seq > above; seq -= 1) {
+      asked.candidates += 1;
+      yield seq;
+    }
+  };
+  rows.matchesAt = (seqs) => {
+    asked.compared.push(seqs.length);
+    return seqs.filter(isMatch);
+  };
+  return { rows, asked };
+}
+
+describe('hits of the index', () => {
+  test('are compared with their rows in portions that grow from 64 to 1024', async () => {
+    const { rows, asked } = indexed(5_000, (seq) => seq === 1);
+    expect(await searchRows(rows, NEWEST_FIRST, 1)).toEqual([1]);
+    expect(asked.compared).toEqual([64, 128, 256, 512, 1_024, 1_024, 1_024, 968]);
+  });
+
+  test.each([
+    [64, [64]],
+    [65, [64, 128]],
+  ])('are read no further than for the %d that are wanted', async (wanted, compared) => {
+    const { rows, asked } = indexed(5_000, () => true);
+    const found = await searchRows(rows, NEWEST_FIRST, wanted);
+    expect(found).toEqual(Array.from({ length: wanted }, (_, at) => 5_000 - at));
+    const candidates = compared.reduce((sum, length) => sum + length, 0);
+    expect(asked).toEqual({ searches: 1, candidates, compared });
+  });
+
+  test('are not asked for where the rows beyond it are enough, or the range has none of them', async () => {
+    const { rows, asked } = indexed(5_000, () => true);
+    rows.index.indexedTo = () => 4_990;
+    expect(await searchRows(rows, NEWEST_FIRST, 10)).toHaveLength(10);
+    expect(await searchRows(rows, { ...NEWEST_FIRST, above: 4_990 }, 20)).toHaveLength(10);
+    expect(asked.searches).toBe(0);
+    expect(await searchRows(rows, { ...NEWEST_FIRST, above: 4_989 }, 20)).toHaveLength(11);
+    expect(asked.searches).toBe(1);
+  });
+});
+
 test('the refusal crosses from the thread that searches', () => {
   expect(errorOf(textOf(new SearchUnreadyError()))).toBeInstanceOf(SearchUnreadyError);
 });
