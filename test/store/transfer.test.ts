@@ -1,6 +1,7 @@
 /** What a transfer promises whatever the engines are: nothing left out by oversight, and nothing settled that differs. */
 import { describe, expect, test } from 'bun:test';
 
+import { OperatorError } from '../../src/base/errors.ts';
 import {
   fieldText,
   fieldValue,
@@ -40,8 +41,9 @@ function sides({ written = (lines: string[]) => lines, isQuiet = true } = {}): {
 } {
   const seen: string[] = [];
   let stored: string[] = [];
+  // Each row comes in a piece of its own.
   const read = (name: string, lines: string[]): AsyncGenerator<Lines> =>
-    once(piecesOf(name === 'accounts' ? lines : []));
+    once(name === 'accounts' ? lines.flatMap((line) => [...piecesOf([line])]) : []);
   const source: TransferSource = {
     catalog: () => Promise.resolve<Catalog>(catalog()),
     count: () => Promise.resolve(2),
@@ -93,17 +95,52 @@ describe('what is carried', () => {
     expect(() => planTransfer(changed, catalog())).toThrow(named);
     expect(() => planTransfer(catalog(), changed)).toThrow(named);
   });
+
+  test('all that nobody has thought of is named at once, with what to do', () => {
+    const { logs: _, ...rest } = catalog();
+    const audit = { id: 'text', name: 'text', ink: 'text' } as const;
+    const one: Catalog = { ...rest, ponds: { id: 'text' }, audit };
+    const two: Catalog = { ...catalog(), paints: { id: 'text' }, audit: { name: 'text' } };
+    expect(() => planTransfer(one, two)).toThrow(
+      expect.objectContaining({
+        message:
+          'This release does not know how to carry over: ponds, paints, audit.id, audit.ink, logs',
+        hint: 'Run the newest release on both sides. A database for Postrider must hold no tables of other programs.',
+      }),
+    );
+  });
 });
 
 describe('comparing', () => {
+  const told = (error: unknown): unknown =>
+    error instanceof OperatorError ? [error.message, error.hint] : error;
+
   test('what is the same is settled, after it was read again', async () => {
     const { source, target, seen } = sides();
     const steps: string[] = [];
-    const carried = await transfer(source, target, ({ step, table, rows }) => {
-      steps.push(`${step} ${table} ${rows}`);
+    const write = target.write.bind(target);
+    target.write = (table, pieces) => {
+      const noted = async function* (): AsyncGenerator<Lines> {
+        for await (const piece of pieces) {
+          yield piece;
+          steps.push(`wrote ${piece.rows}`);
+        }
+      };
+      return write(table, noted());
+    };
+    const carried = await transfer(source, target, ({ step, table, rows, of }) => {
+      steps.push(`${step} ${table} ${rows} of ${of}`);
     });
     expect(seen).toEqual(['begin', 'complete', 'settle']);
-    expect(steps).toEqual(['copy accounts 2', 'compare accounts 2']);
+    // What is told of a piece has been written.
+    expect(steps).toEqual([
+      'wrote 1',
+      'copy accounts 1 of 2',
+      'wrote 1',
+      'copy accounts 2 of 2',
+      'compare accounts 1 of 2',
+      'compare accounts 2 of 2',
+    ]);
     expect(carried.find(({ table }) => table === 'accounts')).toEqual({
       table: 'accounts',
       rows: 2,
@@ -121,6 +158,17 @@ describe('comparing', () => {
     const { source, target, seen } = sides({ written });
     expect(await failure(transfer(source, target, () => undefined))).toMatch(/not the same/);
     expect(seen).toEqual(['begin', 'complete']);
+  });
+
+  test('says how many rows of what hash each side has, and what to do', async () => {
+    const { source, target } = sides({ written: (lines) => lines.slice(1) });
+    expect(await transfer(source, target, () => undefined).catch(told)).toEqual([
+      'The table accounts is not the same on both sides:' +
+        ' 2 rows with hash 6b2924e69ea4fd1e3b2180d77d4900c6ad2b3e6d5d61b88b5290dc882854fe2c,' +
+        // printf '2\tbob\n' | sha256sum
+        ' then 1 with 7909239448469dcc6d1749cee80e6c7658775302f54b40b5f91890f50a6cc84f',
+      'Nothing was changed on the side that was read. Check disk and memory of both machines, and run it again.',
+    ]);
   });
 
   test('a source that was opened meanwhile is not settled', async () => {

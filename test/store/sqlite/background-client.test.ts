@@ -219,6 +219,15 @@ test('a thread that dies is said; what it was asked fails, and the next one is o
 });
 
 test('a backup has a thread of its own, which goes after it; closing waits for it', async () => {
+  const looks: unknown[] = [];
+  const every = spyOn(globalThis, 'setInterval').mockImplementation(((_: unknown, ms: number) => {
+    looks.push(ms);
+    return looks.length;
+  }) as unknown as typeof setInterval);
+  const ended: unknown[] = [];
+  const end = spyOn(globalThis, 'clearInterval').mockImplementation((look) => {
+    ended.push(look);
+  });
   await open();
   await fire();
   await answer(2);
@@ -238,6 +247,8 @@ test('a backup has a thread of its own, which goes after it; closing waits for i
   expect(waits()).toEqual([]);
   await answer(1, { file: '/one', bytes: 1, rows: {} }, 1);
   expect(await copies[0]).toEqual({ file: '/one', bytes: 1, rows: {} });
+  // How far it is, is looked at every ten seconds until it has ended.
+  expect([looks, ended]).toEqual([[10_000, 10_000], [1]]);
   expect([threads.map(({ isLeft }) => isLeft), asked()]).toEqual([
     [false, true, false],
     [expect.anything(), expect.anything()],
@@ -247,6 +258,8 @@ test('a backup has a thread of its own, which goes after it; closing waits for i
     expect.objectContaining({ status: 'fulfilled' }),
     { status: 'rejected', reason: new Error('it does not fit') },
   ]);
+  expect(ended).toEqual([1, 2]);
+  for (const spy of [every, end]) spy.mockRestore();
   await settled();
   expect(asked().slice(2)).toEqual([{ ticket: 3, request: { kind: 'close' } }]);
   expect(threads.map(({ isLeft }) => isLeft)).toEqual([false, true, true]);

@@ -3,7 +3,7 @@
  * and tidies up in quiet times alone. The test plays the timers and the time that a step takes.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -198,6 +198,8 @@ test('a read that is not known fails, and so does each after the end', async () 
   await ask({ kind: 'index' });
   expect(await ask({ kind: 'close' })).toBeNull();
   expect([thread.ended, timers[0]?.isCleared]).toEqual([[0], true]);
+  // Readers go before the index is closed, which empties its log then.
+  expect(readdirSync(dir).filter((name) => name.startsWith('search'))).toEqual(['search.db']);
   expect(await ask(lists('nobody'))).toBe('Error: no read suppressions');
   // Late words of timers and of the main thread find nothing open.
   timers[0]?.fire();

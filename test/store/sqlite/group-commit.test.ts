@@ -48,6 +48,27 @@ test('a value that is too large for SQLite is the fault of its item alone', () =
   expect(names()).toEqual(['a', 'b']);
 });
 
+/** SQLite's primary codes that the values of one statement can cause; what else fails is the file's. */
+const OWN = [1, 18, 19, 20, 25];
+
+test.each([1, 5, 8, 10, 11, 14, 18, 19, 20, 21, 23, 25, 26])(
+  'a failure with the code %d is of its item alone where its values can cause it, and else of the file',
+  (code) => {
+    const { db, commit, add, names } = setUp();
+    const fail = (errno: number) => () => {
+      throw Object.assign(new Error('failed'), { name: 'SQLiteError', errno });
+    };
+    // As SQLite says it, and with more of the cause above it.
+    for (const errno of [code, code | (7 << 8)]) {
+      const run = () => commit.run([add(`a ${errno}`), fail(errno), add(`b ${errno}`)]);
+      if (!OWN.includes(code)) expect(run).toThrow('failed');
+      else expect(run()).toEqual([{ value: 1 }, { error: expect.anything() }, { value: 1 }]);
+      expect(db.inTransaction).toBe(false);
+    }
+    expect(names()).toHaveLength(OWN.includes(code) ? 4 : 0);
+  },
+);
+
 test('items see what those before them did', () => {
   const { commit, add, names } = setUp();
   const results = commit.run([add('a'), names, add('b'), names]);

@@ -29,6 +29,7 @@ import { tellBeginning } from '../story-beginning.ts';
 import { at, Story } from '../story.ts';
 import { openTestStore, withDir } from '../test-store.ts';
 import { carry, linesOf } from './carried-files.ts';
+import { rowsIn } from './writer-told.ts';
 
 /** Every object of a file's schema. */
 function schemaOf(path: string): unknown[] {
@@ -114,6 +115,10 @@ describe('a data directory', () => {
       for (const name of ['mail.db', 'log.db']) {
         expect(statSync(join(to, name)).mode & 0o777).toBe(0o600);
         expect(schemaOf(join(to, name))).toEqual(schemaOf(join(from, name)));
+        // At the time of the transfer.
+        expect(rowsIn(to, 'SELECT DISTINCT applied_at FROM migrations', name)).toEqual([
+          { applied_at: 7 },
+        ]);
       }
       const rows = new Map(carried.map((each) => [each.table, each.rows]));
       const full = [...rows].filter(([, count]) => count > 0).map(([table]) => table);

@@ -125,6 +125,19 @@ test('what fails before it is open is the fault of opening, and ends no process'
   expect(thread().isLeft).toBe(true);
 });
 
+test('a failure while it closes ends the process, as what was asked before has no result', async () => {
+  await open();
+  const exit = spyOn(process, 'exit').mockImplementation((() => undefined) as never);
+  let isSettled = false;
+  void client.close().finally(() => (isSettled = true));
+  thread().say({ kind: 'fatal', error: { name: 'Error', message: 'disk I/O error' } });
+  await new Promise((resolve) => setImmediate(resolve));
+  const exits = exit.mock.calls;
+  exit.mockRestore();
+  expect([exits, isSettled]).toEqual([[[1]], false]);
+  expect(lines.map(([level, event]) => [level, event])).toEqual([['error', 'store_failed']]);
+});
+
 test('readers that keep a checkpoint from ending are told with the size of the WAL', async () => {
   await open();
   thread().say({ kind: 'checkpoint_blocked', frames: 8_001 });

@@ -337,6 +337,8 @@ test('each file’s log is emptied when its own verb asks, after the result', as
     ['log', [4, undefined]],
   ]);
   expect(sizes()).toEqual([false, false]);
+  write(setting('b'), logRow());
+  expect(await results(6).then(sizes)).toEqual([true, true]);
 });
 
 test('what was told before the end is written before it', async () => {
