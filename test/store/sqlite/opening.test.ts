@@ -1,5 +1,5 @@
 /** Opening a data directory: one process at a time, known schemas only, settings in force, private files. */
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
 import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,8 +62,10 @@ describe('the schema', () => {
       db.run("INSERT INTO migrations VALUES (9999, 'future', 'x', 0)");
       db.close();
       const { message, hint } = await refusal(() => openTestStore(dir));
-      expect(message).toContain('schema version 9999, newer');
-      expect(hint).toContain('later');
+      expect([message, hint]).toEqual([
+        `${join(dir, 'mail.db')} has schema version 9999, newer than this program knows`,
+        'Run the release that wrote it, or a later one; or restore the backup made before the upgrade.',
+      ]);
     }));
 
   test('whose applied steps are not ours is refused', () =>
@@ -72,7 +74,11 @@ describe('the schema', () => {
       const db = open(dir);
       db.run("UPDATE migrations SET checksum = 'other' WHERE version = 1");
       db.close();
-      expect((await refusal(() => openTestStore(dir))).message).toContain('step 1 (initial)');
+      const { message, hint } = await refusal(() => openTestStore(dir));
+      expect([message, hint]).toEqual([
+        `${join(dir, 'mail.db')}: step 1 (initial) of its schema differs from the one in this program`,
+        'Another build wrote the file. Run that build, or restore a backup made by a release.',
+      ]);
     }));
 
   test('is brought forward once, and a step that fails leaves nothing', () =>
@@ -109,18 +115,74 @@ test('the one password that there was is that of the operator admin', () =>
   }));
 
 describe('settings', () => {
-  test('are in force where durability rests on them', () =>
+  /** What a connection answers for each of them, in the order of `NAMES`. */
+  const settingsOf = (db: Database): unknown[] =>
+    NAMES.map((name) => Object.values(db.prepare<object, []>(`PRAGMA ${name}`).get() ?? {})[0]);
+  const NAMES = [
+    'journal_mode',
+    'synchronous',
+    'busy_timeout',
+    'foreign_keys',
+    'secure_delete',
+    'journal_size_limit',
+    'temp_store',
+    'cache_size',
+    'query_only',
+  ];
+
+  test('are in force where durability rests on them, and how long others are waited for', () =>
     withDir((dir) => {
-      const db = openForWriting(join(dir, 'mail.db'), 'full');
-      expectSetting(db, 'PRAGMA synchronous', 2);
-      expectSetting(db, 'PRAGMA journal_mode', 'wal');
-      db.close();
+      const path = join(dir, 'mail.db');
+      const of = (db: Database): unknown[] => {
+        const settings = settingsOf(db);
+        db.close();
+        return settings;
+      };
+      // What is deleted is overwritten, and the log is cut back to 32 MiB; memory in KiB.
+      const common = [5_000, 1, 1, 33_554_432, 2];
+      expect(of(openForWriting(path, 'full'))).toEqual(['wal', 2, ...common, -16_000, 0]);
+      expect(of(openForWriting(path, 'normal'))).toEqual(['wal', 1, ...common, -4_000, 0]);
+      const reading = of(openForReading(path));
+      expect([reading[0], ...reading.slice(-3)]).toEqual(['wal', 2, -4_000, 1]);
     }));
+
+  test.each([
+    ['journal_mode', 'delete, not wal'],
+    ['synchronous', '2, not 1'],
+    ['foreign_keys', '0, not 1'],
+    ['secure_delete', '0, not 1'],
+  ])('that the file system does not take are noticed, and the file is closed: %s', (name, said) =>
+    withDir((dir) => {
+      // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+      const { run } = Database.prototype;
+      const ignoring = spyOn(Database.prototype, 'run').mockImplementation(function (
+        this: Database,
+        sql,
+        ...rest
+      ) {
+        return run.call(this, sql.startsWith(`PRAGMA ${name} =`) ? 'SELECT 1' : sql, ...rest);
+      });
+      const closing = spyOn(Database.prototype, 'close');
+      try {
+        expect(() => openForWriting(join(dir, 'mail.db'), 'normal')).toThrow(
+          `mail.db: "PRAGMA ${name}" is ${said}`,
+        );
+        expect(closing).toHaveBeenCalledTimes(1);
+      } finally {
+        for (const spy of [ignoring, closing]) spy.mockRestore();
+      }
+    }),
+  );
 
   test('that are not in force make opening fail', () =>
     withDir((dir) => {
       const db = openForWriting(join(dir, 'log.db'), 'normal');
-      expect(() => expectSetting(db, 'PRAGMA synchronous', 2)).toThrow(OperatorError);
+      expect(() => expectSetting(db, 'PRAGMA synchronous', 2)).toThrow(
+        new OperatorError(
+          `${db.filename}: "PRAGMA synchronous" is 1, not 2`,
+          'Put data_dir on a local file system: NFS and SMB do not support the memory-mapped files that SQLite needs.',
+        ),
+      );
       db.close();
       // A file in another journal mode cannot be read as the store needs it.
       const other = new Database(join(dir, 'mail.db'));

@@ -2,7 +2,7 @@
  * A search with a status that more than two thousand emails have: by the index, where candidates lie close together and
  * where they lie far apart, in both directions, beside another account and another status.
  */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
 
 import { openForReading, openForWriting } from '../../../src/store/sqlite/database.ts';
@@ -10,6 +10,7 @@ import { Indexer, SEARCH_FILE } from '../../../src/store/sqlite/indexer.ts';
 import { MAIL_MIGRATIONS, LOG_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
 import { Positions } from '../../../src/store/sqlite/positions.ts';
 import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
+import { SearchReader } from '../../../src/store/sqlite/search-index.ts';
 import { StatusCounts } from '../../../src/store/sqlite/status-counts.ts';
 import { StoredBytes } from '../../../src/store/sqlite/stored-bytes.ts';
 import { acceptWrites } from '../../../src/store/sqlite/write-accept.ts';
@@ -31,6 +32,10 @@ function emailAt(n: number) {
     subject: `${n % 2 === 0 ? 'even' : 'odd'}${n % 101 === 0 ? ' rare' : ''}`,
   };
 }
+
+const SOME = 'seq IN (SELECT seq FROM messages WHERE account_id = ? LIMIT ?)';
+const MAKE_DELIVERED = 'UPDATE messages SET status = iif(' + SOME + ", 'delivered', 'queued')";
+const MAKE_SANDBOX = 'UPDATE messages SET is_sandbox = ' + SOME;
 
 test('of one status finds what a scan finds', () =>
   withDir(async (dir) => {
@@ -82,5 +87,27 @@ test('of one status finds what a scan finds', () =>
       expect(await find(rest.length, cursor, null)).toEqual([q, false, ...rest]);
       expect(await find(rest.length - 1, cursor, null)).toEqual([q, true, ...rest.slice(0, -1)]);
     }
+    // Of few rows all are looked through: up to two thousand of the status, or of sandbox sends.
+    const asked = spyOn(SearchReader.prototype, 'candidates');
+    const asksIndex = async (isSandboxOnly: boolean) => {
+      asked.mockClear();
+      const page = { limit: 3, after: null, before: null, isSandboxOnly } as const;
+      await lists.emails(account.id, { ...page, q: 'shop', status: 'delivered' });
+      return asked.mock.calls.length > 0;
+    };
+    const few: unknown[] = [];
+    for (const isSandboxOnly of [false, true]) {
+      for (const count of [2_001, 2_000]) {
+        mail.run(isSandboxOnly ? MAKE_SANDBOX : MAKE_DELIVERED, [account.id, count]);
+        few.push([count, isSandboxOnly, await asksIndex(isSandboxOnly)]);
+      }
+    }
+    asked.mockRestore();
+    expect(few).toEqual([
+      [2_001, false, true],
+      [2_000, false, false],
+      [2_001, true, true],
+      [2_000, true, false],
+    ]);
     for (const thing of [indexer, reader, search, mail, log]) thing.close();
   }));
