@@ -1,5 +1,6 @@
 /** The key file, the key offered to a directory, and the lock of the directory: what is written, kept and refused. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
+import * as fs from 'node:fs';
 import {
   chmodSync,
   existsSync,
@@ -235,6 +236,19 @@ test('a directory is locked once: the second is told who has it, as far as that 
   const next = lockDirectory(dir);
   expect(readFileSync(pidFile, 'utf8')).toBe(`${process.pid}\n`);
   next.release();
+});
+
+test('on a full disk a locked directory has no pid rather than the one of before', () => {
+  makeDataDir(dir);
+  const pidFile = join(dir, 'postrider.pid');
+  writeFileSync(pidFile, '1\n');
+  const writing = spyOn(fs, 'writeFileSync').mockImplementation(() => {
+    throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+  });
+  const lock = lockDirectory(dir);
+  writing.mockRestore();
+  expect(existsSync(pidFile)).toBe(false);
+  lock.release();
 });
 
 test('a lock file that is damaged is no other process', () => {

@@ -1,6 +1,8 @@
 /** The file that holds disk space back: made, given up and made again; and what the store writes while it is short. */
-import { expect, test } from 'bun:test';
-import { chmodSync, existsSync, statSync, statfsSync } from 'node:fs';
+import { expect, spyOn, test } from 'bun:test';
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync, statfsSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { DiskReserve } from '../../../src/store/disk-reserve.ts';
@@ -103,6 +105,34 @@ describeWith(['mount', 'small disk'], 'the file', () => {
       reserve.freeForStart();
       expect(reserve.keptBytes()).toBe(WHOLE_BYTES - 40 * 4096);
       expect(statfsSync(disk.path).bavail).toBe(64);
+    }));
+
+  test('is on the disk once it is filled; a disk that gets full ends the filling, another fault is said', () =>
+    withDisk(async (disk, file) => {
+      const probe = await open(join(disk.path, 'probe'), 'w');
+      const handle = Object.getPrototypeOf(probe) as FileHandle;
+      await probe.close();
+      const calls: string[] = [];
+      const sync = spyOn(handle, 'sync').mockImplementation(async () => {
+        calls.push(`sync ${statSync(file).size}`);
+      });
+      const reserve = new DiskReserve(disk.path);
+      expect([await reserve.fill(), calls]).toEqual([true, [`sync ${WHOLE_BYTES}`]]);
+      sync.mockRestore();
+      reserve.giveUp();
+      const failing = (code: string) =>
+        spyOn(handle, 'appendFile').mockRejectedValue(Object.assign(new Error(code), { code }));
+      const full = failing('ENOSPC');
+      expect(await reserve.fill()).toBe(true);
+      full.mockRestore();
+      const broken = failing('EIO');
+      expect(await reserve.fill().catch((error: Error) => error.message)).toBe('EIO');
+      broken.mockRestore();
+      expect(await reserve.fill()).toBe(true);
+      // What cannot be cut is as good as none.
+      rmSync(file);
+      mkdirSync(file);
+      expect(reserve.giveUp()).toBe(false);
     }));
 
   test('lets the directory be locked where there is no byte', () =>
