@@ -10,6 +10,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -139,6 +140,19 @@ test('a key file that cannot be used is refused, not replaced', () => {
     'Set data_dir to a directory that the service may write to.',
     EXIT_CONFIG,
   ]);
+});
+
+test('a key that cannot be opened, or not be given its name, is said: no other is made in its stead', () => {
+  makeDataDir(dir);
+  symlinkSync('secret.key', file);
+  for (const use of [masterKey, keyIn]) expect(() => use(dir)).toThrow('ELOOP');
+  unlinkSync(file);
+  const linking = spyOn(fs, 'linkSync').mockImplementation(() => {
+    throw Object.assign(new Error('no links here'), { code: 'EPERM' });
+  });
+  expect(() => masterKey(dir)).toThrow('no links here');
+  linking.mockRestore();
+  expect(readdirSync(dir)).toEqual([]);
 });
 
 test('a staged key waits beside the key, is replaced whole, and follows or goes', () => {
