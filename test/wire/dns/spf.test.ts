@@ -1,8 +1,9 @@
 /** SPF results against a real DNS server of the rig, one row a rule that the host check relies on. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, setSystemTime, test } from 'bun:test';
 
 import { systemClock } from '../../../src/base/clock.ts';
 import { createResolver } from '../../../src/wire/dns/dns.ts';
+import type { DnsAnswer, Resolver } from '../../../src/wire/dns/resolver.ts';
 import { checkSpf, nodeStyle } from '../../../src/wire/dns/spf.ts';
 import { type Names, startNames } from '../../rig/names.ts';
 
@@ -108,4 +109,22 @@ test('a failure of DNS is told to the library in its words', async () => {
     ['2001:db8::1'],
     ['a.example'],
   ]);
+});
+
+test('after twenty seconds it is given up, and not a moment sooner', async () => {
+  const result = async (answerMs: number): Promise<string> => {
+    const slow: Pick<Resolver, 'txt'> = {
+      txt(name) {
+        setSystemTime(new Date(Date.now() + answerMs));
+        const records = [name === 'slow.example' ? 'v=spf1 include:b.example -all' : 'v=spf1 +all'];
+        const found = { kind: 'found', records, ttlSeconds: 60, isAuthenticated: false } as const;
+        return Promise.resolve<DnsAnswer<string>>({ ...found, records });
+      },
+    };
+    setSystemTime(new Date());
+    const { txt } = slow;
+    const said = checkSpf({ ...resolver, txt }, 'slow.example', '198.51.100.7', 'mail.example');
+    return await said.finally(() => void setSystemTime());
+  };
+  expect([await result(19_999), await result(20_000)]).toEqual(['pass', 'temperror']);
 });
