@@ -43,6 +43,12 @@ test('a time of the past is kept, one of the future becomes the present', async 
   expect(await timeOf('none@x.example')).toBe(now);
 });
 
+test('what an export has made harmless for spreadsheets is read as it was', async () => {
+  await importText("email,note,source\n'-a@x.example,'=1+1,''@home\n");
+  const row = await fixture.ctx.store.suppression(accountId, '-a@x.example');
+  expect(row).toMatchObject({ note: '=1+1', source: "'@home" });
+});
+
 test('the limit on the length is that of one row, not of the file', async () => {
   const row = (n: number): string => `r${n}@x.example,manual,import,${'n'.repeat(200)}\n`;
   const text = Array.from({ length: 500 }, (_, n) => row(n)).join('');

@@ -16,9 +16,12 @@ afterEach(() => fixture.close());
 test('one runs at a time, whatever the account, and the next may begin when it has ended', async () => {
   const { ended } = imports.start(account, new Blob(['a@b.example\n']), 'first');
   expect(() => imports.start('another', new Blob(['c@d.example']), 'second')).toThrow('under way');
-  expect(imports.of(account)).toMatchObject({ name: 'first', endedAt: null });
+  const startedAt = fixture.clock.now();
+  expect(imports.of(account)).toMatchObject({ name: 'first', startedAt, endedAt: null });
+  fixture.clock.pass(2_000);
   await ended;
   expect(imports.of(account)).toMatchObject({
+    startedAt,
     endedAt: fixture.clock.now(),
     read: 12,
     bytes: 12,
@@ -35,6 +38,28 @@ test('a file that is no CSV ends early and says where; what came before is kept'
   await imports.start(account, new Blob([[...rows, '"open'].join('\n')]), 'broken').ended;
   expect(imports.of(account)?.problem).toContain('line 1001: a quotation mark is not closed');
   expect(await fixture.ctx.store.suppression(account, 'n999@b.example')).not.toBeNull();
+  // Whose file it is reads it on the page: nothing for the operator.
+  expect(fixture.logged.map(({ event }) => event)).not.toContain('suppression_import_failed');
+});
+
+test('while one runs its state says what is added already, and what is not read yet', async () => {
+  const { store } = fixture.ctx;
+  const add = store.addSuppressions.bind(store);
+  const seen: unknown[] = [];
+  store.addSuppressions = (rows) => {
+    const { read = 0, bytes = 0, result } = imports.of(account) ?? {};
+    seen.push([read < bytes, result?.rows, result?.added]);
+    return add(rows);
+  };
+  const rows = Array.from({ length: 2_500 }, (_, n) => `n${n}@b.example\n`);
+  await imports.start(account, new Blob([rows.join('')]), 'long').ended;
+  expect(seen).toEqual([
+    [true, 0, 0],
+    [true, 1_000, 1_000],
+    // The last of it, when all is read.
+    [false, 2_000, 2_000],
+  ]);
+  expect(imports.of(account)?.result).toMatchObject({ rows: 2_500, added: 2_500 });
 });
 
 test('a store that fails is logged, and nothing of its words is shown', async () => {

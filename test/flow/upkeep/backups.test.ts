@@ -51,11 +51,14 @@ test('a failure is told where an operator can act on it, else logged, and anothe
     new OperatorError('The disk is full.', 'Free some.'),
     new Error('secret'),
   ];
+  const startedAt = fixture.clock.now();
   const made = backups(async () => {
+    fixture.clock.pass(3_000);
     throw faults.shift() ?? new Error('no more');
   });
   await made.start().ended;
-  expect(made.last).toMatchObject({ kind: 'failed', problem: 'The disk is full. Free some.' });
+  const [endedAt, problem] = [startedAt + 3_000, 'The disk is full. Free some.'];
+  expect(made.last).toEqual({ kind: 'failed', endedAt, problem });
   expect(fixture.logged.map((line) => line['event'])).not.toContain('backup_failed');
   await made.start().ended;
   expect(made.last).toMatchObject({ kind: 'failed', problem: 'The server log says why.' });

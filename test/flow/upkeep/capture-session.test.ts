@@ -132,3 +132,10 @@ test('64 MiB are kept, counted for each recipient, and one line more drops the o
   await send(1, 'x\r\n');
   expect(kept()).toEqual([[34, 3], ...all.slice(0, -1)]);
 });
+
+test('a message that turns out to be longer than 40 MiB is refused for good, and is not kept', async () => {
+  const KIB = `${'x'.repeat(1_022)}\r\n`;
+  const begin = ['EHLO x.test', 'MAIL FROM:<a@x.example>', 'RCPT TO:<b@x.example>', 'DATA'];
+  const said = await session(...begin, `${KIB.repeat(40 * 1_024)}x\r\n.`);
+  expect([said.at(-1), capture.captured()]).toEqual(['552 Message too large', []]);
+});

@@ -35,7 +35,7 @@ describeWith(['openssl'], 'a node without an authority', () => {
   };
 
   /** A node on a store whose jobs another has, or nobody; `asked`: which job was asked for, and when. */
-  function node(isFree = false, ctx = fixture.ctx) {
+  function node(isFree: boolean | (() => Promise<boolean>) = false, ctx = fixture.ctx) {
     const { clock } = fixture;
     const asked: [name: string, atMs: number, forMs: number][] = [];
     const ended: [name: string, restMs: number][] = [];
@@ -50,7 +50,7 @@ describeWith(['openssl'], 'a node without an authority', () => {
       },
       async takeJob(name, _holder, forMs) {
         asked.push([name, clock.elapsedMs, forMs]);
-        return isFree;
+        return typeof isFree === 'boolean' ? isFree : await isFree();
       },
       async endJob(name, _holder, restMs) {
         ended.push([name, restMs]);
@@ -147,6 +147,46 @@ describeWith(['openssl'], 'a node without an authority', () => {
     await clock.advance(MINUTE_MS);
     expect(one.asked).toHaveLength(4);
     await one.keeper.stop();
+  });
+
+  test('where its turn comes after another node has ordered, it takes that one and orders none', async () => {
+    const { clock } = fixture;
+    const fresh = pem();
+    const one = node(async () => {
+      await one.certificates.keep(fresh);
+      return true;
+    });
+    one.keeper.start();
+    while (one.ended.length === 0) await clock.advance(0);
+    expect(one.asked.map(([name]) => name)).toEqual([one.certificates.orderJob]);
+    expect([one.read(), one.renewals(), one.ended]).toEqual([
+      fresh,
+      1,
+      [[one.certificates.orderJob, 0]],
+    ]);
+    await one.keeper.stop();
+  });
+
+  test('a store that fails is told with where to look, but not when the keeper was stopped', async () => {
+    const { clock } = fixture;
+    const gate = Promise.withResolvers<boolean>();
+    const broken = node(() => Promise.reject(new Error('the store is away')));
+    broken.keeper.start();
+    while (broken.events().length === 0) await clock.advance(0);
+    const stopped = node(() => gate.promise);
+    stopped.keeper.start();
+    while (stopped.asked.length === 0) await clock.advance(0);
+    await stopped.keeper.stop();
+    gate.reject(new Error('the store is closed'));
+    await clock.advance(0);
+    expect(stopped.events()).toMatchObject([
+      {
+        event: 'certificate_check_failed',
+        error: expect.anything(),
+        hint: `Look at ${fixture.dir}/acme.`,
+      },
+    ]);
+    await broken.keeper.stop();
   });
 
   test('a refusal keeps the names from everybody for an hour, and every order for a quarter of one', async () => {

@@ -82,6 +82,7 @@ describeWith(['openssl', 'pebble'], 'certificates by ACME (RFC 8555)', () => {
     expect(leaf.checkHost('api.acme.test')).toBeDefined();
     expect(leaf.checkPrivateKey(createPrivateKey(pem))).toBe(true);
     expect(pem.match(/BEGIN CERTIFICATE/g)?.length).toBeGreaterThan(1);
+    expect(pem).toMatch(/-----END CERTIFICATE-----\n-----BEGIN (?:\w+ )?PRIVATE KEY-----/);
     for (const path of [file, join(one.dataDir, 'acme', 'account.key')]) {
       expect(statSync(path).mode & 0o077).toBe(0);
     }

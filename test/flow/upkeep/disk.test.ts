@@ -127,6 +127,10 @@ describeWith(['mount', 'small disk'], 'the reserve file', () => {
       expect(ctx.disk.last?.totalBytes).toBe(32 * 1024 * 1024);
       rmSync(file, { recursive: true });
       await watch.runNow();
+      // Whole again, and gone again: that is told anew.
+      rmSync(file);
+      mkdirSync(file);
+      await watch.runNow();
       expect(fixture.logged).toMatchObject([
         {
           event: 'disk_reserve_failed',
@@ -135,6 +139,7 @@ describeWith(['mount', 'small disk'], 'the reserve file', () => {
           hint: `Nothing is kept back for a full disk. Let the service write disk.reserve in ${disk.path}.`,
         },
         { event: 'disk_reserve_made' },
+        { event: 'disk_reserve_failed' },
       ]);
     } finally {
       disk.unmount();

@@ -117,6 +117,17 @@ test('the account that a node had by itself is that of all', async () => {
   expect(await certificates([], 'b').accountKey(null)).toBe(own);
 });
 
+test('an account that another node made just before its own turn is not made anew', async () => {
+  const { takeJob } = shared;
+  shared.takeJob = async (name, holder, forMs) => {
+    shared.takeJob = takeJob;
+    await certificates([], 'b').accountKey('the key of b');
+    expect(forMs).toBe(30_000);
+    return takeJob(name, holder, forMs);
+  };
+  expect(await certificates([], 'a').accountKey('the key of a')).toBe('the key of b');
+});
+
 test('what was sealed under another secret key counts as absent', async () => {
   const [old, node] = [
     certificates(['a.test'], 'old', new SecretBox(randomBytes(32))),
@@ -151,6 +162,11 @@ test('what is no token is not answered, and a flood reads the store once a secon
     expect(await node.answerTo(token)).toBeNull();
   }
   expect(shared.reads).toBe(0);
+  for (const token of ['x'.repeat(16), 'x'.repeat(128)]) {
+    expect(await node.answerTo(token)).toStartWith(`${token}.`);
+  }
+  clock.pass(1_000);
+  shared.reads = 0;
   await Promise.all(Array.from({ length: 1_000 }, () => node.answerTo(TOKEN)));
   expect(shared.reads).toBe(1);
   clock.pass(1_000);

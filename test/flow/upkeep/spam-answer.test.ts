@@ -39,6 +39,16 @@ test('what an rspamd that refuses nothing leaves out', () => {
   expect(read({ ...ANSWER, symbols: {} })).toMatchObject({ rules: [], more: 0 });
 });
 
+test('a score is within a million, either way', () => {
+  for (const score of [-1_000_000, 1_000_000]) {
+    expect(read({ ...ANSWER, score, required_score: score })).toMatchObject({
+      points: score,
+      required: score,
+    });
+    expect(withSymbols({ A: { score } })?.rules[0]?.points).toBe(score);
+  }
+});
+
 test.each([
   ['nothing', ''],
   ['no JSON', '<html>'],
@@ -91,6 +101,12 @@ test('texts are cut, and hide no control characters', () => {
   expect(first?.options.map(({ length }) => length)).toEqual([101, 1, 1]);
   expect([second?.name, second?.description]).toEqual(['A B', 'a [31mb']);
   expect(read({ ...ANSWER, action: long })?.action).toHaveLength(101);
+  const whole = withSymbols({
+    ['x'.repeat(100)]: { score: 1, description: ` ${'y'.repeat(298)} ` },
+  });
+  expect(whole?.rules.map(({ name, description }) => [name, description])).toEqual([
+    ['x'.repeat(100), 'y'.repeat(298)],
+  ]);
 });
 
 test('brackets in texts are no depth, and names of every object are names', () => {

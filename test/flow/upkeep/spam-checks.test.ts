@@ -1,5 +1,5 @@
 /** Questions to the operator's rspamd: what is sent, to whom, how often, and every end. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 
 import { ConfigHolder } from '../../../src/appliance/config-holder.ts';
 import { parseConfig } from '../../../src/base/config-file.ts';
@@ -51,6 +51,7 @@ function message(number: number, fields: Partial<CapturedMessage> = {}): Capture
 
 test('sends the bytes of the message with its envelope, and reads the score', async () => {
   const { checks, clock } = checksOf(`${stub.url}/below/`);
+  clock.jump(5_000);
   const one = message(1);
   const check = await checks.check(one);
   expect(check).toMatchObject({ kind: 'scored', at: clock.now(), score: { points: 12.7 } });
@@ -71,7 +72,7 @@ test('sends the bytes of the message with its envelope, and reads the score', as
 
 test('addresses beyond ASCII go as UTF-8, empty ones as <>, and no header can be added', async () => {
   const { checks } = checksOf();
-  const recipient = 'jörg@приклад.example\r\nIp: 192.0.2.1';
+  const recipient = 'jörg@приклад.example\r\nIp: 192.0.2.1\u007f';
   await checks.check(message(1, { returnPath: '', recipient }));
   const [request] = stub.requests;
   expect(request?.headers.from).toBe('<>');
@@ -140,6 +141,17 @@ test('only the last fifty results are kept', async () => {
   expect(stub.requests).toHaveLength(52);
 });
 
+test('a result that was asked for anew is as new as any', async () => {
+  const { checks, clock } = checksOf();
+  for (let number = 1; number <= 50; number += 1) await checks.check(message(number));
+  await clock.advance(60_000);
+  await checks.check(message(1));
+  // One more than is kept: the oldest of them goes, which is the second now.
+  await checks.check(message(51));
+  await checks.check(message(1));
+  expect(stub.requests).toHaveLength(52);
+});
+
 test('a message of more than 10 MiB is not sent', async () => {
   const { checks } = checksOf();
   const maxBytes = 10 * 1024 * 1024;
@@ -153,6 +165,7 @@ test('a message of more than 10 MiB is not sent', async () => {
 test.each([
   [401, '{"error":"Unauthorized"}', 'it answered with status 401', 401],
   [302, '', 'it answered with status 302', 302],
+  [204, '', 'it answered with status 204', 204],
   [200, '<html>', 'what it answered is not what rspamd answers', 200],
   [200, '{"score":1}', 'what it answered is not what rspamd answers', 200],
   [200, 'x'.repeat(256 * 1024 + 1), 'the answer is too long', null],
@@ -161,6 +174,17 @@ test.each([
   stub.answerWith((response) => response.writeHead(status).end(text));
   const failed = { kind: 'failed', url: stub.url, reason, statusCode };
   expect(await checks.check(message(1))).toEqual(failed as never);
+});
+
+test('an answer of 256 KiB is read, and five seconds are waited for it', async () => {
+  const { config, clock } = checksOf();
+  const text = JSON.stringify(ANSWER);
+  stub.answerWith(saying(text.padEnd(256 * 1024)));
+  const armed = spyOn(globalThis, 'setTimeout');
+  const check = await new SpamChecks({ config, clock, resolver }).check(message(1));
+  const waits = armed.mock.calls.map(([, ms]) => ms);
+  armed.mockRestore();
+  expect([check.kind, waits.includes(5_000)]).toEqual(['scored', true]);
 });
 
 test('an rspamd that says nothing is waited for so long, and a host is looked up in DNS', async () => {
