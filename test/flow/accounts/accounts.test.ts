@@ -32,6 +32,7 @@ test('a name has 1 to 60 characters without those around it, and is no id', asyn
   for (const name of ['', '   ', 'x'.repeat(61), 'a\nb', 'a\u202eb']) {
     expect((await refusal(make(name))).detail).toEqual({ issues: [NO_NAME] });
   }
+  expect((await make('f'.repeat(37))).name).toHaveLength(37);
   const id = await refusal(make(newId(1)));
   expect(id.detail).toEqual({
     issues: [{ path: 'name', message: 'name must not look like the id of an account.' }],

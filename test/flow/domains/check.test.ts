@@ -48,7 +48,7 @@ const DKIM = dkimName(domain);
 const OURS = `v=DKIM1; k=rsa; p=${key.publicKeyBase64}`;
 
 /** What is found where DNS has these TXT records; a name whose records are null cannot be asked. */
-function check(txt: Record<string, string[] | null>) {
+function check(txt: Record<string, string[] | null>, of = domain) {
   const resolver: Resolver = {
     a: async () => NODATA,
     aaaa: async () => NODATA,
@@ -62,7 +62,7 @@ function check(txt: Record<string, string[] | null>) {
       return records === undefined ? NODATA : found(...records);
     },
   };
-  return checkDns({ config, resolver, secrets, emulation: null }, domain);
+  return checkDns({ config, resolver, secrets, emulation: null }, of);
 }
 
 test.each([
@@ -109,6 +109,17 @@ test('what is shown of DMARC are its own records, at the name that has them', as
   expect(seen.records.DMARC).toEqual({
     kind: 'found',
     published: { at: parent, values: ['v=DMARC1; p=none'] },
+  });
+});
+
+test('of two names without a policy the own one is shown, and none above a public suffix counts', async () => {
+  const { records } = await check({ [own]: ['hello'], [parent]: ['world'] });
+  expect(records.DMARC).toMatchObject({ published: { at: own, values: ['hello'] } });
+  const shared = { ...domain, name: 'acme.github.io' };
+  const above = await check({ '_dmarc.github.io': ['v=DMARC1; p=reject'] }, shared);
+  expect(above.records.DMARC).toMatchObject({
+    kind: 'missing',
+    reason: 'there is no valid DMARC record at _dmarc.acme.github.io',
   });
 });
 

@@ -18,7 +18,9 @@ test.each([
   ['another TXT', lacking(['hello']), 'warning', 'There is no policy'],
   ['two', lacking(['v=DMARC1; p=none', 'v=DMARC1; p=reject']), 'warning', 'There are 2'],
   ['no policy', lacking(['v=DMARC1']), 'warning', 'no valid policy'],
+  ['no policy, with blanks', lacking(['V = DMARC1; p=maybe']), 'warning', 'no valid policy'],
   ['none', seen(['v=DMARC1; p=none;']), 'warning', 'Add rua=mailto:'],
+  ['none with reports to nobody', seen(['v=DMARC1; p=none; rua=']), 'warning', 'Add rua=mailto:'],
   ['none with reports', seen(['v=DMARC1; p=none; rua=mailto:a@b.example']), 'ok', 'p=quarantine'],
   ['quarantine', seen(['v=DMARC1; p=Quarantine']), 'ok', 'p=reject'],
   ['reject', seen(['v=DMARC1;p=reject']), 'ok', 'the best protection'],
@@ -33,4 +35,15 @@ test.each([
   const advice = dmarcAdvice('mail.acme.example', record);
   expect(advice).toMatchObject({ level });
   expect(advice.words).toContain(words);
+});
+
+test.each([
+  ['p=reject', 'reject', 'Receivers reject what fails'],
+  ['p=none; sp=quarantine', 'quarantine', 'Receivers put what fails into spam'],
+  ['p=none; rua=mailto:a@b.example', 'none', 'Receivers report and deliver everything'],
+  ['p=none', 'none', 'Receivers deliver everything, and nobody'],
+])('where %s is inherited, it says from where, first of all', (record, policy, words) => {
+  const parent = seen([`v=DMARC1; ${record}`], { at: '_dmarc.acme.example' });
+  const begin = `The policy of _dmarc.acme.example applies (${policy}). ${words}`;
+  expect(dmarcAdvice('mail.acme.example', parent).words).toStartWith(begin);
 });

@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { parseConfig } from '../../../src/base/config-file.ts';
+import type { Finding } from '../../../src/flow/domains/finding.ts';
 import { findReturnPath } from '../../../src/flow/domains/return-path.ts';
 import type { DnsAnswer, Resolver } from '../../../src/wire/dns/resolver.ts';
 
@@ -15,8 +16,8 @@ const found = <T>(...records: T[]): DnsAnswer<T> => ({
 });
 const NODATA = { kind: 'nodata', isAuthenticated: false } as const;
 
-/** Whether it counts, with this SPF record and these configured source addresses. */
-async function kindWith(spf: string, sources: string[]): Promise<string> {
+/** What is found with this SPF record and these configured source addresses. */
+async function findingWith(spf: string, sources: string[]): Promise<Finding> {
   const resolver: Resolver = {
     a: async (name) => (name === 'mail.rig.test' ? found(NAMED) : NODATA),
     aaaa: async () => NODATA,
@@ -29,8 +30,22 @@ async function kindWith(spf: string, sources: string[]): Promise<string> {
   const list = JSON.stringify(sources);
   const text = `hostname = "mail.rig.test"\n[delivery]\nsource_addresses = ${list}\n`;
   const config = parseConfig(text, 'rig');
-  return (await findReturnPath({ config, resolver }, 'acme.example')).kind;
+  return await findReturnPath({ config, resolver }, 'acme.example');
 }
+
+/** Whether it counts. */
+async function kindWith(spf: string, sources: string[]): Promise<string> {
+  return (await findingWith(spf, sources)).kind;
+}
+
+test('what stands there is shown with its types, SPF in any case, and no other text', async () => {
+  const published = { at: 'send.acme.example', values: ['MX 10 mail.rig.test'] };
+  const spf = `V=SPF1 ip4:${NAMED} -all`;
+  expect(await findingWith(spf, [])).toMatchObject({
+    published: { ...published, values: [`TXT ${spf}`, ...published.values] },
+  });
+  expect(await findingWith('v=spf10 -all', [])).toMatchObject({ published });
+});
 
 test('those that are configured, and that of the host name only without public ones', async () => {
   const named = `v=spf1 ip4:${NAMED} -all`;

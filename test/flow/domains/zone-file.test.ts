@@ -14,6 +14,8 @@ const domain = {
 test('names are relative to the organisational domain', () => {
   expect(zoneOf('mail.acme.co.uk')).toBe('acme.co.uk');
   expect(zoneOf('acme.example')).toBe('acme.example');
+  // A zone of its own, as each name below such a suffix may have another owner.
+  expect(zoneOf('mail.acme.github.io')).toBe('acme.github.io');
   expect(relativeName('pr1._domainkey.mail.acme.co.uk', 'acme.co.uk')).toBe('pr1._domainkey.mail');
   expect(relativeName('acme.co.uk', 'acme.co.uk')).toBe('@');
   expect(relativeName('notacme.co.uk', 'acme.co.uk')).toBe('notacme.co.uk');

@@ -44,15 +44,23 @@ test('a QR code leads an app to the secret', () => {
   );
   expect(modules.length).toBeGreaterThan(30);
   expect(modules.every((row) => row.length === modules.length)).toBe(true);
+  // Cameras need four light modules around it (ISO/IEC 18004).
+  const dark = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [x, y] : [])));
+  expect([Math.min(...dark), Math.max(...dark)]).toEqual([4, modules.length - 5]);
 });
 
 test('is turned on by a code of the secret alone, and stored sealed', async () => {
   const other = codeAt(now() + 10 * STEP_MS);
   expect(await enableTotp(fixture.ctx, await anna(), secret, other)).toBeNull();
   expect(await enableTotp(fixture.ctx, await anna(), 'no secret', '000000')).toBeNull();
+  // Shorter than RFC 4226 asks for, with a code of its own.
+  const short = 'A'.repeat(16);
+  const code = new TOTP({ secret: Secret.fromBase32(short) }).generate({ timestamp: now() });
+  expect(await enableTotp(fixture.ctx, await anna(), short, code)).toBeNull();
   expect((await anna()).sealedTotp).toBeNull();
   const codes = await enabled();
   expect(new Set(codes).size).toBe(10);
+  for (const one of codes) expect(one).toMatch(/^[A-Z2-7]{4}(?:-[A-Z2-7]{4}){3}$/);
   const { sealedTotp, recoveryCodes } = await anna();
   expect(recoveryCodes).toBe(10);
   expect(Buffer.from(sealedTotp ?? []).includes(secret)).toBe(false);
@@ -69,7 +77,14 @@ test('a code passes once, one step early or late, and no other', async () => {
   expect(await passes(code)).toBe(false);
   // Older than the one that was used.
   expect(await passes(codeAt(now() - STEP_MS))).toBe(false);
-  expect(await passes(codeAt(now() + STEP_MS))).toBe(true);
+  const next = codeAt(now() + STEP_MS);
+  expect(await passes(`${next.slice(0, 3)}-${next.slice(3)}`)).toBe(true);
+  // Nor does it turn anything on again; one with a space that was copied along does.
+  await disableTotp(fixture.ctx, await anna());
+  expect(await enableTotp(fixture.ctx, await anna(), secret, next)).toBeNull();
+  fixture.clock.jump(2 * STEP_MS);
+  const later = ` ${codeAt(now())} `;
+  expect(await enableTotp(fixture.ctx, await anna(), secret, later)).toHaveLength(10);
 });
 
 test('a recovery code passes once, however it is written', async () => {

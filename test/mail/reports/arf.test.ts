@@ -138,6 +138,8 @@ test('an attached message is a complaint only with the recipient field of Outloo
 test("an original whose text quotes Outlook.com's field is no complaint", () => {
   const quoted = ['Message-ID: <1@shop.example>', '', 'X-HmXmrOriginalRecipient: ann@outlook.com'];
   expect(attached(quoted)).toBeNull();
+  // Its lines may end in LF alone.
+  expect(attached([quoted.join('\n')])).toBeNull();
   const bounce = [
     'Content-Type: multipart/report; report-type=delivery-status; boundary=b',
     '',

@@ -20,6 +20,7 @@ test('fields are read with any case, folds and repeats; groups end at an empty l
 
 test('a fold belongs to the last field, not to a line that was left out', () => {
   expect(groups('A: 1', '=bad', ' 2')).toEqual([{ a: ['1'] }]);
+  expect(groups('A: 1', '', ' 2', 'B: 3')).toEqual([{ a: ['1'] }, { b: ['3'] }]);
 });
 
 test('of a group a hundred fields are read, of a value 4,000 characters', () => {
@@ -92,6 +93,9 @@ test('of an original 300 fields are read, of each 4,000 bytes, of its body none'
   };
   expect(original(300)).toEqual([null, 'a@x.example']);
   expect(original(301)).toEqual([null, null]);
+  const idOf = (length: number): string => `<${'i'.repeat(length)}>`;
+  const known = [500, 501].map((length) => originalIn(Buffer.from(`Message-ID: ${idOf(length)}`)));
+  expect(known.map(({ messageId }) => messageId)).toEqual([idOf(500), null]);
   const long = `Feedback-ID: ${'f'.repeat(5_000)}\r\n`;
   expect(originalIn(Buffer.from(long)).feedbackId).toBe('f'.repeat(4_000 - 'Feedback-ID: '.length));
 });
