@@ -3,7 +3,15 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 
 import type { Call } from '../../../src/store/rows.ts';
 import { finished } from '../call-steps.ts';
-import { batchOf, finishOf, newAccount, newEndpoint, newMessage, recipientOf } from '../samples.ts';
+import {
+  batchOf,
+  finishOf,
+  newAccount,
+  newEndpoint,
+  newEvent,
+  newMessage,
+  recipientOf,
+} from '../samples.ts';
 import { writerAtHand } from './writer-at-hand.ts';
 import type { WriterAtHand } from './writer-at-hand.ts';
 
@@ -39,6 +47,21 @@ const stateOf = (id: string) =>
       'SELECT status, attempts, next_attempt_at AS due, owner, lease_until AS lease FROM calls WHERE id = ?',
     )
     .get(id);
+
+test('what an account accepts asks the endpoint that was made since its last event, and is due by the steady time', () => {
+  const other = newAccount('two');
+  writer.createAccount(other);
+  const accept = () => {
+    const message = newMessage(other.id);
+    message.events.push(newEvent(message.message, null, 'email.sent'));
+    return writer.accept({ ...batchOf(other.id, message), now: 10, steadyNow: 25 });
+  };
+  expect(accept()).toEqual({ kind: 'accepted', calls: [] });
+  const made = newEndpoint(other.id);
+  writer.createEndpoint(made, 1);
+  const calls = [{ id: expect.any(String), endpointId: made.id, dueAt: 25 }];
+  expect(accept()).toEqual({ kind: 'accepted', calls });
+});
 
 test('a call begins once until its lease ends, counts its attempts, and is freed by its owner', () => {
   const { id } = happen();
