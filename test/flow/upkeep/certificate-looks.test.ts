@@ -149,7 +149,7 @@ describeWith(['openssl'], 'a node without an authority', () => {
     await one.keeper.stop();
   });
 
-  test('where its turn comes after another node has ordered, it takes that one and orders none', async () => {
+  test('where another node has ordered before it may, it takes that one and orders none', async () => {
     const { clock } = fixture;
     const fresh = pem();
     const one = node(async () => {

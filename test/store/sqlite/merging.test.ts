@@ -59,7 +59,7 @@ test('a grown index is merged into one piece, once', () =>
     again.close();
   }));
 
-/** A file whose merges change so many rows each, in turn, and what it was told. */
+/** A file whose merges change so many rows, one after the other, and what it was told. */
 function mergesOf(...changes: number[]) {
   const told: unknown[][] = [];
   let count = 7;
