@@ -96,6 +96,35 @@ test.each([
   ['[acme]\nlisten = "127.0.0.1:80"\naccept_terms = true', []],
 ])('%j is refused with %j', (toml, expected) => expect(refusals(toml)).toEqual(expected));
 
+test.each([
+  ['store.url', '[store]\nrequire_standby = true\nurl = 5'],
+  ['acme.accept_terms', '[acme]\nlisten = "127.0.0.1:80"\naccept_terms = "no"'],
+  ['http.tls_cert', '[http]\ntls_cert = 5'],
+  ['http.tls_key', '[http]\ntls_cert = "/dev/null"\ntls_key = 5'],
+  ['smtp.tls_key', '[smtp]\ntls_key = "key.pem"'],
+  ['delivery.smarthost.username', `${SMARTHOST}\nusername = 5\npassword = "p"`],
+  ['delivery.routes[0].password', `${ROUTE}\nusername = "u"\npassword = 5`],
+  ['delivery.routes[0].host', '[[delivery.routes]]\ndomains = ["a.example"]\nhost = 5'],
+  // The table around it, too.
+  ['delivery.smarthost', '[delivery]\nmode = "smarthost"\nsmarthost = 5'],
+  ['plans[1].id', '[[plans]]\nid = "a"\n[[plans]]\nid = "A"\n[[plans]]\nid = "b"'],
+])('where %s itself is refused, nothing more is said of what belongs to it', (path, toml) => {
+  const said = refusals(toml);
+  expect(said.map((line) => line.slice(0, line.indexOf(' ')))).toEqual([path]);
+});
+
+test('a key that only begins like it hides nothing', () => {
+  expect(refusals('[delivery]\nmode = "smarthost"\nsmart = 5')).toHaveLength(2);
+});
+
+test('two plans whose ids are refused are not the same plan', () => {
+  const plan = '[[plans]]\nid = "A"\n';
+  expect(refusals(plan + plan).map((line) => line.slice(0, line.indexOf(' must')))).toEqual([
+    'plans[0].id',
+    'plans[1].id',
+  ]);
+});
+
 test('a route has its own destination, or the whole of the smarthost', () => {
   const own = '[[delivery.routes]]\ndomains = ["a.example"]\nhost = "10.0.0.5"';
   const none = '[[delivery.routes]]\ndomains = ["*.b.example"]';
@@ -146,6 +175,10 @@ test.each([
   ['[http]\nliten = "127.0.0.1:1"', 'http.liten is not a known key: did you mean listen?'],
   ['[http]\nliszen = "127.0.0.1:1"', 'http.liszen is not a known key: did you mean listen?'],
   ['[http]\npublicUrl = "x"', 'http.publicUrl is not a known key: did you mean public_url?'],
+  [
+    '[[plans]]\nid = "a"\nlogretentiondays = 7',
+    'plans[0].logretentiondays is not a known key: did you mean log_retention_days?',
+  ],
   ['[http]\nTLS-cert = "x"', 'http.TLS-cert is not a known key: did you mean tls_cert?'],
   ['[[plans]]\nid = "a"\nix = "b"', 'plans[0].ix is not a known key; known here: id, '],
 ])('%j: the key that was meant', (toml, words) => {

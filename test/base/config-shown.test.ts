@@ -62,6 +62,15 @@ test('where each route leads is shown, also where it is the smarthost', () => {
   expect(valueOf('[1].port')).toBe('587');
 });
 
+test('names of hosts are shown with their stars, each of them', () => {
+  const lines =
+    '[[delivery.providers]]\nname = "p"\nmx = ["*.mx.example.net", "in.example", "*.b.example"]';
+  const rows = shownConfig(parseConfig(`${FILE}\n${lines}\n`, 'test'));
+  expect(rows.find(({ path }) => path === 'delivery.providers[0].mx')?.value).toBe(
+    '*.mx.example.net, in.example, *.b.example',
+  );
+});
+
 test.each([
   ['1999ms', '1999ms'],
   ['1000000ms', '1000s'],

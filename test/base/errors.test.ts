@@ -44,6 +44,7 @@ test('of several issues the first is told, and how many more there are', () => {
     path,
     message: `${path} is missing.`,
   }));
+  expect(validationFailed(issues.slice(0, 2)).message).toBe('from is missing. (and 1 more)');
   expect(validationFailed(issues).message).toBe('from is missing. (and 2 more)');
   expect(validationFailed(issues.slice(2)).message).toBe('subject is missing.');
   const options = {

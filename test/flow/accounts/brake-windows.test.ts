@@ -189,16 +189,24 @@ test('a pause just before midnight counts from the next moment, which is another
   expect([[...asked.days], await status()]).toEqual([['2026-01-16'], 'active']);
 });
 
-test('a pause in the first moment of a window is in it: what was sent before it counts no more', async () => {
-  const pause = { at: Date.UTC(2026, 0, 14), sentThatDay: 200, harmThatHour: NONE };
-  await fixture.ctx.store.setSetting(brakeSetting(accountId), JSON.stringify(pause));
-  const { brake } = brakeOver(
-    (day) => (day === '2026-01-14' ? 399 : 0),
-    () => ({ hardBounces: 100, complaints: 0 }),
-  );
-  await brake.run();
-  expect(await status()).toBe('active');
-});
+test.each([
+  // sent on that day in all, and until the pause; bounces of that hour until then
+  [399, 200, 0],
+  [1_000, 0, 81],
+])(
+  'a pause in the first moment of a window is in it: what was before it counts no more (%p, %p, %p)',
+  async (sent, sentThatDay, bounces) => {
+    const harmThatHour = { hardBounces: bounces, complaints: 0 };
+    const pause = { at: Date.UTC(2026, 0, 14), sentThatDay, harmThatHour };
+    await fixture.ctx.store.setSetting(brakeSetting(accountId), JSON.stringify(pause));
+    const { brake } = brakeOver(
+      (day) => (day === '2026-01-14' ? sent : 0),
+      () => ({ hardBounces: 100, complaints: 0 }),
+    );
+    await brake.run();
+    expect(await status()).toBe('active');
+  },
+);
 
 test.each(['null', '{"at":"yesterday"}'])('a stored %s is no pause', async (text) => {
   await fixture.ctx.store.setSetting(brakeSetting(accountId), text);
