@@ -1,11 +1,11 @@
 /** A port passes from server to server, and old servers end while newer ones answer on it. */
 import { expect, test } from 'bun:test';
 import { Agent, request } from 'node:https';
-import { connect } from 'node:tls';
 
 import { HttpListener } from '../../src/appliance/http-listener.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { testAuthority } from '../rig/certificates.ts';
+import { shownName } from '../rig/shown-certificate.ts';
 
 const LEAVE_MS = 100;
 const ca = testAuthority().cert;
@@ -30,16 +30,6 @@ tls_key = "${keyFile}"`,
   return { http, port: Number(new URL(http.url()).port) };
 }
 
-function shown(port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, ca }, () => {
-      resolve(String(socket.getPeerCertificate().subject.CN));
-      socket.end();
-    });
-    socket.once('error', reject);
-  });
-}
-
 /** The `Connection` of the response. */
 function ask(port: number, agent: Agent): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
@@ -59,11 +49,11 @@ test('every new connection is the newest server’s, before, while and after old
     const until = performance.now() + LEAVE_MS * 0.7;
     // The third and fourth find old servers in every state: leaving, ended, and replaced by the last.
     for (let seen = 0; seen < 10 || performance.now() < until; seen += 1) {
-      expect(await shown(port)).toBe(name);
+      expect(await shownName(port)).toBe(name);
     }
   }
   const until = performance.now() + LEAVE_MS * 1.5;
-  while (performance.now() < until) expect(await shown(port)).toBe('4.example');
+  while (performance.now() < until) expect(await shownName(port)).toBe('4.example');
   await http.stop();
 });
 
@@ -76,5 +66,5 @@ test('a kept connection is answered by the old server once more, as its last', a
   expect(await ask(port, agent)).not.toBe('close');
   agent.destroy();
   await http.stop();
-  expect(await shown(port).catch((error: unknown) => error)).toBeInstanceOf(Error);
+  expect(await shownName(port).catch((error: unknown) => error)).toBeInstanceOf(Error);
 });

@@ -2,12 +2,12 @@
 import { afterEach, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
-import { connect } from 'node:tls';
 
 import { HttpListener } from '../../src/appliance/http-listener.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 import { testAuthority } from '../rig/certificates.ts';
+import { shownName } from '../rig/shown-certificate.ts';
 
 const ca = testAuthority().cert;
 const issue = (name: string) => testAuthority().issue([name, '127.0.0.1']);
@@ -40,17 +40,6 @@ function isOpen(port: number): Promise<boolean> {
       resolve(true);
     });
     socket.once('error', () => resolve(false));
-  });
-}
-
-/** The name of the certificate that is shown. */
-function shown(port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, ca }, () => {
-      resolve(String(socket.getPeerCertificate().subject.CN));
-      socket.end();
-    });
-    socket.once('error', reject);
   });
 }
 
@@ -127,7 +116,7 @@ test('a certificate that changes at rest is shown on the same port afterwards', 
   expect(await isOpen(port)).toBe(false);
   await http.listenAgain();
   expect(portOf(http)).toBe(port);
-  expect(await shown(port)).toBe('new.example');
+  expect(await shownName(port)).toBe('new.example');
 });
 
 test.each([null, 'a.example'])(

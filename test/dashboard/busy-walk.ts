@@ -40,13 +40,7 @@ export async function busyWalk(): Promise<Map<string, string[]>> {
   try {
     const { named, cookies } = await furnish(dashboard, NOW);
     named.set('rich', await rich(dashboard));
-    const walker = new Walk(dashboard, named, cookies);
-    const parts = new Map<string, string[]>();
-    for (const step of STEPS) {
-      const blocks = parts.get(step.part) ?? [];
-      parts.set(step.part, [...blocks, await walker.take(step)]);
-    }
-    return parts;
+    return await new Walk(dashboard, named, cookies).takeAll(STEPS);
   } finally {
     await dashboard.stop();
   }

@@ -53,8 +53,18 @@ export class Walk {
     this.#cookies = cookies;
   }
 
+  /** The blocks of each part, in the order of the steps. */
+  async takeAll(steps: readonly Step[]): Promise<Map<string, string[]>> {
+    const parts = new Map<string, string[]>();
+    for (const step of steps) {
+      const blocks = parts.get(step.part) ?? [];
+      parts.set(step.part, [...blocks, await this.#take(step)]);
+    }
+    return parts;
+  }
+
   /** The block of one step in the transcript. */
-  async take({ method = 'GET', path, form, as, headers, who, isWhole }: Step): Promise<string> {
+  async #take({ method = 'GET', path, form, as, headers, who, isWhole }: Step): Promise<string> {
     const filled = this.#filled(path);
     const cookie = who === undefined ? {} : { cookie: this.#cookies[who] ?? '' };
     const own = { 'sec-fetch-site': 'same-origin' };

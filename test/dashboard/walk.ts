@@ -28,13 +28,7 @@ export async function walk(): Promise<Map<string, string[]>> {
   const dns = `[dns]\nservers = ["${host}:${port}"]\n`;
   const dashboard = await startDashboardRig({ clock, config: TOML + dns });
   try {
-    const walker = new Walk(dashboard, await furnish(dashboard, clock));
-    const parts = new Map<string, string[]>();
-    for (const step of STEPS) {
-      const blocks = parts.get(step.part) ?? [];
-      parts.set(step.part, [...blocks, await walker.take(step)]);
-    }
-    return parts;
+    return await new Walk(dashboard, await furnish(dashboard, clock)).takeAll(STEPS);
   } finally {
     await dashboard.stop();
     await names.stop();

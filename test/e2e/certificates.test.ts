@@ -9,10 +9,10 @@ import { copyFileSync, mkdtempSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from 'node:tls';
 
 import { BinaryAppliance } from '../rig/binary.ts';
 import { testAuthority } from '../rig/certificates.ts';
+import { shownName } from '../rig/shown-certificate.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postrider-tls-'));
 const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
@@ -32,16 +32,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => appliance.stop());
-
-function shownName(): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, ca: testAuthority().cert }, () => {
-      resolve(String(socket.getPeerCertificate().subject.CN));
-      socket.end();
-    });
-    socket.once('error', reject);
-  });
-}
 
 const CLIENTS = 4;
 
@@ -66,7 +56,7 @@ function ask(): Promise<number> {
 
 test('a change of the files is taken over by SIGHUP, again and again, under requests', async () => {
   expect(appliance.url).toStartWith('https://');
-  expect(await shownName()).toBe('first.example');
+  expect(await shownName(port)).toBe('first.example');
   const done = new AbortController();
   const answers: number[] = [];
   const load = Array.from({ length: CLIENTS }, async () => {
@@ -78,7 +68,7 @@ test('a change of the files is taken over by SIGHUP, again and again, under requ
     appliance.log.clear();
     appliance.hangUp();
     await appliance.log.first(({ event }) => event === 'reloaded');
-    for (let time = 0; time < 20; time += 1) expect(await shownName()).toBe(name);
+    for (let time = 0; time < 20; time += 1) expect(await shownName(port)).toBe(name);
   }
   done.abort();
   await Promise.all(load);
@@ -91,6 +81,6 @@ test('files that do not belong together are refused, and the old pair stays', as
   appliance.hangUp();
   const refused = await appliance.log.first(({ event }) => event === 'reload_refused');
   expect(refused.level).toBe('error');
-  expect(await shownName()).toBe('third.example');
+  expect(await shownName(port)).toBe('third.example');
   expect(await ask()).toBe(200);
 });

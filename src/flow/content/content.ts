@@ -7,25 +7,17 @@
  * many as want it may ask at once. Null when the content was not kept. Rejects with `platform_halted` when the budget has
  * too few bytes, and when the thread for large messages dies meanwhile.
  */
-import type { Body, ContentSizes, ListedBody } from '../../store/rows.ts';
+import type { Body, ListedBody } from '../../store/rows.ts';
 import { ALONE_FROM } from '../byte-budget.ts';
 import type { Context } from '../context.ts';
 
 type Parts = Pick<Context, 'store' | 'large' | 'budget'>;
 
 /** The content of the account's message, in its parts. */
-export async function contentOf(
-  ctx: Parts,
-  accountId: string,
-  messageId: string,
-): Promise<Body | null> {
-  const sizes = await ctx.store.contentSizes(accountId, messageId);
-  return readWithin(ctx, accountId, wholeSize(sizes), async () => {
-    const body = (await ctx.store.body(accountId, messageId))?.body ?? null;
-    return body === null || body.raw === null
-      ? body
-      : { ...body, ...(await ctx.large.read(body.raw)) };
-  });
+export function contentOf(ctx: Parts, accountId: string, messageId: string): Promise<Body | null> {
+  return withStoredContent(ctx, accountId, messageId, async (body) =>
+    body.raw === null ? body : { ...body, ...(await ctx.large.read(body.raw)) },
+  );
 }
 
 /** The content without the bytes of attachments, which cost nothing then. */
@@ -52,14 +44,11 @@ export async function withStoredContent<T>(
   work: (body: Body) => Promise<T>,
 ): Promise<T | null> {
   const sizes = await ctx.store.contentSizes(accountId, messageId);
-  return readWithin(ctx, accountId, wholeSize(sizes), async () => {
+  const bytes = sizes === null ? 0 : sizes.body + sizes.attachments;
+  return readWithin(ctx, accountId, bytes, async () => {
     const body = (await ctx.store.body(accountId, messageId))?.body ?? null;
     return body === null ? null : await work(body);
   });
-}
-
-function wholeSize(sizes: ContentSizes | null): number {
-  return sizes === null ? 0 : sizes.body + sizes.attachments;
 }
 
 function readWithin<T>(

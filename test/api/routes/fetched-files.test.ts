@@ -3,9 +3,8 @@ import { afterAll, beforeEach, expect, spyOn, test } from 'bun:test';
 
 import { fetchAttachments } from '../../../src/api/routes/fetch-attachments.ts';
 import { ApiError } from '../../../src/base/errors.ts';
-import { GuardedAgent } from '../../../src/wire/https/guarded-agent.ts';
-import { parseNetworks } from '../../../src/wire/addresses/networks.ts';
 import { testAuthority } from '../../rig/certificates.ts';
+import { loopbackAgent } from '../../rig/loopback-agent.ts';
 
 const certificate = testAuthority().issue(['files.rig.test']);
 let seen: [path: string, accept: string | null][] = [];
@@ -20,20 +19,7 @@ const server = Bun.serve({
     return answer(pathname);
   },
 });
-const agent = new GuardedAgent({
-  resolver: {
-    a: () =>
-      Promise.resolve({
-        kind: 'found',
-        records: ['127.0.0.1'],
-        ttlSeconds: 1,
-        isAuthenticated: false,
-      }),
-    aaaa: () => Promise.resolve({ kind: 'nodata', isAuthenticated: false }),
-  },
-  allowNetworks: parseNetworks(['127.0.0.0/8']),
-  ca: [testAuthority().cert],
-});
+const agent = loopbackAgent();
 afterAll(async () => {
   agent.destroy();
   await server.stop(true);

@@ -4,9 +4,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { fetchAttachments } from '../../../src/api/routes/fetch-attachments.ts';
 import { readEmail } from '../../../src/api/shapes/read-email.ts';
-import { GuardedAgent } from '../../../src/wire/https/guarded-agent.ts';
-import { parseNetworks } from '../../../src/wire/addresses/networks.ts';
 import { testAuthority } from '../../rig/certificates.ts';
+import { loopbackAgent } from '../../rig/loopback-agent.ts';
 import { openBench, type Bench } from '../bench.ts';
 
 let bench: Bench;
@@ -87,20 +86,7 @@ describe('a file that can be fetched', () => {
         : new Response('no', { status: 404 });
     },
   });
-  const agent = new GuardedAgent({
-    resolver: {
-      a: () =>
-        Promise.resolve({
-          kind: 'found',
-          records: ['127.0.0.1'],
-          ttlSeconds: 1,
-          isAuthenticated: false,
-        }),
-      aaaa: () => Promise.resolve({ kind: 'nodata', isAuthenticated: false }),
-    },
-    allowNetworks: parseNetworks(['127.0.0.0/8']),
-    ca: [testAuthority().cert],
-  });
+  const agent = loopbackAgent();
 
   afterAll(async () => {
     agent.destroy();
