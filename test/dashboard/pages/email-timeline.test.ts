@@ -82,6 +82,9 @@ test('attempts with the same end are one entry, each of them one click away', ()
   expect(text).toContain('Attempts 1 to 4, mx.receiver.example');
   expect(occurrences(text, '<li>')).toBe(4);
   expect(text).toContain('The mailbox is full.');
+  // A run that begins later has the numbers of its own attempts.
+  const later = told({ attempts: [attempt(1, '451 4.3.0 later'), ...attempts.slice(1)] });
+  expect(later).toContain('Attempts 2 to 4, mx.receiver.example');
 });
 
 test('with several recipients each entry says whom it is about', () => {

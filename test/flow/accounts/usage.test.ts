@@ -69,7 +69,7 @@ describe('what GET /usage says', () => {
   let fixture: Fixture;
   beforeEach(async () => {
     fixture = await openFixture({
-      toml: '[[plans]]\nid = "tiny"\nincluded_emails = 2\noverage_sen_per_thousand = 400\noverage_cap_sen = 700\n',
+      toml: '[[plans]]\nid = "tiny"\nincluded_emails = 2\noverage_sen_per_thousand = 400\noverage_cap_sen = 700\n[[plans]]\nid = "open"\nincluded_emails = 2\noverage_sen_per_thousand = 400\n',
     });
   });
   afterEach(() => fixture.close());
@@ -111,5 +111,13 @@ describe('what GET /usage says', () => {
     const store = { ...fixture.ctx.store, usedInMonth: async () => 2 + 1_500 };
     const { usage } = await usageOf({ ...fixture.ctx, store }, account);
     expect([usage.overageBlocks, usage.overageChargedSen]).toEqual([2, 700]);
+  });
+
+  test('without a cap each block that was begun is charged', async () => {
+    const { account } = await fixture.sender({ plan: 'open' });
+    const store = { ...fixture.ctx.store, usedInMonth: async () => 2 + 1_500 };
+    const { usage } = await usageOf({ ...fixture.ctx, store }, account);
+    const { overageBlocks, overageChargedSen, overageCapSen } = usage;
+    expect([overageBlocks, overageChargedSen, overageCapSen]).toEqual([2, 800, null]);
   });
 });

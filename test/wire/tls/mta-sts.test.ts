@@ -143,7 +143,7 @@ describe('policies over the network', () => {
     names.set('mta-sts.a.test', 'A', ['127.0.0.1'], 0);
     names.set('_mta-sts.a.test', 'TXT', ['v=STSv1; id=one;'], 0);
     const clock = new TestClock();
-    const resolver = lookups.resolver([names]);
+    const resolver = lookups.resolver([names], clock);
     const allowNetworks = parseNetworks(['127.0.0.0/8']);
     const agent = new GuardedAgent({ resolver, allowNetworks, ca: [testAuthority().cert] });
     open.push(server, agent);
@@ -201,6 +201,11 @@ describe('policies over the network', () => {
     respond = (_request, response) => response.writeHead(500).end();
     await clock.advance(DAY_MS);
     expect(await sts.policyFor('a.test')).toMatchObject({ mode: 'enforce' });
+    const asked = requests.length;
+    expect(asked).toBe(2);
+    // Also while nothing is fetched, because that has just failed.
+    expect(await sts.policyFor('a.test')).toMatchObject({ mode: 'enforce' });
+    expect(requests).toHaveLength(asked);
     await clock.advance(5 * DAY_MS);
     expect(await sts.policyFor('a.test')).toBeNull();
   });
