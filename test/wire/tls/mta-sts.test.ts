@@ -201,11 +201,10 @@ describe('policies over the network', () => {
     respond = (_request, response) => response.writeHead(500).end();
     await clock.advance(DAY_MS);
     expect(await sts.policyFor('a.test')).toMatchObject({ mode: 'enforce' });
-    const asked = requests.length;
-    expect(asked).toBe(2);
+    expect(requests).toHaveLength(2);
     // Also while nothing is fetched, because that has just failed.
     expect(await sts.policyFor('a.test')).toMatchObject({ mode: 'enforce' });
-    expect(requests).toHaveLength(asked);
+    expect(requests).toHaveLength(2);
     await clock.advance(5 * DAY_MS);
     expect(await sts.policyFor('a.test')).toBeNull();
   });
