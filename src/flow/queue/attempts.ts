@@ -28,9 +28,10 @@ import { endOfSuppressed } from './suppressed.ts';
 
 /**
  * How long a recipient that was only deferred keeps its claim on a throttled lane, in real time: a long line is deferred
- * at some hundred a second, which costs a few percent of a core (test/torture/dead-destination).
+ * at some sixty a second, which costs a few percent of a core (test/torture/dead-destination). Marks of acceptance
+ * (`accepted-marks.ts`) are used up within ten seconds at this rate, before they lapse.
  */
-const THROTTLED_PACE_MS = 150;
+const THROTTLED_PACE_MS = 300;
 
 /** A recipient that was picked, with what it keeps until it ends. */
 export interface Claim {

@@ -14,9 +14,15 @@ export type Durability = 'full' | 'normal';
 
 /** Read back after setting: SQLite ignores a setting that it cannot apply, without an error. */
 const DURABILITY = {
-  full: { set: 'PRAGMA synchronous = FULL', value: 2, cache: 'PRAGMA cache_size = -16000' },
-  normal: { set: 'PRAGMA synchronous = NORMAL', value: 1, cache: 'PRAGMA cache_size = -4000' },
+  full: { set: 'PRAGMA synchronous = FULL', value: 2 },
+  normal: { set: 'PRAGMA synchronous = NORMAL', value: 1 },
 } as const;
+
+/**
+ * KiB. Small, because the system caches the file's pages too, five connections read, and at the end of a commit that
+ * reordered pages SQLite goes through the whole cache (docs/decisions.md D495).
+ */
+const CACHE = 'PRAGMA cache_size = -4000';
 
 /**
  * What copies a live file (Litestream, an operator's sqlite3 shell) takes the write lock for moments. The
@@ -71,7 +77,7 @@ function prepareForWriting(db: Database, durability: Durability): void {
   db.run('PRAGMA temp_store = MEMORY');
   // What is deleted is overwritten with zeros (docs/decisions.md D154).
   db.run('PRAGMA secure_delete = ON');
-  db.run(DURABILITY[durability].cache);
+  db.run(CACHE);
   expectSetting(db, 'PRAGMA journal_mode', 'wal');
   expectSetting(db, 'PRAGMA synchronous', DURABILITY[durability].value);
   expectSetting(db, 'PRAGMA foreign_keys', 1);
@@ -83,8 +89,7 @@ export function openForReading(path: string): Database {
   const db = new Connection(path, { readonly: true, strict: true });
   db.run('PRAGMA query_only = ON');
   db.run('PRAGMA temp_store = MEMORY');
-  // KiB. Small, because the system caches the file's pages too, and five connections read.
-  db.run('PRAGMA cache_size = -4000');
+  db.run(CACHE);
   expectSetting(db, 'PRAGMA journal_mode', 'wal');
   return db;
 }

@@ -223,7 +223,7 @@ test('one that takes long is told of, once; one that ended in time never is', as
   expect(seen).toEqual(['slowed acc', 'lane freed', 'ended true']);
 });
 
-test('what is only deferred keeps its claim on a throttled lane for 150 ms', async () => {
+test('what is only deferred keeps its claim on a throttled lane for 300 ms', async () => {
   const { run, rig, seen, freed, ends } = start();
   const waits = hurry();
   rig.lane.slowDown({ cause: 'slow down', class: 'rate', hint: null });
@@ -234,7 +234,7 @@ test('what is only deferred keeps its claim on a throttled lane for 150 ms', asy
   expect(unclaimed).not.toHaveBeenCalled();
   await freed;
   expect(unclaimed).toHaveBeenCalledTimes(1);
-  expect(waits).toEqual([LIMITS.slowMs, 150]);
+  expect(waits).toEqual([LIMITS.slowMs, 300]);
   expect(ends[0]).toMatchObject({ status: 'delivery_delayed', attempt: { stage: 'throttled' } });
 });
 
