@@ -200,6 +200,16 @@ describe('results', () => {
     expect(recipients.map(({ status }) => status)).toEqual(['failed', 'failed']);
   });
 
+  test('an email without a subject is listed and shown', async () => {
+    const [account] = await run('account.list', {});
+    const made = newMessage(account?.id ?? '', { subject: '' });
+    await accepted(scope.ctx.store, made);
+    const which = { account: 'shop', status: null, q: null, limit: '1', after: null };
+    const { emails } = await run('email.list', which);
+    expect(emails.map(({ id, subject }) => [id, subject])).toEqual([[made.message.id, '']]);
+    expect((await run('queue.show', { id: made.message.id })).message.subject).toBe('');
+  });
+
   test('one recipient is shown with its own attempts, a message with those of all', async () => {
     const [account] = await run('account.list', {});
     const made = newMessage(account?.id ?? '', {}, ['ann@example.net', 'bob@example.net']);

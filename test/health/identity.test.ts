@@ -1,5 +1,6 @@
 /** What the host check says of the machine's names, word by word, for each way in which DNS can disagree with it. */
-import { expect, test } from 'bun:test';
+import { expect, mock, test } from 'bun:test';
+import * as os from 'node:os';
 
 import { systemClock } from '../../src/base/clock.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
@@ -194,4 +195,21 @@ test('only public source addresses are asked about', async () => {
     'host_spf',
     'return_path',
   ]);
+});
+
+test('without configured source addresses the public addresses of the interfaces count, each once', async () => {
+  const address = (ip: string, family: 'IPv4' | 'IPv6') => ({ address: ip, family });
+  const interfaces = {
+    lo: [address('127.0.0.1', 'IPv4'), address('::1', 'IPv6')],
+    eth0: [address(V4, 'IPv4'), address('10.0.0.7', 'IPv4'), address(V6, 'IPv6')],
+    eth1: [address(V4, 'IPv4'), address('fe80::7', 'IPv6')],
+  };
+  const real = { ...os };
+  await mock.module('node:os', () => ({ ...real, networkInterfaces: () => interfaces }));
+  try {
+    const { addresses } = await examineIdentity(context(SOUND, [], INBOUND));
+    expect(addresses).toEqual([V4, V6]);
+  } finally {
+    await mock.module('node:os', () => real);
+  }
 });

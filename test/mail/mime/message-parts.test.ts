@@ -127,6 +127,34 @@ test('a message of one part, and one without any text', () => {
   expect(file).toMatchObject({ html: null, text: null, attachments: [{ filename: 'unnamed' }] });
 });
 
+test('a forwarded message is attached whole, and nothing in it is text of the one around it', () => {
+  const inner = 'Subject: inner\r\nContent-Type: text/html\r\n\r\n<p>inside</p>';
+  const message = [
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'Content-Type: text/plain',
+    '',
+    'outside',
+    '--b',
+    'Content-Type: message/rfc822',
+    'Content-Disposition: attachment; filename=forwarded.eml',
+    '',
+    inner,
+    '--b--',
+    '',
+  ].join('\r\n');
+  const { text, html, attachments } = readParts(Buffer.from(message));
+  expect([text, html]).toEqual(['outside', null]);
+  const found = attachments.map(({ filename, contentType, content }) => [
+    filename,
+    contentType,
+    content().toString(),
+  ]);
+  expect(found).toEqual([['forwarded.eml', 'message/rfc822', inner]]);
+  expect(attachmentBytes(Buffer.from(message), splitMime(Buffer.from(message)))).toBe(inner.length);
+});
+
 test('a long text is read to its end, in every encoding', () => {
   const long = `${'ü'.repeat(200_000)}.`;
   const bytes = Buffer.from(long);

@@ -187,6 +187,20 @@ describe('one row a rule', () => {
     });
   }
 
+  test.each(['a', 'aaaa'] as const)(
+    'only its %s records cannot be looked up: asked again later, unless there are others',
+    async (type) => {
+      server.set('a.test', 'MX', ['10 mx.a.test']);
+      server.set('b.test', 'MX', ['10 mx.b.test']);
+      const address = type === 'a' ? '2001:db8::1' : '192.0.2.1';
+      server.set('mx.b.test', type === 'a' ? 'AAAA' : 'A', [address]);
+      dns = { ...dns, a: dns.a.bind(dns), aaaa: dns.aaaa.bind(dns), mx: dns.mx.bind(dns) };
+      dns[type] = () => Promise.resolve({ kind: 'failed', reason: 'servfail' });
+      expect(await find('a.test')).toBe('failed');
+      expect(await find('b.test')).toEqual({ 'mx.b.test': [address] });
+    },
+  );
+
   test('one MX that cannot be looked up does not stop the others', async () => {
     server.set('a.test', 'MX', ['10 mx1.a.test', '20 mx2.a.test']);
     server.fail('mx1.a.test', 'servfail');
