@@ -111,7 +111,7 @@ test('few are checked at once, some wait, and the rest are refused without being
     expect(await answers[done]).toBe('wrong');
     await new Promise((resolve) => setImmediate(resolve));
     // A slot that is handed over is not free for whoever comes now.
-    if (done < 4) answers.splice(18 + done, 0, guesses.check('wrong', crowd(50 + done)));
+    if (done < 4) void answers.splice(18 + done, 0, guesses.check('wrong', crowd(50 + done)));
   }
   expect(most).toBe(2);
   // The refusals were not counted.
