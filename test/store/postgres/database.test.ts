@@ -99,7 +99,7 @@ describe('connections', () => {
       await busy.end();
       expect(await database.all(part('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
       expect(stateOf(database)).toEqual({ used: 0, idle: 7, waiting: 0, isAway: false });
-    }, 60));
+    }, 1_000));
 
   test('that are lost are replaced at once for who waits, and otherwise when they are needed', () =>
     withDatabase(async (database) => {
