@@ -1,7 +1,7 @@
 /** Steady time: what the wall clock does, sleep, and restarts in the same boot and in another one. */
 import { describe, expect, spyOn, test } from 'bun:test';
 
-import { wallTime } from '../../src/base/clock.ts';
+import { systemClock, wallTime } from '../../src/base/clock.ts';
 import { parseMark, SteadyClock } from '../../src/base/steady-clock.ts';
 import type { TimeMark } from '../../src/base/steady-clock.ts';
 import { TestClock } from '../rig/clock.ts';
@@ -171,6 +171,12 @@ test('boots of different names are different, also where the machine was up for 
   expect(new SteadyClock(later, mark).steady()).toBe(START_MS + 24 * HOUR_MS);
   const same = await machine(START_MS + 24 * HOUR_MS, 3 * HOUR_MS, 'one');
   expect(new SteadyClock(same, mark).steady()).toBe(START_MS + 2 * HOUR_MS);
+});
+
+test('what this machine marks is read back, with the id of its boot', () => {
+  const mark = new SteadyClock(systemClock, null).mark();
+  expect(mark.bootId).not.toBeNull();
+  expect(parseMark(JSON.stringify(mark))).toEqual(mark);
 });
 
 test('a mark that is none is no mark', () => {
