@@ -211,6 +211,7 @@ test('requests are filtered by day, key, method and status, and shown with their
   expect(await paths('from=2026-03-02')).toBe('dcb');
   expect(await paths('to=2026-03-02')).toBe('cba');
   expect(await paths('from=2026-03-02&to=2026-03-02')).toBe('cb');
+  expect(await paths('from=2026-03-01&to=2026-03-02')).toBe('cba');
   expect(await paths('from=2026-13-02')).toBe('dcba');
   expect(await paths(`key=${key.id}`)).toBe('cba');
   expect(await paths('key=none')).toBe('dcba');
