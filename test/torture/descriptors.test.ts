@@ -15,7 +15,7 @@ const CONNECTIONS = 600;
 const SETTLE_MS = 3_000;
 const MEASURED_MS = 3_000;
 /**
- * At most, beyond what the process uses at rest (1 to 16 %, by machine): 0 to 2 % was seen, and 15 to 100 % where the
+ * At most, beyond what the process uses at rest (1 to 16 %, by machine): 0 to 7 % was seen, and 15 to 100 % where the
  * listeners do not rest, by how busy the machine was.
  */
 const MOST_SHARE = 0.08;
