@@ -18,6 +18,7 @@ export type EndChange = Partial<
     | 'lastReason'
     | 'delayedAt'
     | 'attempt'
+    | 'isUnbegun'
     | 'events'
     | 'suppress'
   >

@@ -60,7 +60,9 @@ export function ownerAtAccept(
 export function begunOf(row: OwnedRecipient, attempt: BeginAttempt, now: number): Recipient | null {
   if (!mayBegin(row, attempt.owner, now)) return null;
   const { owner: _owner, leaseUntil: _lease, ...recipient } = row;
-  recipient.attempts += 1;
+  // Where another owner has begun one since, there are more.
+  const isCounted = attempt.isFirst === true && row.attempts === 1;
+  if (!isCounted) recipient.attempts += 1;
   recipient.nextAttemptAt = attempt.nextAttemptAt;
   recipient.updatedAt = now;
   return recipient;

@@ -112,6 +112,8 @@ export interface BeginAttempt {
   leaseUntil: number;
   /** When it is due again if this process dies in the attempt. */
   nextAttemptAt: number;
+  /** Its acceptance marked its first attempt as begun, and none was made of that mark: this one is still the first. */
+  isFirst?: boolean;
 }
 
 /** What became of one recipient, all in one commit. */
@@ -133,6 +135,8 @@ export interface FinishAttempt {
   spares?: { owner: string | null; now: number };
   /** Null when the recipient ended without one (expiry, operator, report). */
   attempt: Attempt | null;
+  /** What was marked as begun was never attempted: the next attempt has its number. */
+  isUnbegun?: boolean;
   events: NewEvent[];
   suppress: Suppression | null;
 }

@@ -3,7 +3,7 @@
  *
  * Promises what the mark of a claim promises: a future time stands in the store before anything is dialled. A mark is
  * used only while that time lies ahead; after it, and whenever the queue forgets the marks, the recipient is claimed
- * like any other. Keeps at most `MARKS_MAX` of them. Cannot fail.
+ * like any other, and after it under the same number. Keeps at most `MARKS_MAX` of them. Cannot fail.
  */
 import type { Recipient } from '../../store/rows.ts';
 import type { NewMessage } from '../../store/journey.ts';
@@ -13,6 +13,13 @@ import { dueAfterCrash } from '../outcome/retry-schedule.ts';
 const MARKS_MAX = 500;
 /** A mark this close to its time is not used: the attempt could be found due while it is under way. */
 const MARGIN_MS = 5_000;
+
+/** What acceptance marked. */
+export interface Mark {
+  recipient: Recipient;
+  /** False: its time has come too near, and the recipient must be claimed; that is its first attempt all the same. */
+  isValid: boolean;
+}
 
 export class AcceptedMarks {
   readonly #owner: string;
@@ -47,12 +54,12 @@ export class AcceptedMarks {
     }
   }
 
-  /** The recipient when its attempt is marked as begun; the mark is used up. */
-  take(id: string, now: number): Recipient | null {
+  /** The recipient when its attempt was marked as begun; the mark is used up. */
+  take(id: string, now: number): Mark | null {
     const recipient = this.#marked.get(id);
     if (recipient === undefined) return null;
     this.#marked.delete(id);
-    return now < (recipient.nextAttemptAt ?? 0) - MARGIN_MS ? recipient : null;
+    return { recipient, isValid: now < (recipient.nextAttemptAt ?? 0) - MARGIN_MS };
   }
 
   /** Every mark that was not used, and forgets them: what is left when the process ends. */

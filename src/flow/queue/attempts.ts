@@ -36,6 +36,8 @@ const THROTTLED_PACE_MS = 300;
 /** A recipient that was picked, with what it keeps until it ends. */
 export interface Claim {
   ref: RecipientRef;
+  /** Its acceptance marked it as begun, too long ago to be used: it is begun again, as its first attempt. */
+  isFirst: boolean;
   lane: Lane;
   found: SiteResult;
   slot: Slot;
@@ -225,5 +227,5 @@ export class Attempts {
 
 /** Claimed, but not begun because the process ends: due at once for the next process. */
 function unbegun({ clock }: Pick<Context, 'clock'>, recipient: Recipient): FinishAttempt {
-  return endOf(recipient, clock.now(), { nextAttemptAt: clock.steady() });
+  return endOf(recipient, clock.now(), { nextAttemptAt: clock.steady(), isUnbegun: true });
 }

@@ -262,15 +262,16 @@ export class Queue {
       if (picked === null) break;
       const { ref, lane, found } = picked;
       lane.claim();
+      const mark = this.#marks.take(ref.id, now);
       const claim = {
         ref,
+        isFirst: mark !== null,
         lane,
         found,
         slot: this.#concurrency.take(ref.accountId, picked.isUnproven),
       };
-      const begun = this.#marks.take(ref.id, now);
-      if (begun === null) claims.push(claim);
-      else this.#due.runBegun(claim, begun);
+      if (mark?.isValid === true) this.#due.runBegun(claim, mark.recipient);
+      else claims.push(claim);
     }
     if (this.#waiting.takeMissed()) this.#lookAnew();
     return claims;
@@ -279,7 +280,12 @@ export class Queue {
   async #begin(claims: readonly Claim[], lease: Lease, now: number): Promise<Recipient[]> {
     const { clock, metrics, store, revision } = this.#ctx;
     const nextAttemptAt = dueAfterCrash(now);
-    const marks = claims.map(({ ref }) => ({ recipientId: ref.id, ...lease, nextAttemptAt }));
+    const marks = claims.map(({ ref, isFirst }) => ({
+      recipientId: ref.id,
+      ...lease,
+      nextAttemptAt,
+      isFirst,
+    }));
     for (;;) {
       const from = clock.steady();
       try {

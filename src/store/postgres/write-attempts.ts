@@ -336,6 +336,7 @@ class Ends {
     recipient.delayedAt = result.delayedAt;
     recipient.updatedAt = result.now;
     recipient.owner = null;
+    if (result.isUnbegun === true) recipient.attempts -= 1;
     this.#changed.set(recipient.id, recipient);
     this.#moved.set(recipient.id, { row: recipient, accountId: result.accountId });
   }
@@ -366,8 +367,8 @@ class Ends {
 
 /** What waits for its next attempt is nobody's. */
 const PUT_OFF =
-  'ON CONFLICT (recipient_id) DO UPDATE SET next_attempt_at = excluded.next_attempt_at, owner = NULL,' +
-  ' lease_until = NULL, updated_at = excluded.updated_at';
+  'ON CONFLICT (recipient_id) DO UPDATE SET next_attempt_at = excluded.next_attempt_at,' +
+  ' attempts = excluded.attempts, owner = NULL, lease_until = NULL, updated_at = excluded.updated_at';
 
 function recipientStates({ message, recipients }: State): RecipientState[] {
   return recipients.map((recipient) => ({ ...recipient, messageStatus: message.status }));

@@ -61,6 +61,7 @@ export function attemptWrites(
       if (result.attempt !== null) ends.addAttempt(result.attempt);
       if (kind === 'recorded') return { calls: [], messageStatus, isOvertaken };
       ends.setRecipient(result);
+      if (result.isUnbegun === true) ends.giveNumberBack(result);
       const calls = events.record(result.accountId, result.events, result.now, result.dueAt);
       outcomes.record(result, before);
       if (result.suppress !== null) suppressions.add(result.suppress);
@@ -98,6 +99,7 @@ class EndWriter {
   readonly #statesOf;
   readonly #setSent;
   readonly #setRecipient;
+  readonly #giveNumberBack;
   readonly #addAttempt;
   readonly #setMessage;
   readonly #reasonsOf;
@@ -117,6 +119,7 @@ class EndWriter {
       'UPDATE recipients SET status = ?, next_attempt_at = ?, last_reason = COALESCE(?, last_reason),' +
         ' delayed_at = ?, updated_at = ?, owner = NULL, lease_until = NULL WHERE id = ?',
     );
+    this.#giveNumberBack = db.prepare('UPDATE recipients SET attempts = attempts - 1 WHERE id = ?');
     this.#addAttempt = db.prepare(
       'INSERT INTO attempts (message_id, id, recipient_id, number, began_at, ended_at, outcome, class,' +
         ' stage, host, address, tls, reply, may_be_duplicate)' +
@@ -161,6 +164,10 @@ class EndWriter {
   setRecipient(result: FinishAttempt): void {
     const { status, nextAttemptAt, lastReason, delayedAt, now, recipientId } = result;
     this.#setRecipient.run(status, nextAttemptAt, lastReason, delayedAt, now, recipientId);
+  }
+
+  giveNumberBack({ recipientId }: FinishAttempt): void {
+    this.#giveNumberBack.run(recipientId);
   }
 
   /** Sets and counts the message's state. `before`: the message until now. */

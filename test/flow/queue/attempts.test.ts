@@ -96,6 +96,7 @@ function start(answers: FinishAnswer[] = []) {
     const { id, accountId, domain } = recipient;
     return {
       ref: { id, accountId, domain, dueAt: 0 },
+      isFirst: false,
       lane: rig.lane,
       found: { kind: 'site', site: rig.site },
       slot: concurrency.take(of, true),
@@ -238,7 +239,7 @@ test('what is only deferred keeps its claim on a throttled lane for 300 ms', asy
   expect(ends[0]).toMatchObject({ status: 'delivery_delayed', attempt: { stage: 'throttled' } });
 });
 
-test('what may not begin is due at once for the next process, and has no attempt', async () => {
+test('what may not begin is due at once for the next process, and has no attempt and no number', async () => {
   const { run, state, ends, seen, clock, recipient, logged } = start();
   state.mayBegin = false;
   await run();
@@ -257,6 +258,7 @@ test('what may not begin is due at once for the next process, and has no attempt
       attempt: null,
       events: [],
       suppress: null,
+      isUnbegun: true,
     },
   ]);
   expect([seen, logged()]).toEqual([['lane freed', 'ended true'], []]);

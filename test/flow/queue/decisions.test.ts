@@ -50,9 +50,10 @@ test('acceptance begins the attempts of what is open, in the name of its queue, 
   ]);
   const [one, two] = message.recipients.map(({ id }) => id);
   // Five seconds before its time a mark is not used any more.
-  expect(marks.take(one ?? '', 10_999)?.id).toBe(one ?? '');
-  expect(marks.take(one ?? '', 1_000)).toBeNull();
-  expect(marks.take(two ?? '', 11_000)).toBeNull();
+  const [taken, late] = [marks.take(one ?? '', 10_999), marks.take(two ?? '', 11_000)];
+  expect([taken?.recipient.id, taken?.isValid]).toEqual([one, true]);
+  expect([late?.recipient.id, late?.isValid]).toEqual([two, false]);
+  expect([marks.take(one ?? '', 1_000), marks.take(two ?? '', 1_000)]).toEqual([null, null]);
   expect([marks.take('ended', 1_000), marks.takeAll()]).toEqual([null, []]);
 });
 

@@ -60,7 +60,11 @@ test('those that wait for a session when the queue stops are due at once for the
   const untried = settled.filter(({ attempts }) => attempts.length === 0);
   expect(untried).toHaveLength(CLAIMS - asked.items.length);
   for (const { recipient, events } of untried) {
-    expect(recipient).toMatchObject({ status: 'queued', nextAttemptAt: rig.clock.now() });
+    expect(recipient).toMatchObject({
+      status: 'queued',
+      attempts: 0,
+      nextAttemptAt: rig.clock.now(),
+    });
     expect(events).toEqual([]);
   }
   const { ours } = await rig.ctx.store.takeDue(dueRequest('next', rig.clock.now()));

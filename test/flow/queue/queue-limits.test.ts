@@ -39,6 +39,7 @@ test('an attempt is marked for an hour, and is due in fifteen seconds if the pro
       owner: expect.stringMatching(/^[0-9a-f-]{36}$/),
       leaseUntil: now + 3_600_000,
       nextAttemptAt: now + 15_000,
+      isFirst: false,
     },
   ]);
 });
