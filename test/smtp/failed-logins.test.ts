@@ -61,3 +61,16 @@ test('failures after the first do not lengthen the block', async () => {
   await clock.advance(MINUTE);
   expect(failures.isBlocked(PEER)).toBe(false);
 });
+
+test('the window after it is counted like the first: ten block again, for as long', async () => {
+  const { clock, failures } = blocked();
+  await clock.advance(15 * MINUTE);
+  for (let n = 0; n < 10; n += 1) {
+    expect([n, failures.isBlocked(PEER)]).toEqual([n, false]);
+    failures.note(PEER);
+  }
+  await clock.advance(15 * MINUTE - 1);
+  expect(failures.isBlocked(PEER)).toBe(true);
+  await clock.advance(1);
+  expect(failures.isBlocked(PEER)).toBe(false);
+});
