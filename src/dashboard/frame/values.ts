@@ -87,9 +87,14 @@ export function bytes(count: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${UNITS[unit] ?? ''}`;
 }
 
+/** A whole number: `1,200`. */
+export function number(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
 /** A number with its noun: `1 recipient`, `1,200 recipients`. */
 export function count(value: number, one: string, many = `${one}s`): string {
-  return `${value.toLocaleString('en-US')} ${value === 1 ? one : many}`;
+  return `${number(value)} ${value === 1 ? one : many}`;
 }
 
 /** A share in per cent, with the digits that a line of 0.1 % needs; a dash when there is nothing to divide by. */

@@ -18,7 +18,7 @@ import { type FieldSpec, form } from '../frame/form.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { ROOT, accountPath } from '../frame/navigation.ts';
 import { card, table } from '../frame/table.ts';
-import { badge, bytes, copyable, time } from '../frame/values.ts';
+import { badge, bytes, copyable, number, time } from '../frame/values.ts';
 import { field, type Page, param, type Visit } from '../frame/visit.ts';
 
 const PATH = `${ROOT}/accounts`;
@@ -205,10 +205,6 @@ const NO_LIMIT = html`<span class="soft">no limit</span>`;
 
 function limit(value: number | null): HtmlValue {
   return value === null ? NO_LIMIT : number(value);
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en-US');
 }
 
 async function editPage(visit: Visit): ReturnType<Page['open']> {

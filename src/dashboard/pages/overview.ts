@@ -22,7 +22,7 @@ import { form, filters } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT, tabs } from '../frame/navigation.ts';
 import { card, empty, table, tiles, type Tile } from '../frame/table.ts';
-import { badge, bytes, count, reasonWords, time } from '../frame/values.ts';
+import { badge, bytes, count, number, reasonWords, time } from '../frame/values.ts';
 import { field, type Page, queryText, type Visit } from '../frame/visit.ts';
 
 const LIVE_SECONDS = 10;
@@ -149,12 +149,12 @@ function nowTiles({ ctx, parts }: Visit, counts: readonly QueueCount[], calls: n
     { label: 'Mode', value: mode, hint: MODE_WORDS[mode] },
     {
       label: 'Waiting',
-      value: total.toLocaleString('en-US'),
+      value: number(total),
       hint: 'recipients',
       href: `${ROOT}/queue`,
     },
     { label: 'In delivery', value: parts.queue.counts().inFlight, hint: 'recipients' },
-    { label: 'Webhooks', value: calls.toLocaleString('en-US'), hint: 'calls pending' },
+    { label: 'Webhooks', value: number(calls), hint: 'calls pending' },
     diskTile(ctx),
   ];
 }

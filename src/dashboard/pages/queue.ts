@@ -42,7 +42,7 @@ export const queuePages: readonly Page[] = [
     async open(visit) {
       const [id, domain] = [field(visit, 'id') || null, field(visit, 'domain') || null];
       const count = await visit.parts.queue.retry({ id, domain });
-      return { kind: 'redirect', to: backTo(visit), done: 'retried', count };
+      return { kind: 'redirect', to: await backTo(visit), done: 'retried', count };
     },
   },
   {
@@ -54,15 +54,18 @@ export const queuePages: readonly Page[] = [
         throw new ApiError('not_found', 'There is no such recipient.');
       }
       const count = await visit.parts.queue.fail(id);
-      return { kind: 'redirect', to: backTo(visit), done: 'failed', count };
+      return { kind: 'redirect', to: await backTo(visit), done: 'failed', count };
     },
   },
 ];
 
-/** The page that the form stood on. */
-function backTo(visit: Visit): string {
+/** The page that the form stood on: of a destination, of an email, or of them all. */
+async function backTo(visit: Visit): Promise<string> {
   const at = field(visit, 'at');
-  return at === '' ? PATH : pathOf(at);
+  if (at !== '') return pathOf(at);
+  const message = await visit.ctx.store.messageById(field(visit, 'id'));
+  if (message === null) return PATH;
+  return `${accountPath({ id: message.accountId })}/emails/${message.id}`;
 }
 
 function pathOf(domain: string): string {

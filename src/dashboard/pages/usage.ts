@@ -7,7 +7,7 @@ import { dayOf, type Usage, usageOf } from '../../flow/accounts/usage.ts';
 import { chart } from '../frame/chart.ts';
 import { html } from '../frame/html.ts';
 import { card, type Tile, tiles } from '../frame/table.ts';
-import { badge, bytes } from '../frame/values.ts';
+import { badge, bytes, number } from '../frame/values.ts';
 import type { Page, Visit } from '../frame/visit.ts';
 import { accountOf } from './accounts.ts';
 
@@ -38,9 +38,9 @@ async function usagePage(visit: Visit): ReturnType<Page['open']> {
     ticks: [0, 1, 2, 3].map((third) => columns[Math.round((third * (DAYS - 1)) / 3)] ?? ''),
     series: [{ key: 'used', label: 'Emails', values: columns.map((day) => used.get(day) ?? 0) }],
     isWhole: true,
-    words: (value) => value.toLocaleString('en-US'),
+    words: number,
     ...(dailyLimit !== null && {
-      lines: [{ value: dailyLimit, label: `${dailyLimit} a day`, tone: 'bad' }],
+      lines: [{ value: dailyLimit, label: `${number(dailyLimit)} a day`, tone: 'bad' }],
     }),
   });
   const body = html`<p>
@@ -57,14 +57,12 @@ async function usagePage(visit: Visit): ReturnType<Page['open']> {
 
 function numbers({ usage, plan, storage }: Usage, today: number): Tile[] {
   const rows = [
-    against('This month', usage.usedThisMonth, usage.includedEmails, (value) =>
-      value.toLocaleString('en-US'),
-    ),
-    against('Today', today, plan.dailyLimit, (value) => value.toLocaleString('en-US')),
+    against('This month', usage.usedThisMonth, usage.includedEmails, number),
+    against('Today', today, plan.dailyLimit, number),
     against('Content kept', storage.usedBytes, storage.limitBytes, bytes),
   ];
   if (usage.overage === 0) return rows;
-  const beyond = usage.overage.toLocaleString('en-US');
+  const beyond = number(usage.overage);
   return [...rows, { label: 'Beyond the plan', value: beyond, tone: 'fair' }];
 }
 

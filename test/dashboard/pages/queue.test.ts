@@ -164,3 +164,17 @@ test('a retry of one destination says how many are tried, and the rest goes on w
   const none = await rig.submit('/queue/retry', { domain: 'nobody.test' });
   expect(none.headers.get('location')).toBe('/dashboard/queue?done=retried&count=0');
 });
+
+test('a retry from the page of an email leads back to it, and of what is none to the queue', async () => {
+  const made = await waiting(['a@mine.test', 'b@mine.test'], '451 later', 1);
+  const email = `/dashboard${rig.account}/emails/${made.message.id}`;
+  const done = await rig.submit('/queue/retry', { id: made.message.id });
+  expect(done.headers.get('location')).toBe(`${email}?done=retried&count=2`);
+  expect(
+    textOf((await rig.visit(`${email}?done=retried&count=2`.slice('/dashboard'.length))).text),
+  ).toContain('Recipients scheduled for delivery now: 2.');
+  for (const id of [made.recipients[0]?.id ?? '', 'none']) {
+    const other = await rig.submit('/queue/retry', { id });
+    expect(other.headers.get('location')).toMatch(/^\/dashboard\/queue\?done=retried&count=[01]$/);
+  }
+});

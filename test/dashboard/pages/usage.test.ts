@@ -7,7 +7,8 @@ import { batchOf, newMessage } from '../../store/samples.ts';
 import { type DashboardRig, startDashboardRig } from '../dashboard-rig.ts';
 
 const DAY_MS = 86_400_000;
-const PLAN = '[[plans]]\nid = "small"\nincluded_emails = 1000\ndaily_limit = 10';
+const PLAN =
+  '[[plans]]\nid = "small"\nincluded_emails = 1000\ndaily_limit = 10\n\n[[plans]]\nid = "large"\ndaily_limit = 1300';
 
 const clock = new TestClock(Date.UTC(2026, 2, 20, 12));
 let rig: DashboardRig;
@@ -86,6 +87,8 @@ test('30 days are shown, to today, beside the daily limit', async () => {
     ['2026-03-20', '3'],
   ]);
   expect(text).toContain('10 a day');
+  const { id } = await createAccount(rig.rig.appliance.ctx, { name: 'large', plan: 'large' });
+  expect((await rig.visit(`/accounts/${id}/usage`)).text).toContain('1,300 a day');
 });
 
 test('an account that may not send is marked, with its reason', async () => {
