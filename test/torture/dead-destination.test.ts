@@ -23,7 +23,7 @@ const HEALTHY_EVERY_MS = 100;
 const P95_MS = 2_000;
 /** docs/reliability.md R15: beyond what the process uses at rest. */
 const CPU_SHARE = 0.1;
-/** Caches, of which 60 to 120 MiB were seen: the queue itself is on disk, in memory it would be 200 more. */
+/** Caches, of which 60 to 140 MiB were seen: the queue itself is on disk, in memory it would be 200 more. */
 const GROWTH_BYTES = 192 * 1024 * 1024;
 /** While the burst's garbage is not collected yet. */
 const PEAK_GROWTH_BYTES = 384 * 1024 * 1024;
