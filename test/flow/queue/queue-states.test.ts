@@ -98,3 +98,30 @@ test('a node that stops keeps what is its own until its session ends', async () 
   await store.releaseLeases('this', rig.clock.now());
   expect((await store.takeDue(request)).ours).toHaveLength(1);
 });
+
+test('a queue hears of nodes that come and go', async () => {
+  const nodes = new FakeNodes();
+  const heard: string[] = [];
+  const { rig } = await start({
+    isStarted: false,
+    async node({ clock, log }) {
+      const session = await NodeSession.begin(
+        { id: 'this', name: 'n', directory: 'd', addresses: [], version: '1' },
+        { nodes, clock, log, ended: () => undefined },
+      );
+      const onLive = session.onLive.bind(session);
+      session.onLive = (tell): void => {
+        onLive(() => {
+          heard.push('live');
+          tell();
+        });
+      };
+      return session;
+    },
+  });
+  await rig.queue.start();
+  nodes.live = 2;
+  // The next beat comes within three seconds.
+  await rig.clock.advance(4_000);
+  expect(heard).toEqual(['live']);
+});
