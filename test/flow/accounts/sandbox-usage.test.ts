@@ -53,6 +53,25 @@ test('a claim is for the UTC day, with the limits of the plan', () => {
   expect(usageClaim(plan, sender.account, 0, now)).toBeNull();
 });
 
+test('the daily limit of a young account is that of its age, in a claim and in what is shown', async () => {
+  const byAge = { dailyLimit: 500, dailyLimitByAgeDays: [[0, 100] as const, [7, 300] as const] };
+  const plan = { ...sender.plan, ...byAge, id: 'aged', includedEmails: 0 } as typeof sender.plan;
+  const { config } = fixture.ctx;
+  const plans = new Map([['aged', plan]]);
+  const ctx = { ...fixture.ctx, config: { ...config, live: { ...config.live, plans } } };
+  const account = { ...sender.account, plan: 'aged' };
+  const limits = async (): Promise<unknown[]> => [
+    usageClaim(plan, account, 1, fixture.clock.now())?.dailyLimit,
+    (await usageOf(ctx, account)).plan.dailyLimit,
+  ];
+  expect(await limits()).toEqual([100, 100]);
+  fixture.clock.pass(7 * DAY_MS);
+  expect(await limits()).toEqual([300, 300]);
+  // With nothing included there is no share of it, whatever was used.
+  await fixture.accept(sender, draft());
+  expect((await usageOf(ctx, account)).usage).toMatchObject({ usedThisMonth: 1, percent: 0 });
+});
+
 test('the log says what was accepted, for how many, and how many of them wait', async () => {
   const to = ['ann@receiver.example', 'ben@receiver.example', 'bounced@sandbox.test'];
   const { messageIds } = await fixture.accept(sender, draft({ to: to.map((one) => mailbox(one)) }));

@@ -160,6 +160,21 @@ test('the row of a new domain, and its private key', async () => {
   }
 });
 
+test('of requests at once for one name, or for the last domain of a plan, one is granted and the other told why', async () => {
+  const { account } = await fixture.sender({ name: 'many', plan: 'two' });
+  const refusedOf = async (...names: string[]): Promise<unknown[]> => {
+    const ends = await Promise.allSettled(names.map((one) => addDomain(fixture.ctx, account, one)));
+    const reasons = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
+    return reasons.map(({ code, message }: { code: string; message: string }) => [code, message]);
+  };
+  expect(await refusedOf('one.example', 'ONE.example')).toEqual([
+    ['conflict', 'This account has the domain one.example already.'],
+  ]);
+  expect(await refusedOf('two.example', 'three.example')).toEqual([
+    ['forbidden', "This account's plan allows 2 domains."],
+  ]);
+});
+
 test('a check that is asked for says what is wrong of each record, and forgets what DNS said before', async () => {
   const { ctx, clock } = fixture;
   const domain = await addDomain(ctx, sender.account, 'news.acme.example');

@@ -29,9 +29,14 @@ test('groups count, show one text as it is, and the soonest next attempt', () =>
     waits('mx1.b.example [192.0.2.1] said: 451 4.7.1 Greylisted, id 7f3a9c12', 30),
     waits('mx1.b.example [192.0.2.77] said: 451 4.7.1 Greylisted, id 99e0b1aa', 20),
     waits('mx1.b.example [192.0.2.1] said: 452 4.2.2 Mailbox full', 10),
+    waits('mx1.b.example [192.0.2.1] said: 451 4.7.1 Greylisted, id 11e0b1aa', 40),
+    {
+      ...waits('mx1.b.example [192.0.2.1] said: 451 4.7.1 Greylisted, id 22e0b1aa'),
+      nextAttemptAt: null,
+    },
   ];
   expect(waitingReasons(rows)).toEqual([
-    { reason: rows[1]?.lastReason ?? '', count: 2, nextAttemptAt: 20 },
+    { reason: rows[1]?.lastReason ?? '', count: 4, nextAttemptAt: 20 },
     { reason: null, count: 1, nextAttemptAt: 5 },
     { reason: rows[3]?.lastReason ?? '', count: 1, nextAttemptAt: 10 },
   ]);

@@ -154,6 +154,8 @@ test('destinations without anything are forgotten when there are more than two t
   const ref = refOf('d0.example');
   waiting.add(ref);
   waiting.forget(first);
+  expect(waiting.addLeft(refOf('d0.example'))).toBe(first);
+  first.hasMore = false;
   expect(waiting.take(first)).toBe(ref);
   waiting.forget(first);
   expect(add(0)).not.toBe(first);

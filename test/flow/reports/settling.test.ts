@@ -127,6 +127,19 @@ test('mail to a role address is matched by a return path of ours that the report
   expect(await take(text, null)).toBe('complained');
 });
 
+test('a bounce to a role address is matched by a return path of ours anywhere in it, and hands on no calls where there are none', async () => {
+  const { recipient } = await sent();
+  const mac = (text: string) => fixture.ctx.secrets.mac('return-path', text);
+  const path = `${encodeReturnPath(recipient.id, mac)}@send.acme.example`;
+  const status =
+    'Content-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; x\r\n\r\nFinal-Recipient: rfc822; ann@receiver.example\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n';
+  const text = `Content-Type: multipart/report; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nSent by ${path}\r\n--b\r\n${status}--b--\r\n`;
+  const handed: unknown[] = [];
+  const reports = new Reports(fixture.ctx, { offerCalls: (calls) => void handed.push(calls) });
+  expect(await reports.take(new InboundMessage(Buffer.from(text)), [null])).toEqual(['bounced']);
+  expect(handed).toEqual([]);
+});
+
 test('a Feedback-ID leads to its message, with white space around it, and no other text does', async () => {
   const { message } = await sent();
   const id = feedbackIdOf(fixture.ctx, message);

@@ -2,7 +2,7 @@
  * Reading replies: lines and codes, enhanced codes, bounds, and whatever a server may throw at us.
  */
 import { describe, expect, test } from 'bun:test';
-import { formatReply, ReplyFault, ReplyReader } from '../../../src/wire/smtp/reply.ts';
+import { formatReply, printable, ReplyFault, ReplyReader } from '../../../src/wire/smtp/reply.ts';
 import type { ReplyLines } from '../../../src/wire/smtp/reply.ts';
 import { seeded } from '../../mail/random.ts';
 
@@ -156,4 +156,19 @@ test(`30,000 mutated streams: a reply or a ReplyFault, nothing else, however the
     };
     expect(outcome(1 + random(5))).toEqual(outcome(bytes.length));
   }
+});
+
+test('a reader is inside a reply from its first byte to the end of its last line', () => {
+  const reader = new ReplyReader();
+  const states = ['', '2', '50-a\r\n', '250 b\r', '\n', '250 whole\r\n', '250-c\r\n'].map(
+    (text) => {
+      reader.push(Buffer.from(text), () => undefined);
+      return reader.isMidReply;
+    },
+  );
+  expect(states).toEqual([false, true, true, true, false, false, true]);
+});
+
+test('what is shown of a reply has no control characters, and none of the white space around it', () => {
+  expect(printable('\r\n a\u0000\u0007b\u2028c \u009f')).toBe('a b c');
 });
