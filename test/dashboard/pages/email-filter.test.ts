@@ -221,10 +221,10 @@ test('a search ends after a tenth of a second too, and says from where it may go
 
 test('other work goes on between the steps of a search', async () => {
   const rows = Array.from({ length: 1_001 }, () => email());
-  let turns = 0;
-  setImmediate(() => (turns += 1));
+  let ticks = 0;
+  setImmediate(() => (ticks += 1));
   await find(rows, { keyId: 'other' });
-  expect(turns).toBe(1);
+  expect(ticks).toBe(1);
 });
 
 test('a later page goes on behind its cursor, whatever the last day is', async () => {
