@@ -113,6 +113,12 @@ describe('its bytes', () => {
     expect(endless.taken()).toBeLessThan(20);
   });
 
+  test('of a body with a length are as many, whatever the length says', async () => {
+    const of = (bytes: number) => request({ 'content-length': '5' }, new Uint8Array(bytes));
+    expect(await read(of(MOST))).toHaveLength(MOST);
+    expect(await refusalOf(() => read(of(MOST + 1)))).toEqual(['payload_too_large', 413]);
+  });
+
   test('are not taken where there is no memory for them', async () => {
     const small = (): ByteBudget => new ByteBudget({ large: 2 * 1024 * 1024, small: 1_000 });
     const BUSY: [string, number] = ['platform_halted', 503];

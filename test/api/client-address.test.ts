@@ -26,6 +26,9 @@ test.each([
   ['::ffff:203.0.113.7', null, '203.0.113.7'],
   ['::FFFF:203.0.113.7', null, '203.0.113.7'],
   ['2001:db8::1', '198.51.100.1', '2001:db8::1'],
+  // Only an address that begins so is one of IPv4.
+  ['2001:db8::ffff:203.0.113.7', null, '2001:db8::ffff:203.0.113.7'],
+  ['::ffff:203.0.113', null, '::ffff:203.0.113'],
 ])('socket %s with X-Forwarded-For %j: %s', (peer, forwarded, client) => {
   const headers = new Headers(forwarded === null ? {} : { 'x-forwarded-for': forwarded });
   expect(clientAddress(peer, headers, parseNetworks(TRUSTED))).toBe(client);

@@ -91,6 +91,12 @@ const ROWS: readonly Row[] = [
     '/queue?done=retried&count=0',
     'Recipients scheduled for delivery now: 0.',
   ],
+  [
+    '/queue/retry',
+    { id: 'x', at: 'x.example' },
+    '/queue?domain=x.example&done=retried&count=0',
+    'Recipients scheduled for delivery now: 0.',
+  ],
   ['/queue/fail', {}, 404, 'There is no such recipient.'],
   ['/queue/fail', { id: 'x' }, 404, 'There is no such recipient.'],
   ['/nodes/drain', {}, 404, 'This node takes part no longer.'],

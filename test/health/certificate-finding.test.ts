@@ -49,24 +49,31 @@ describeWith(['openssl'], 'a certificate of the config', () => {
     const endsAt = Date.parse(leaf.validTo);
     const found = await findingAt(endsAt - leftMs);
     expect(found?.level).toBe(level);
-    expect(found?.summary).toContain(new Date(endsAt).toISOString().slice(0, 10));
+    const day = new Date(endsAt).toISOString().slice(0, 10);
+    expect(found?.summary).toBe(`The certificate ${file} is valid until ${day}.`);
+    const renew = 'Renew it, then run systemctl reload postrider.';
+    expect(found?.advice).toBe(level === 'ok' ? null : renew);
   });
 
   test('that begins later', async () => {
     const found = await findingAt(Date.parse(leaf.validFrom) - MINUTE_MS);
-    expect([found?.level, found?.summary]).toEqual([
+    expect([found?.level, found?.summary, found?.advice]).toEqual([
       'error',
-      expect.stringContaining('not valid yet'),
+      `The certificate ${file} is not valid yet.`,
+      'Check the clock of this machine and the dates of the certificate.',
     ]);
+    // From its first moment on it is one.
+    expect((await findingAt(Date.parse(leaf.validFrom)))?.level).not.toBe('error');
   });
 
   test('that is none', async () => {
     const path = join(folder, 'broken.pem');
     writeFileSync(path, 'no certificate');
     const found = await findingAt(Date.now(), path);
-    expect([found?.level, found?.summary]).toEqual([
+    expect([found?.level, found?.advice]).toEqual([
       'error',
-      expect.stringContaining('cannot be used'),
+      'Use a PEM file with the whole chain that the service user can read.',
     ]);
+    expect(found?.summary).toMatch(/^The certificate \S+broken\.pem cannot be used: .+\.$/);
   });
 });

@@ -23,19 +23,39 @@ async function ask(delivery: string, publicUrl = 'https://mail.shop.example') {
 
 test('source addresses of this machine are fine', async () => {
   const found = await ask('source_addresses = ["127.0.0.1", "127.0.0.9"]');
-  expect(found).toMatchObject([{ check: 'source_addresses', level: 'ok' }]);
+  expect(found).toEqual([
+    {
+      check: 'source_addresses',
+      level: 'ok',
+      summary: 'Mail can leave from every source address.',
+      advice: null,
+    },
+  ]);
 });
 
 test('one that is elsewhere is named, the others are not', async () => {
-  const [found] = await ask('source_addresses = ["127.0.0.1", "192.0.2.77"]');
-  expect(found?.level).toBe('error');
-  expect(found?.summary).toBe('Mail cannot leave from 192.0.2.77 (EADDRNOTAVAIL).');
+  const found = await ask('source_addresses = ["127.0.0.1", "192.0.2.77", "192.0.2.78"]');
+  expect(found).toEqual([
+    {
+      check: 'source_addresses',
+      level: 'error',
+      summary: 'Mail cannot leave from 192.0.2.77 (EADDRNOTAVAIL), 192.0.2.78 (EADDRNOTAVAIL).',
+      advice:
+        "Set [delivery] source_addresses to addresses of this machine's own interfaces (behind NAT, the private ones), or leave it empty.",
+    },
+  ]);
 });
 
 test('links that are not https are worth a word, where mail leaves', async () => {
   expect(await ask('')).toEqual([]);
-  expect(await ask('', 'http://127.0.0.1:8025')).toMatchObject([
-    { check: 'public_url', level: 'warning' },
+  expect(await ask('', 'http://127.0.0.1:8025')).toEqual([
+    {
+      check: 'public_url',
+      level: 'warning',
+      summary: 'The links in mail begin with http://127.0.0.1:8025, which is not https.',
+      advice:
+        'One-click unsubscribe needs https. Give the API a certificate, or put a reverse proxy with one in front of it, and set [http] public_url to the https address that recipients can reach.',
+    },
   ]);
   const capture = 'mode = "capture"\nsource_addresses = ["192.0.2.77"]';
   expect(await ask(capture, 'http://127.0.0.1:8025')).toEqual([]);

@@ -118,6 +118,8 @@ test.each([
   'ns3.ip-51-38-1.com',
   'ns3.ip-x.eu',
   'ns3.ip-51.38.eu',
+  'ns3.xip-51-38-1.eu',
+  'ns3.ip-51-38-1.xeu',
   'x.vps.ovh.example',
   '',
 ])('%j is of none that is known', (host) => {

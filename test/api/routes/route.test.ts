@@ -42,3 +42,28 @@ test('what succeeds has its own status on each route', () => {
     'POST /webhooks 201',
   ]);
 });
+
+const namesOf = (has: (route: (typeof ROUTES)[number]) => boolean): string[] =>
+  ROUTES.filter(has).map(({ method, path }) => `${method} ${path}`);
+
+test('a sandbox key sees that there are no domains, endpoints and suppressions, and finds nothing else of them', () => {
+  const isOfLiveThings = (name: string): boolean =>
+    / \/(?:domains|webhooks|suppressions)(?:\/|$)/.test(name) && !/^GET \/\w+$/.test(name);
+  expect(namesOf(({ isLiveOnly }) => isLiveOnly)).toEqual(
+    namesOf(() => true).filter(isOfLiveThings),
+  );
+});
+
+test('only what sends is open to keys that may only send, and only a link works without a key', () => {
+  const sends = ['POST /emails', 'POST /email', 'POST /emails/batch', 'POST /email/send'];
+  expect(namesOf(({ isSend }) => isSend)).toEqual(sends);
+  expect(namesOf(({ access }) => access === 'send')).toEqual(sends);
+  expect(namesOf(({ access }) => access === 'open')).toEqual([
+    'GET /emails/:id/attachments/:attachment/content',
+  ]);
+  expect(namesOf(({ perMinute }) => perMinute !== null)).toEqual([
+    'POST /domains',
+    'POST /domains/:id/verify',
+    'POST /webhooks/:id/test',
+  ]);
+});

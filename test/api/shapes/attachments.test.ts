@@ -96,6 +96,44 @@ test('a link brings no content beside it, and needs a name where its path has no
   expect(read({ path: 'https://x.example/a%zz' }, true)).toMatchObject({ filename: 'a%zz' });
 });
 
+test.each([
+  ['https://x.example/a', true],
+  ['HTTPS://x.example:8443/a?b=c#d', true],
+  [`https://x.example/${'a'.repeat(2_048 - 'https://x.example/'.length)}`, true],
+  [`https://x.example/${'a'.repeat(2_049 - 'https://x.example/'.length)}`, false],
+  ['http://x.example/a', false],
+  ['ftp://x.example/a', false],
+  ['https://user@x.example/a', false],
+  ['https://:password@x.example/a', false],
+  ['https://x.example/a\nb', false],
+  ['https://x.example/\u0000', false],
+  ['x.example/a', false],
+  ['', false],
+])('a link to %j may be fetched: %p', (path, isFine) => {
+  const rules = { kind: 'full', at: 'x', mayLink: true, needsContent: true } as const;
+  const email = { ...EMAIL, attachments: [{ filename: 'a', path }] };
+  const result = readEmail(email, rules);
+  if (isFine) {
+    expect(Array.isArray(result) ? null : result.links).toEqual([
+      { at: 0, url: path, path: 'x.attachments[0].path' },
+    ]);
+    return;
+  }
+  const at = 'x.attachments[0].path';
+  expect(result).toEqual([
+    { path: at, message: `${at} must be a public https URL.`, isMissing: false },
+  ]);
+});
+
+test('the name of a file that a link brings is that of its path, and tells its type', () => {
+  const named = (path: string) => read({ path }, true);
+  expect(named('https://x.example/b/Gr%C3%BC%C3%9Fe.pdf?q=1')).toMatchObject({
+    filename: 'Grüße.pdf',
+    contentType: 'application/pdf',
+    content: '',
+  });
+});
+
 test.each(['text', 5, true, { filename: 'a', content: 'YQ==' }])(
   '%j instead of the list is refused by its type',
   (attachments) => {

@@ -34,23 +34,26 @@ interface Shown extends Parts {
   halt?: object | null;
   findings?: object | null;
   clock?: object;
+  counts?: readonly object[];
+  disk?: object | null;
 }
 
 function page(given: Shown): Promise<string> {
   const { buckets = [], accounts = [account], slow = [], halt = null, findings = null } = given;
+  const { counts = [], disk = null } = given;
   const asked: unknown[] = [];
   const visit = visitOf({
     ...given,
     ctx: {
       config: { startup: { delivery: { mode: 'direct' } } },
-      disk: { last: null },
+      disk: { last: disk },
       halt: { state: halt },
       ...(given.clock && { clock: given.clock }),
     },
     store: {
       queueCounts: (now: number) => {
         asked.push(now);
-        return Promise.resolve([]);
+        return Promise.resolve(counts);
       },
       openCalls: () => Promise.resolve(1),
       outcomes: (query: { from: number; until: number }) => {
@@ -81,6 +84,26 @@ const around = (given: Shown): Promise<string> =>
 const form = (mayChange: boolean, refused: RefusedForm | null): Promise<string> =>
   opened(overviewPages, 'GET', '/halt', { ...visitOf({ mayChange }), refused });
 
+const waiting = (domain: string, recipients: number, reason: string | null = null) => ({
+  domain,
+  waiting: recipients,
+  oldestCreatedAt: NOW - recipients,
+  reason,
+});
+/** The destinations that are listed of so many, and the tile of all recipients. */
+async function destinations(count: number): Promise<string> {
+  const counts = Array.from({ length: count }, (_, at) => waiting(`d${at}.example`, at + 1));
+  const text = await around({ counts });
+  const listed = text.match(/queue\?domain=[^"]*/g) ?? [];
+  return [text.match(/Waiting<\/a>[\s\S]*?<\/li>/)?.[0], ...listed].join('\n');
+}
+/** The tile of the disk alone. */
+async function diskOf(freeBytes: number, keptBytes: number): Promise<string> {
+  const disk = { freeBytes, keptBytes, totalBytes: 5_000_000_000, reserveBytes: 100_000_000 };
+  const text = await around({ disk });
+  return text.match(/<li[^>]*>(?:(?!<li)[\s\S])*Free disk[\s\S]*?<\/li>/)?.[0] ?? 'no tile';
+}
+
 export const OVERVIEW: readonly Drawing[] = [
   ['an hour of each kind', () => page({ buckets: BUCKETS })],
   ['seven days', () => page({ buckets: BUCKETS, query: 'period=7d' })],
@@ -103,6 +126,32 @@ export const OVERVIEW: readonly Drawing[] = [
   ['what became of mail, and none was delivered', () => around({ buckets: BUCKETS.slice(1, 2) })],
   ['for a reader', () => around({ buckets: BUCKETS.slice(0, 1), mayChange: false })],
   ['halted', () => around({ buckets: BUCKETS.slice(0, 1), halt: { reason: 'x' } })],
+  [
+    'what waits, by its destination',
+    () =>
+      around({
+        counts: [
+          waiting('gmail.com', 1_234, '452 4.2.2 <full>'),
+          waiting('[IPv6:2001:db8::1]', 2),
+          waiting('a&b=c.example', 3),
+        ],
+      }),
+  ],
+  ['twenty destinations', () => destinations(20)],
+  ['twenty-one destinations', () => destinations(21)],
+  ...[
+    [0, 0],
+    [99, 0],
+    [100, 0],
+    [199, 0],
+    [200, 0],
+    [49, 50],
+    [50, 50],
+    [150, 50],
+  ].map(([free = 0, kept = 0]): Drawing => [
+    `${free} MB free and ${kept} MB kept back, of which 100 MB are the reserve`,
+    () => diskOf(free * 1_000_000, kept * 1_000_000),
+  ]),
   ['one receiver asked to slow down', () => around({ slow: SLOW.slice(1) })],
   ['two receivers, where the time was set', () => around({ slow: SLOW, clock: ahead })],
   [

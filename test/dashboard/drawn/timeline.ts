@@ -158,6 +158,14 @@ export const TIMELINE: readonly Drawing[] = [
       }),
   ],
   [
+    'what ended in the millisecond of the acceptance stands behind it',
+    () =>
+      titles({
+        attempts: [attempt(1, { endedAt: NOW })],
+        events: [event('email.suppressed', { reason: 'manual' }, { occurredAt: NOW })],
+      }),
+  ],
+  [
     'an event of an attempt that is no longer kept',
     () => told({ attempts: [attempt(2)], events: [delayed(1)] }),
   ],

@@ -15,13 +15,13 @@ interface There {
   levels?: string[] | null;
 }
 
-/** The list of a server that has these. */
-async function listOf(there: There): Promise<string | null> {
+/** The list of a server that has these; all belong to the account `owner`. */
+async function listOf(there: There, owner?: string): Promise<string | null> {
   const { accounts = ['a'], levels = null } = there;
   const of =
     <T>(list: T[] | undefined) =>
     (id: string) =>
-      Promise.resolve(id === accounts[0] ? (list ?? []) : []);
+      Promise.resolve(id === (owner ?? accounts[0]) ? (list ?? []) : []);
   const store = {
     outcomes: () => Promise.resolve([{ delivered: there.delivered ?? 0 }]),
     accounts: () => Promise.resolve(accounts.map((id) => ({ id, name: id }))),
@@ -76,6 +76,24 @@ test('without an account it begins with one; with a domain its records are one l
   const shown = (await listOf({ accounts: ['a', 'b'], domains: [domain('pending')] })) ?? '';
   expect(shown).toContain('href="/dashboard/accounts/a/domains/d"');
   expect(shown).toContain('href="/dashboard/accounts/a/keys"');
+});
+
+test('the steps lead to the account that has the domain, whichever it is', async () => {
+  const there = { accounts: ['a', 'b'], domains: [{ ...domain('pending'), accountId: 'b' }] };
+  const shown =
+    (await listOf({ ...there, keys: [{ revokedAt: null }], endpoints: [{}] }, 'b')) ?? '';
+  for (const page of ['domains', 'domains/d', 'keys', 'webhooks']) {
+    expect(shown).toContain(`href="/dashboard/accounts/b/${page}"`);
+  }
+  expect(shown).not.toContain('/accounts/a');
+  // What others than the first have counts too.
+  expect(doneOf(shown)).toEqual([
+    'Add the domain you send from',
+    'Have an API key',
+    'Add a webhook (if you want one)',
+  ]);
+  const without = (await listOf({ accounts: ['a', 'b'] })) ?? '';
+  expect(without).toContain('href="/dashboard/accounts/a/keys"');
 });
 
 test('the host says how many errors it has', async () => {

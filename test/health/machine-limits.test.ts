@@ -1,0 +1,54 @@
+/** What the host check says of the limit of open files, by the limit of a process; and which questions a database leaves out. */
+import { afterAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { systemClock } from '../../src/base/clock.ts';
+import { parseConfig } from '../../src/base/config-file.ts';
+import { examineMachine } from '../../src/health/machine.ts';
+import { silentResolver } from '../flow/fixture.ts';
+
+const MACHINE = join(import.meta.dir, '../../src/health/machine.ts');
+const dataDir = mkdtempSync(join(tmpdir(), 'machine-limits-'));
+afterAll(() => rmSync(dataDir, { recursive: true }));
+
+/** The finding in a process that can open so many files. */
+async function findingAt(limit: number): Promise<unknown> {
+  const program = `
+    const { examineMachine } = await import(${JSON.stringify(MACHINE)});
+    const http = { tlsCert: '' };
+    const config = { startup: { dataDir: ${JSON.stringify(dataDir)}, store: { url: 'x' } }, live: { http, smtp: http } };
+    const found = await examineMachine({ config, clock: { now: Date.now } });
+    console.log(JSON.stringify(found.find(({ check }) => check === 'descriptors')));`;
+  const command = `ulimit -n ${limit} && exec "$0" -e "$1"`;
+  const child = Bun.spawn(['sh', '-c', command, process.execPath, program], { stdout: 'pipe' });
+  return JSON.parse(await new Response(child.stdout).text());
+}
+
+test.each([
+  [8_191, 'warning'],
+  [8_192, 'ok'],
+] as const)('a process that can open %d files: %s', async (limit, level) => {
+  expect(await findingAt(limit)).toEqual({
+    check: 'descriptors',
+    level,
+    summary: `The process can open ${limit} files at once.`,
+    advice:
+      level === 'ok'
+        ? null
+        : 'Run Postrider as a systemd unit with LimitNOFILE=65536, or raise ulimit -n.',
+  });
+});
+
+test('of a server on a database its own check asks for the secret key', async () => {
+  const checks = async (store: string): Promise<string[]> => {
+    const text = `hostname = "mail.shop.example"\ndata_dir = "${dataDir}"\n${store}`;
+    const config = parseConfig(text, 'doctor.toml');
+    const found = await examineMachine({ config, clock: systemClock, resolver: silentResolver() });
+    return found.map(({ check }) => check);
+  };
+  expect(await checks('')).toEqual(['disk', 'data_rights', 'secret_key', 'descriptors']);
+  const url = '[store]\nurl = "postgres://user@db.example/postrider"\n';
+  expect(await checks(url)).toEqual(['disk', 'data_rights', 'descriptors']);
+});
