@@ -207,6 +207,20 @@ test('a backup that fits to the last byte is restored', () => {
   ]);
 });
 
+test('a file that becomes another one while it is copied is refused as that', () => {
+  const copying = spyOn(fs, 'copyFileSync').mockImplementation((_, draft) => {
+    writeFileSync(draft, 'no database');
+  });
+  const told = toldBy(() => restoreBackup(file, dir, AT));
+  copying.mockRestore();
+  expect(told).toEqual([
+    'ROOT/one.backup is not a complete backup: not a database',
+    `${NAME_ONE} Nothing was changed.`,
+    1,
+  ]);
+  expect(existsSync(join(dir, 'mail.db.restoring'))).toBe(false);
+});
+
 test('a backup says why it was not made, and leaves nothing behind', () => {
   const to = join(root, 'new.backup');
   for (const end of ['', '-journal']) writeFileSync(`${to}.part${end}`, 'of a crash');
