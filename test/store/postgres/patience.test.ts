@@ -21,9 +21,9 @@ function failing(error: () => Error): { pauses: number[]; tries: () => number } 
     now += ms;
     work();
   }) as never);
-  const connect = spyOn(Database.prototype, 'connect').mockImplementation(() =>
-    Promise.reject(error()),
-  );
+  const connect = spyOn(Database.prototype, 'connect').mockImplementation(async () => {
+    throw error();
+  });
   return { pauses, tries: () => connect.mock.calls.length };
 }
 
