@@ -3,8 +3,17 @@ import { expect } from 'bun:test';
 
 import type { Account } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
+import { beginAll, finished, happen } from './call-steps.ts';
 import { furnish } from './furnished-account.ts';
-import { accepted, dueRequest, finishOf, newAccount, newLogRecord, newMessage } from './samples.ts';
+import {
+  accepted,
+  dueRequest,
+  finishOf,
+  newAccount,
+  newEndpoint,
+  newLogRecord,
+  newMessage,
+} from './samples.ts';
 import { eachStorage, eachStore } from './stores.ts';
 
 const PAGE = { limit: 100, after: null, before: null };
@@ -146,5 +155,27 @@ eachStorage(
     while ((await search(store, kept.id)).length < 2) await Bun.sleep(5);
     expect(await search(store, kept.id)).toEqual(expected);
     await store.close();
+  },
+);
+
+eachStore(
+  'a call that was under way ends as one of a disabled endpoint, and leaves nothing',
+  async (store) => {
+    const account = newAccount('doomed');
+    await store.createAccount(account);
+    const endpoint = newEndpoint(account.id);
+    await store.createEndpoint(endpoint, 1);
+    await happen(store, account);
+    const [call] = await beginAll(store);
+    if (call === undefined) throw new Error('no call');
+    await store.closeAccount(account.id, 'gone');
+    await store.removeAccount(account.id, [], nothing);
+    for (const ok of [true, false]) {
+      expect(await store.finishCall(finished(call, ok))).toEqual({
+        endpointStatus: 'disabled',
+        isOvertaken: false,
+      });
+    }
+    expect((await store.callAttempts(endpoint.id, PAGE)).rows).toEqual([]);
   },
 );

@@ -252,6 +252,28 @@ test('a directory is locked once: the second is told who has it, as far as that 
   next.release();
 });
 
+test('whoever has let go of a lock, or was refused it, has its file open no longer', () => {
+  makeDataDir(dir);
+  const open = (): number =>
+    fs.readdirSync('/proc/self/fd').filter((fd) => {
+      try {
+        return fs.readlinkSync(`/proc/self/fd/${fd}`).startsWith(join(dir, 'lock.db'));
+      } catch {
+        return false;
+      }
+    }).length;
+  const lock = lockDirectory(dir);
+  const held = open();
+  expect(held).toBeGreaterThan(0);
+  expect(() => lockDirectory(dir)).toThrow(DirectoryInUseError);
+  // SQLite keeps a file of which the process holds a lock until that is given back.
+  lock.release();
+  expect(open()).toBe(0);
+  writeFileSync(join(dir, 'lock.db'), Buffer.alloc(8_192, 'garbage'));
+  expect(() => lockDirectory(dir)).toThrow();
+  expect(open()).toBe(0);
+});
+
 test('on a full disk a locked directory has no pid rather than the one of before', () => {
   makeDataDir(dir);
   const pidFile = join(dir, 'postrider.pid');

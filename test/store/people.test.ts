@@ -131,6 +131,14 @@ describe('the audit log', () => {
     expect(oldest).toEqual({ ...full, seq: oldest?.seq ?? 0 });
   });
 
+  eachStore('is read from its newest end, however many entries there are', async (store) => {
+    const added = Array.from({ length: 1_100 }, (_, at) => store.addAudit(entry(at, 'ann')));
+    await Promise.all(added);
+    expect((await times(store, null, null, 2_000)).length).toBe(1_100);
+    const [newest] = await store.audit({ before: null, who: null, limit: 1 });
+    expect(newest?.seq).toBe(1_100);
+  });
+
   eachStore('loses what is old, and what is more than is kept', async (store) => {
     for (let at = 1; at <= 7; at += 1) await store.addAudit(entry(at, 'ann'));
     expect(await store.purgeAudit(3, 100)).toBe(2);

@@ -84,6 +84,34 @@ eachStore(
   },
 );
 
+eachStore('attempts of calls go by their own age, and are counted', async (store, account) => {
+  const { id: endpointId } = newEndpoint(account.id);
+  await store.createEndpoint(newEndpoint(account.id, { id: endpointId }), 1);
+  const now = Date.now();
+  for (const createdAt of [now - 3 * DAY_MS, now - DAY_MS]) {
+    await store.recordTestCall({
+      id: idBound(createdAt) + newId(createdAt).slice(13),
+      callId: null,
+      endpointId,
+      eventType: 'webhook.test',
+      messageId: null,
+      attempt: 1,
+      statusCode: 200,
+      ok: true,
+      error: null,
+      durationMs: 5,
+      createdAt,
+    });
+  }
+  const listed = async (): Promise<number> =>
+    (await store.callAttempts(endpointId, { limit: 9, after: null, before: null })).rows.length;
+  expect(await store.purgeHistory(now - 3 * DAY_MS)).toBe(0);
+  expect(await store.purgeHistory(now - 3 * DAY_MS + 1)).toBe(1);
+  expect(await listed()).toBe(1);
+  expect(await store.purgeHistory(now - DAY_MS + 1)).toBe(1);
+  expect(await listed()).toBe(0);
+});
+
 eachStore(
   'old messages go whole; those that wait, young ones and the newest of all stay',
   async (store, account) => {

@@ -1,8 +1,11 @@
 /** Opening a database: by several at once, with another schema, and what the operator is told when it cannot be. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 
 import { OperatorError } from '../../../src/base/errors.ts';
+import { migrate } from '../../../src/store/postgres/schema.ts';
+import { StandbyWatch } from '../../../src/store/postgres/standby.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
+import type { Access } from '../../../src/store/postgres/database.ts';
 import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
 import { testServer } from '../../rig/postgres.ts';
 import { batchOf, newAccount, newLogRecord, newMessage } from '../samples.ts';
@@ -75,4 +78,74 @@ test('closing waits for every write that was asked for', async () => {
   expect((await again.countsByStatus(account.id, 0)).queued).toBe(450);
   expect([await again.setting('a'), await again.setting('b')]).toEqual(['1', '2']);
   await again.close();
+});
+
+/** Resolves when no session of ours has the database open: the server's side of one ends a moment later. */
+async function untilLeft(url: string): Promise<void> {
+  const admin = (await testServer()).admin(nameIn(url));
+  const ours =
+    "SELECT 1 FROM pg_stat_activity WHERE application_name = 'postrider' AND datname = current_database()";
+  while ((await admin.unsafe(ours)).length > 0);
+  await admin.close();
+}
+
+test('closing waits for changes that wait for each other, stops the look for standbys, and leaves no connection', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const stop = spyOn(StandbyWatch.prototype, 'stop');
+  const log = { info() {}, warn() {}, error() {} };
+  const store = await open(url, { requireStandby: { log } });
+  await store.nodes.begin({
+    id: crypto.randomUUID(),
+    name: 'one',
+    directory: '/one',
+    addresses: [],
+    version: '1',
+  });
+  await store.nodes.beat();
+  const changes = Array.from({ length: 20 }, (_, at) => store.setSetting('s', String(at)));
+  await store.close();
+  expect(await Promise.all(changes)).toHaveLength(20);
+  expect(stop).toHaveBeenCalledTimes(1);
+  stop.mockRestore();
+  await untilLeft(url);
+}, 20_000);
+
+test('a database that cannot be opened is left alone, without a connection', async () => {
+  const server = await testServer();
+  const url = await server.freshDatabase();
+  const admin = server.admin(nameIn(url));
+  await admin.unsafe("INSERT INTO settings (name, value) VALUES ('migration', '1')");
+  await admin.close();
+  expect(await refusal(url)).toContain('was interrupted, or is under way');
+  await untilLeft(url);
+}, 20_000);
+
+test('a database in another encoding and a server that is too old are told plainly, before anything is made', async () => {
+  const server = await testServer();
+  const admin = server.admin();
+  await admin.unsafe(
+    "CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'",
+  );
+  await admin.close();
+  expect(await refusal(server.url('ascii'))).toBe(
+    'The database is not encoded in UTF8 Create it with ENCODING UTF8.',
+  );
+  const of = async (version: string): Promise<unknown> => {
+    const said: string[] = [];
+    const session = {
+      first: async () => ({ version, encoding: 'UTF8' }),
+      run: async ({ text }: { text: string }) => {
+        said.push(text);
+        throw new Error('it goes on');
+      },
+    };
+    const access = { transaction: (work: (of: unknown) => unknown) => work(session) };
+    const told = await migrate(access as unknown as Access, 0).then(
+      () => 'nothing',
+      (error: Error) => error.message,
+    );
+    return [told, said];
+  };
+  expect(await of('149999')).toEqual(['The PostgreSQL server is too old', []]);
+  expect(await of('150000')).toEqual(['it goes on', ['SELECT pg_advisory_xact_lock($1)']]);
 });

@@ -1,10 +1,13 @@
 /** The revision with two nodes on one database: what a change promises to have stopped when it has resolved. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 
 import type { BeginAttempt } from '../../../src/store/journey.ts';
+import type { Access } from '../../../src/store/postgres/database.ts';
+import { raising } from '../../../src/store/postgres/revision.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import { OutdatedError } from '../../../src/store/revision.ts';
 import type { Account } from '../../../src/store/rows.ts';
+import { StoreAwayError } from '../../../src/store/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { testServer } from '../../rig/postgres.ts';
 import {
@@ -195,3 +198,41 @@ test('a change waits for a transaction from before it, and delays no other', () 
     await change;
     await frozen.close();
   }));
+
+test('a change waits 45 s for what does not end, more and more seldom, and for nothing that came later', async () => {
+  let now = 0;
+  const pauses: number[] = [];
+  const time = spyOn(performance, 'now').mockImplementation(() => now);
+  const timer = spyOn(globalThis, 'setTimeout').mockImplementation(((
+    work: () => void,
+    ms: number,
+  ) => {
+    pauses.push(ms);
+    now += ms;
+    work();
+  }) as never);
+  const asks = (...holders: string[][]): Promise<unknown> => {
+    const access = {
+      transaction: (work: (session: unknown) => unknown) => work({ send() {} }),
+      all: async () =>
+        (holders.length > 1 ? holders.shift() : holders[0])?.map((holder) => ({ holder })),
+    };
+    return raising(access as unknown as Access, () => Promise.resolve('changed')).catch(
+      (error: unknown) => error,
+    );
+  };
+  const answers = [await asks([]), await asks(['1'], ['1', '2'], ['2'])];
+  const short = pauses.splice(0);
+  const beganAt = now;
+  const given = await asks(['1', '2'], ['2', '3']);
+  time.mockRestore();
+  timer.mockRestore();
+  expect([answers, short]).toEqual([
+    ['changed', 'changed'],
+    [1, 2],
+  ]);
+  expect(given).toBeInstanceOf(StoreAwayError);
+  expect(pauses.slice(0, 8)).toEqual([1, 2, 4, 8, 16, 32, 50, 50]);
+  expect(now - beganAt).toBeGreaterThan(45_000);
+  expect(now - beganAt).toBeLessThanOrEqual(45_050);
+});

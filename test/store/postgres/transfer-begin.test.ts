@@ -155,7 +155,9 @@ test('carried emails are found by sender, recipient and subject, and nobody is a
 }, 30_000);
 
 test('rows that break off end it with their own cause, and leave nothing', async () => {
-  const address = databaseAddress(await (await testServer()).freshDatabase(), '');
+  const server = await testServer();
+  const url = await server.freshDatabase();
+  const address = databaseAddress(url, '');
   const target = await openDatabaseTarget(address, NOW);
   const catalog = await target.catalog();
   const tables = planTransfer(catalog, catalog);
@@ -168,6 +170,12 @@ test('rows that break off end it with their own cause, and leave nothing', async
     throw new RangeError('cut off');
   };
   expect(await refusal(target.write(settings, broken()))).toBe('fault RangeError: cut off');
+  // The server does not go on waiting for rows.
+  const admin = server.admin(new URL(url).pathname.slice(1));
+  const copying =
+    "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'COPY %' AND datname = current_database()";
+  while ((await admin.unsafe(copying)).length > 0);
+  await admin.close();
   await target.close();
   const database = new Database(address);
   expect(await database.all(part('SELECT name FROM settings'))).toEqual([{ name: 'migration' }]);

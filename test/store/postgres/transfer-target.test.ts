@@ -83,6 +83,15 @@ test('a second transfer into it is refused, and its connection closed', async ()
   expect(said).toEqual(['1 opens', '1 SELECT pg_try_advisory_lock($1', '1 closes']);
 });
 
+test('a connection whose settings are refused is given up', async () => {
+  answering((text) => {
+    if (text.includes('statement_timeout')) throw new Error('a fault');
+    return undefined;
+  });
+  expect(await refusal(target())).toBe('Error: a fault');
+  expect(said.at(-1)).toBe('1 is abandoned');
+});
+
 test('others are waited for two seconds, and asked about every 50 ms', async () => {
   answering((text) => (text.includes('pg_stat_activity') ? [{ count: 1 }] : undefined));
   expect(await refusal(target())).toBe(

@@ -98,7 +98,7 @@ describe('backup', () => {
     await load.end();
     expect(load.acknowledged.length).toBeGreaterThan(20);
     await store.close();
-  });
+  }, 60_000);
 
   test('tells how many rows of each kind it holds', async () => {
     const accounts = [newAccount('one'), newAccount('two')];

@@ -1,6 +1,7 @@
 /** What a backup and a restore say when they refuse, and what either removes of attempts that a crash has ended. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
+import * as fs from 'node:fs';
 import {
   copyFileSync,
   existsSync,
@@ -178,6 +179,46 @@ test('what a crash has left of a restore, and the search index, are removed; the
   const empty = join(root, 'empty');
   expect(restoreBackup(file, empty, AT).setAside).toBeNull();
   expect(Buffer.from(keyOfBackup(file)).equals(key)).toBe(true);
+});
+
+test('a backup that fits to the last byte is restored', () => {
+  const statfs = spyOn(fs, 'statfsSync');
+  const freeFor = (bytes: number): void => {
+    // On another disk there is plenty; blocks that only the system may use are not free.
+    statfs.mockImplementation(((path: string) => ({
+      bavail: path === dir ? bytes : 1e12,
+      bsize: 1,
+      bfree: 1e12,
+    })) as never);
+  };
+  const { size } = statSync(file);
+  freeFor(size - 1);
+  const refused = toldBy(() => restoreBackup(file, dir, AT));
+  freeFor(size);
+  const taken = toldBy(() => restoreBackup(file, dir, AT));
+  statfs.mockRestore();
+  expect([refused, taken]).toEqual([
+    [
+      'ROOT/one.backup does not fit on the disk of ROOT/data',
+      'Free as much space as the backup takes. Nothing was changed.',
+      1,
+    ],
+    'nothing',
+  ]);
+});
+
+test('a file that becomes another one while it is copied is refused as that', () => {
+  const copying = spyOn(fs, 'copyFileSync').mockImplementation((_, draft) => {
+    writeFileSync(draft, 'no database');
+  });
+  const told = toldBy(() => restoreBackup(file, dir, AT));
+  copying.mockRestore();
+  expect(told).toEqual([
+    'ROOT/one.backup is not a complete backup: not a database',
+    `${NAME_ONE} Nothing was changed.`,
+    1,
+  ]);
+  expect(existsSync(join(dir, 'mail.db.restoring'))).toBe(false);
 });
 
 test('a backup says why it was not made, and leaves nothing behind', () => {

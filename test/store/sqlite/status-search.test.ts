@@ -1,6 +1,6 @@
 /**
  * A search with a status that more than two thousand emails have: by the index, where candidates lie close together and
- * where they lie far apart, in both directions, beside another account and another status.
+ * where they lie far apart, in both directions, beside another account and another status; and one of sandbox sends alone.
  */
 import { expect, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const SOME = 'seq IN (SELECT seq FROM messages WHERE account_id = ? LIMIT ?)';
 const MAKE_DELIVERED = 'UPDATE messages SET status = iif(' + SOME + ", 'delivered', 'queued')";
 const MAKE_SANDBOX = 'UPDATE messages SET is_sandbox = ' + SOME;
 
-test('of one status finds what a scan finds', () =>
+test('of one status, or of sandbox sends, finds what a scan finds', () =>
   withDir(async (dir) => {
     const mail = openForWriting(join(dir, 'mail.db'), 'normal');
     const log = openForWriting(join(dir, 'log.db'), 'normal');
@@ -87,6 +87,41 @@ test('of one status finds what a scan finds', () =>
       expect(await find(rest.length, cursor, null)).toEqual([q, false, ...rest]);
       expect(await find(rest.length - 1, cursor, null)).toEqual([q, true, ...rest.slice(0, -1)]);
     }
+    // The same of sandbox sends, of which there are more than two thousand.
+    mail.run('UPDATE messages SET is_sandbox = seq % 5 <> 0');
+    for (const [q, status] of [
+      ['even', null],
+      ['rare', 'delivered'],
+      ['odd rare', null],
+      ['shop', 'delivered'],
+    ] as const) {
+      const all = ids
+        .filter((_, n) => {
+          const { owner, status: of, subject } = emailAt(n);
+          const isFound = q === 'shop' || subject.includes(q);
+          return owner === account && (n + 1) % 5 !== 0 && isFound && of === (status ?? of);
+        })
+        .toReversed();
+      const middle = Math.floor(all.length / 2);
+      const find = async (limit: number, after: string | null, before: string | null) => {
+        const filter = { q, status, limit, after, before, isSandboxOnly: true };
+        const { rows, hasMore } = await lists.emails(account.id, filter);
+        return [q, hasMore, ...rows.map(({ id }) => id)];
+      };
+      const cursor = all[middle] ?? '';
+      expect(await find(COUNT, null, null)).toEqual([q, false, ...all]);
+      expect(await find(3, cursor, null)).toEqual([q, true, ...all.slice(middle + 1, middle + 4)]);
+      expect(await find(3, null, cursor)).toEqual([q, true, ...all.slice(middle - 3, middle)]);
+    }
+    // Each email has all pieces of it, of one address and of another.
+    const pieces = { q: 'shop@example.org', limit: 3, after: null, before: null } as const;
+    for (const isSandboxOnly of [false, true]) {
+      for (const status of [null, 'delivered'] as const) {
+        const found = await lists.emails(account.id, { ...pieces, status, isSandboxOnly });
+        expect(found).toEqual({ rows: [], hasMore: false });
+      }
+    }
+    mail.run('UPDATE messages SET is_sandbox = 0');
     // Of few rows all are looked through: up to two thousand of the status, or of sandbox sends.
     const asked = spyOn(SearchReader.prototype, 'candidates');
     const asksIndex = async (isSandboxOnly: boolean) => {
