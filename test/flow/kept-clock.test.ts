@@ -1,7 +1,7 @@
 /** Nodes on one store have one steady time, whatever the clocks of their machines say. */
 import { expect, test } from 'bun:test';
 
-import { readClock } from '../../src/flow/kept-clock.ts';
+import { ClockMarks, readClock } from '../../src/flow/kept-clock.ts';
 import { TestClock } from '../rig/clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -41,4 +41,24 @@ test('the time of the question counts half, and a mark of files that were carrie
   const mark = { steady: TIME - HOUR_MS + 60_000, wall: TIME - HOUR_MS, uptime: 1, bootId: 'x' };
   const clock = await readClock(machine, storeAt(machine, JSON.stringify(mark)));
   expect(clock.steady()).toBe(TIME + 60_000);
+});
+
+test('the time is marked anew each minute, over the mark before', async () => {
+  const machine = new TestClock(TIME);
+  const clock = await readClock(machine, storeAt(machine));
+  let kept: string | null = null;
+  const marks = new ClockMarks(clock, {
+    setting: () => Promise.resolve(kept),
+    async setSetting(_name, value) {
+      kept = value;
+      await Promise.resolve();
+    },
+  });
+  const steady = async (): Promise<unknown> => {
+    await marks.run();
+    return (JSON.parse(kept ?? '{}') as { steady?: number }).steady;
+  };
+  expect(await steady()).toBe(TIME);
+  machine.pass(marks.everyMs());
+  expect([await steady(), marks.everyMs()]).toEqual([TIME + 60_000, 60_000]);
 });

@@ -41,6 +41,8 @@ interface Script {
   /** What looks find, one after the other, and then nothing. */
   due: CallRef[][];
   nextDue: number | null;
+  /** Thrown by the begin of calls, once each. */
+  beginFaults: Error[];
   /** Thrown by the end of a call, once each. */
   faults: Error[];
   isOvertaken: boolean;
@@ -55,6 +57,7 @@ export function startNoted({ ctx, clock }: Fixture, change: Partial<Script> = {}
   const script: Script = {
     due: [],
     nextDue: null,
+    beginFaults: [],
     faults: [],
     isOvertaken: false,
     endpointStatus: 'active',
@@ -110,6 +113,8 @@ export function startNoted({ ctx, clock }: Fixture, change: Partial<Script> = {}
         async beginCalls(claims, now) {
           begun.push(claims);
           asked.push(['begin', claims.length, now]);
+          const fault = script.beginFaults.shift();
+          if (fault !== undefined) throw fault;
           return claims.map(({ id }) => callOf(all.get(id) ?? ref(0)));
         },
         async finishCall(end) {

@@ -95,6 +95,16 @@ test.each([
   expect((await ask(server)).answer).toMatchObject({ kind: 'found', data: [address] });
 });
 
+test('an answer that did not fit is asked for over TCP, whatever it says already', async () => {
+  const server = await serve((question) => {
+    const { id, questions } = decode(question);
+    const { answers } = decode(answerTo(question, '192.0.2.1'));
+    const part = { type: 'response', flags: TRUNCATED_RESPONSE, id, questions, answers } as const;
+    return [encode(part)];
+  });
+  expect((await ask(server)).answer).toMatchObject({ kind: 'found', data: ['192.0.2.2'] });
+});
+
 test.each([
   ['FORMERR', 1],
   ['NOTIMP', 4],

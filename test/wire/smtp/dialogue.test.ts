@@ -281,6 +281,15 @@ test('a small packet leaves at once, and a connection is made to the address and
   expect(told.filter((isOn) => isOn === true).length).toBeGreaterThanOrEqual(2);
 });
 
+test('an IPv6 connection comes from the address of our own that is asked for', async () => {
+  const dials = spyOn(Socket.prototype, 'connect');
+  // Nobody need listen there.
+  await connect({ address: '::1', localAddress: '::1' }).catch(() => undefined);
+  const dialled = dials.mock.calls.map((args) => args.flat(2)[0] as unknown);
+  dials.mockRestore();
+  expect(dialled).toEqual([{ host: '::1', port: server?.port, localAddress: '::1' }]);
+});
+
 test.each([
   ['EIO', 'read failed', 'EIO: read failed', false],
   ['EIO', 'read EIO', 'read EIO', false],
