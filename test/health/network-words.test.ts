@@ -23,6 +23,8 @@ let compared: unknown[];
 
 beforeEach(() => {
   [answers, dialled, zone, offsets, compared] = [{}, [], {}, {}, []];
+  // Hosts and their addresses stay in their order.
+  spyOn(Math, 'random').mockReturnValue(0.999);
   spyOn(dialling, 'dial').mockImplementation((address, port, timeoutMs) => {
     dialled.push(`${address}:${port} for ${timeoutMs} ms`);
     return Promise.resolve(answers[`${address}:${port}`] ?? SILENT);

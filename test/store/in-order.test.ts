@@ -1,4 +1,4 @@
-/** Rare changes that nobody waits for take place in the order in which they were asked for. */
+/** Rare changes that nobody waits for are made in the order in which they were asked for. */
 import { describe, expect } from 'bun:test';
 
 import { newDomain, newEndpoint, newKey, newSuppression } from './samples.ts';

@@ -263,8 +263,8 @@ test('whoever has let go of a lock, or was refused it, has its file open no long
       }
     }).length;
   const lock = lockDirectory(dir);
-  const held = open();
-  expect(held).toBeGreaterThan(0);
+  const files = open();
+  expect(files).toBeGreaterThan(0);
   expect(() => lockDirectory(dir)).toThrow(DirectoryInUseError);
   // SQLite keeps a file of which the process holds a lock until that is given back.
   lock.release();

@@ -63,7 +63,8 @@ export const queuePages: readonly Page[] = [
 async function backTo(visit: Visit): Promise<string> {
   const at = field(visit, 'at');
   if (at !== '') return pathOf(at);
-  const message = await visit.ctx.store.messageById(field(visit, 'id'));
+  const id = field(visit, 'id');
+  const message = id === '' ? null : await visit.ctx.store.messageById(id);
   if (message === null) return PATH;
   return `${accountPath({ id: message.accountId })}/emails/${message.id}`;
 }

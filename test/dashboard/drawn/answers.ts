@@ -28,17 +28,19 @@ function noting(asked: string[], name: string, verbs: Verbs): object {
   );
 }
 
+const MAIL = newMessage('acc', { id: 'mail' }).message;
 const KNOWN: Verbs = {
   account: Promise.resolve(account),
   accounts: Promise.resolve([account]),
   domain: Promise.resolve({ ...newDomain('acc', 'x.example'), id: 'dom' }),
   domains: Promise.resolve([]),
   endpoint: Promise.resolve({ ...newEndpoint('acc'), id: 'hook', createdAt: 0 }),
-  message: Promise.resolve(newMessage('acc', { id: 'mail' }).message),
+  message: Promise.resolve(MAIL),
   changeAccount: Promise.resolve('changed'),
   createAccount: Promise.resolve('created'),
   createKey: Promise.resolve('created'),
   createOperator: Promise.resolve('created'),
+  messageById: Promise.resolve(null),
   recipientById: Promise.resolve({}),
   replayCalls: Promise.resolve([{ id: 'c1' }, { id: 'c2' }]),
   suppression: Promise.resolve(newSuppression('acc', 'a@x.example', { reason: 'complaint' })),
@@ -97,6 +99,7 @@ const FORMS: readonly (readonly [
   ['/resume'],
   ['/queue/retry'],
   ['/queue/retry', { id: ' r1 ' }],
+  ['/queue/retry', { id: ' mail ' }, {}, { messageById: Promise.resolve(MAIL) }],
   ['/queue/retry', { domain: ' x.example ' }],
   ['/queue/retry', { id: 'r1', domain: 'x.example', at: ' a&b.example ' }],
   ['/queue/fail', { id: ' r1 ', at: 'x.example' }],

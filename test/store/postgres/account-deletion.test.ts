@@ -8,23 +8,23 @@ import { openPostgres } from '../../../src/store/postgres/store.ts';
 import { testServer } from '../../rig/postgres.ts';
 import { accepted, newAccount, newMessage } from '../samples.ts';
 
-/** A transaction that holds the row of `id` until it is let go. */
-async function holding(
+/** A transaction that locks the row of `id` until it is let go. */
+async function locking(
   database: Database,
   sql: string,
   id: string,
 ): Promise<() => Promise<unknown>> {
   const { promise: isOver, resolve: letGo } = Promise.withResolvers<void>();
-  const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>();
-  const held = database.transaction(async (session) => {
+  const { promise: isLocked, resolve: lock } = Promise.withResolvers<void>();
+  const locked = database.transaction(async (session) => {
     await session.all(part(sql, id));
-    hold();
+    lock();
     await isOver;
   });
-  await isHeld;
+  await isLocked;
   return () => {
     letGo();
-    return held;
+    return locked;
   };
 }
 
@@ -41,7 +41,7 @@ test('a message that came at the last moment and is in somebody’s hands goes t
     while ((await database.first<{ count: number }>(waiters))?.count !== 1);
   };
   // An acceptance is under way: the account cannot go yet.
-  const acceptance = await holding(
+  const acceptance = await locking(
     database,
     'SELECT 1 FROM accounts WHERE id = $1 FOR KEY SHARE',
     account.id,
@@ -50,7 +50,7 @@ test('a message that came at the last moment and is in somebody’s hands goes t
   const removal = store.removeAccount(account.id, [], (count) => told.push(count));
   await untilItWaits();
   const { message } = await accepted(store, newMessage(account.id));
-  const attempt = await holding(
+  const attempt = await locking(
     database,
     'SELECT 1 FROM messages WHERE id = $1 FOR NO KEY UPDATE',
     message.id,
