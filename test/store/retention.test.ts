@@ -53,6 +53,25 @@ eachStore('bodies are removed when they are old and no recipient waits', async (
   expect(await store.message(account.id, old.message.id)).not.toBeNull();
 });
 
+eachStore('the bytes of a body come back once, however many had it', async (store, account) => {
+  const to = ['a@x.example', 'b@x.example', 'c@x.example'];
+  // A day of its own goes whole where content lies by days.
+  const createdAt = Date.now() - 40 * DAY_MS;
+  const id = idBound(createdAt) + newId(createdAt).slice(13);
+  const old = await accepted(store, newMessage(account.id, { id, createdAt }, to));
+  const young = await accepted(store, newMessage(account.id, {}, to));
+  const bytes = (await store.storedBytes(account.id)) / 2;
+  for (const message of [young, old]) {
+    for (const one of message.recipients) {
+      await store.finish(finishOf(message, one, { events: [] }));
+    }
+  }
+  expect(await store.purgeBodies(Date.now() - 30 * DAY_MS)).toBe(1);
+  expect(await store.storedBytes(account.id)).toBe(bytes);
+  expect(await store.purgeBodies(Date.now() + 1)).toBe(1);
+  expect(await store.storedBytes(account.id)).toBe(0);
+});
+
 eachStore('what was made at the very time is not from before it', async (store, account) => {
   const { message } = await sentAgo(store, account.id, DAY_MS, true);
   expect(await store.purgeBodies(message.createdAt)).toBe(0);

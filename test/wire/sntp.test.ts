@@ -47,6 +47,19 @@ test('an answer that does not echo our time is not believed', async () => {
   expect(await clockOffset('127.0.0.1', port, 200)).toBeNull();
 });
 
+test('what does not echo it is passed over, and the answer behind it counts', async () => {
+  const port = await serve(() => null);
+  server.on('message', (request, peer) => {
+    const wrong = reply(request, 3_600_000);
+    wrong[24] = (wrong[24] ?? 0) ^ 1;
+    for (const bytes of [wrong, wrong.subarray(0, 40), reply(request, 60_000)]) {
+      server.send(bytes, peer.port, peer.address);
+    }
+  });
+  const offsetMs = await clockOffset('127.0.0.1', port, 2_000);
+  expect(Math.abs((offsetMs ?? 0) + 60_000)).toBeLessThan(1_000);
+});
+
 test('a server that is not synchronised itself (stratum 0) is no witness', async () => {
   const port = await serve((request) => reply(request, 60_000, 0));
   expect(await clockOffset('127.0.0.1', port, 2_000)).toBeNull();

@@ -140,5 +140,5 @@ test('a fault of the store while a password is set is no fault of the password',
     setOperatorPassword: () => Promise.reject(fault),
   };
   const form = { password: PASSWORD, new_password: `${PASSWORD} too` };
-  expect(page?.open(visitOf({ store, form, operator }))).rejects.toBe(fault);
+  await expect(page?.open(visitOf({ store, form, operator }))).rejects.toBe(fault);
 });

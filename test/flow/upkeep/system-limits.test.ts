@@ -12,7 +12,11 @@ import { DiskWatch } from '../../../src/flow/upkeep/disk.ts';
 import { openFixture } from '../fixture.ts';
 
 const [realFs, realPromises] = [{ ...fs }, { ...promises }];
-const state: { openFails: string | null; isKept: boolean } = { openFails: null, isKept: false };
+const state: { openFails: string | null; isKept: boolean; limits: string | null } = {
+  openFails: null,
+  isKept: false,
+  limits: null,
+};
 
 beforeAll(async () => {
   await mock.module('node:fs', () => ({
@@ -21,6 +25,10 @@ beforeAll(async () => {
       if (args[0] !== '/dev/null' || state.openFails === null) return realFs.openSync(...args);
       throw Object.assign(new Error('no more'), { code: state.openFails });
     },
+    readFileSync: (...args: Parameters<typeof fs.readFileSync>) =>
+      args[0] === '/proc/self/limits' && state.limits !== null
+        ? state.limits
+        : realFs.readFileSync(...args),
   }));
   await mock.module('node:fs/promises', () => ({
     ...realPromises,
@@ -51,6 +59,25 @@ test.each(['EMFILE', 'ENFILE'])(
     expect(rests).toBe(1);
   },
 );
+
+test('the limit is the soft one that the system tells this process', async () => {
+  state.limits =
+    'Limit                     Soft Limit           Hard Limit           Units     \n' +
+    'Max processes             50                   60                   processes \n' +
+    'Max open files            1000                 4096                 files     \n';
+  for (const [lowest, isResting] of [
+    [874, false],
+    [876, true],
+  ] as const) {
+    let rests = 0;
+    const listener = { rest: () => void rests++, listenAgain: () => Promise.resolve() };
+    const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+    // Of its thousand an eighth is kept free.
+    await new DescriptorWatch(log, [listener], undefined, () => lowest).run();
+    expect([lowest, rests > 0]).toEqual([lowest, isResting]);
+  }
+  state.limits = null;
+});
 
 test('another failure is none of theirs', async () => {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };

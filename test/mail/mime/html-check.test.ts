@@ -269,6 +269,8 @@ test('a style element in the head is where it belongs, whatever the body has', (
   expect(told('<head><style>x</style></head><body><p style="a:b">')).toEqual([]);
   expect(told('<style>a{}</style><BODY><p>')).toEqual([]);
   expect(told('<style></style><body><style>')).toEqual(moved);
+  const both = [...moved, 'Every mail program takes out <script>.'];
+  expect(told('<body><style></style><script></script>')).toEqual(both);
 });
 
 test.each([

@@ -29,6 +29,8 @@ describe('the URL', () => {
     });
     const local = databaseAddress('postgresql://mail@%2Frun%2Fpostgresql/mail?sslmode=disable', '');
     expect(local).toMatchObject({ hosts: [{ path: '/run/postgresql/.s.PGSQL.5432' }], tls: false });
+    const other = databaseAddress('postgresql://mail@%2Frun%2Fpg:6432/mail?sslmode=disable', '');
+    expect(other.hosts).toEqual([{ path: '/run/pg/.s.PGSQL.6432' }]);
   });
 
   test('takes the password from a file, without its last line break', () => {
