@@ -106,6 +106,21 @@ export const RESOURCE_CASES: Case[] = [
     ],
   },
   {
+    // The record of an earlier change is still there.
+    line: 'domain rotate-key dom-1',
+    replies: [
+      reply('domain.rotate_key', {
+        domain: DOMAIN,
+        record: DKIM,
+        activated: false,
+        old_record: {
+          name: 'old._domainkey.shop.example',
+          removable_at: '2026-11-28T09:30:00.000Z',
+        },
+      }),
+    ],
+  },
+  {
     line: 'domain rotate-key dom-1 --activate --account shop',
     replies: [
       reply('domain.rotate_key', {

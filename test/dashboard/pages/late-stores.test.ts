@@ -140,5 +140,5 @@ test('a fault of the store while a password is set is no fault of the password',
     setOperatorPassword: () => Promise.reject(fault),
   };
   const form = { password: PASSWORD, new_password: `${PASSWORD} too` };
-  await expect(page?.open(visitOf({ store, form, operator }))).rejects.toBe(fault);
+  expect(page?.open(visitOf({ store, form, operator }))).rejects.toBe(fault);
 });
