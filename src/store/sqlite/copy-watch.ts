@@ -22,11 +22,16 @@ export function watchCopy(
   lookMs = LOOK_MS,
 ): () => void {
   let told: CopyProgress = 0;
+  let isLooking = false;
   const look = async (): Promise<void> => {
+    // Two looks at once, on a slow disk, would see one size and take it for the last.
+    if (isLooking) return;
+    isLooking = true;
     const size = await stat(draft).then(
       (file) => file.size,
       () => null,
     );
+    isLooking = false;
     if (size === null || told === 'checking') return;
     told = size > 0 && size === told ? 'checking' : size;
     tell(told);

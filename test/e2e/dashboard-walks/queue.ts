@@ -36,7 +36,9 @@ export async function useQueue(walker: Walker): Promise<void> {
   await walker.heading(`Waits ${tag}`);
   await walker.press('Retry now');
   await walker.says('Recipients scheduled for delivery now: 1.');
+  await walker.heading(`Waits ${tag}`);
   await attempted(ground, ids, 7);
+  await walker.menu('Queue');
   await walker.follow(SLOW);
   await walker.confirm('Mark as failed', 'Mark as failed', { within: two });
   await walker.says('Recipients marked as failed: 1.');
