@@ -12,7 +12,7 @@ import { confirm } from '../frame/action.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { ROOT } from '../frame/navigation.ts';
 import { card, empty, table, tiles, type Tile } from '../frame/table.ts';
-import { badge, count, lines, time, type Tone } from '../frame/values.ts';
+import { badge, count, lines, number, time, type Tone } from '../frame/values.ts';
 import { field, type Page, type PageResponse, type Visit } from '../frame/visit.ts';
 import { findingTable } from './overview.ts';
 
@@ -110,7 +110,7 @@ function numberTiles(nodes: readonly ListedSession[]): Tile[] {
     ...(silent ? [`${silent} silent`] : []),
   ];
   const sum = (of: 'taken' | 'inDelivery'): string =>
-    nodes.reduce((total, { report }) => total + (report?.[of] ?? 0), 0).toLocaleString('en-US');
+    number(nodes.reduce((total, { report }) => total + (report?.[of] ?? 0), 0));
   return [
     {
       label: 'Live nodes',
@@ -176,8 +176,8 @@ function cells(visit: Visit, node: ListedSession, all: readonly ListedSession[])
     html`${badge(state, TONES[state])}
       <p class="hint nowrap">heard ${heardSecondsAgo} s ago</p>`,
     all.some((one) => one.version !== version) ? badge(version, 'fair') : version,
-    report?.taken.toLocaleString('en-US') ?? '–',
-    report?.inDelivery.toLocaleString('en-US') ?? '–',
+    report === null ? '–' : number(report.taken),
+    report === null ? '–' : number(report.inDelivery),
     state === 'live' &&
       confirm(visit, {
         to: `${PATH}/drain`,

@@ -11,7 +11,7 @@ import type { OutcomeBucket, Outcomes } from '../../store/counters.ts';
 import { chart, type Series } from '../frame/chart.ts';
 import { html, type Html, type HtmlValue } from '../frame/html.ts';
 import { card, table, tiles } from '../frame/table.ts';
-import { percent } from '../frame/values.ts';
+import { number, percent } from '../frame/values.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -89,7 +89,7 @@ export function outcomeTiles({ total }: Counted): Html {
   return tiles([
     {
       label: 'Delivered',
-      value: total.delivered.toLocaleString('en-US'),
+      value: number(total.delivered),
       hint: ended === 0 ? 'nothing yet' : `${percent(total.delivered, ended)} of what ended`,
     },
     {
@@ -109,12 +109,12 @@ export function outcomeTiles({ total }: Counted): Html {
     },
     {
       label: 'Delayed',
-      value: total.delayed.toLocaleString('en-US'),
+      value: number(total.delayed),
       hint: 'tried again by itself',
     },
     {
       label: 'Failed',
-      value: total.failed.toLocaleString('en-US'),
+      value: number(total.failed),
       hint: 'not delivered in time, or by a fault',
     },
   ]);
@@ -141,7 +141,7 @@ export function outcomeCharts(counted: Counted): Html {
       values: counted.columns.map((one) => one[key]),
     })),
     isWhole: true,
-    words: (value) => value.toLocaleString('en-US'),
+    words: number,
   });
   const bounces = chart({
     title: 'Bounce rate of the 24 hours that end with each column',
@@ -224,7 +224,7 @@ function sharesTable(heading: string, by: ReadonlyMap<string, Outcomes>): Html {
 
 /** Where nothing is, nothing shouts. */
 function amount(value: number): HtmlValue {
-  return value === 0 ? html`<span class="soft">–</span>` : value.toLocaleString('en-US');
+  return value === 0 ? html`<span class="soft">–</span>` : number(value);
 }
 
 function withShare(value: number, of: number): HtmlValue {
