@@ -36,7 +36,7 @@ export const ACCOUNT_DELETION_OPERATIONS = {
         `It is being deleted: to go on, run postrider account delete ${name} --yes.`,
       );
       ctx.identities.forget();
-      queue?.forgetMarks();
+      queue?.forgetMarks(id);
       for (const endpoint of endpoints) dispatcher?.endpointChanged(endpoint.id);
       let told = 0;
       const rows = await ctx.store.removeAccount(id, [brakeSetting(id)], (messages) => {

@@ -104,7 +104,7 @@ test('deleting an account tells the queue and each of its endpoints, and forgets
   told = [];
   const done = await run('account.delete', { account: account.name });
   expect(done).toMatchObject({ id: account.id, webhooks: 2, keys: 1 });
-  expect(told[0]).toEqual(['forget']);
+  expect(told[0]).toEqual(['forget', account.id]);
   expect(told).toHaveLength(3);
   for (const { endpoint } of [one, two]) expect(told).toContainEqual(['endpoint', endpoint.id]);
 });

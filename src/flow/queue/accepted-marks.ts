@@ -69,8 +69,8 @@ export class AcceptedMarks {
     return left;
   }
 
-  /** Recipients may have ended by another hand: each is claimed from the store again. */
-  forget(): void {
-    this.#marked.clear();
+  /** Recipients that may have ended by another hand: each of them is claimed from the store again. */
+  forget(which: (recipient: Recipient) => boolean): void {
+    for (const [id, recipient] of this.#marked) if (which(recipient)) this.#marked.delete(id);
   }
 }

@@ -179,8 +179,8 @@ export class Queue {
 
   /** Gives up waiting recipients, by recipient or message id; not those in an attempt. Returns how many. */
   async fail(id: string): Promise<number> {
-    // Recipients that acceptance marked and that are not picked yet must be claimed from the store again.
-    this.#marks.forget();
+    // Those of them that acceptance marked and that are not picked yet must be claimed from the store again.
+    this.#marks.forget((recipient) => recipient.id === id || recipient.messageId === id);
     const failed = await failByOperator(this.#ctx, id, {
       owner: this.#due.owner,
       isInAttempt: (recipientId) => this.#waiting.isInAttempt(recipientId),
@@ -189,9 +189,9 @@ export class Queue {
     return failed.length;
   }
 
-  /** Recipients may have ended by another hand: none is attempted before the store has been asked again. */
-  forgetMarks(): void {
-    this.#marks.forget();
+  /** An account's recipients may have ended by another hand: none is attempted before the store has been asked again. */
+  forgetMarks(accountId: string): void {
+    this.#marks.forget((recipient) => recipient.accountId === accountId);
   }
 
   /** What is in memory: `queueCounts` of the store counts the rest. */

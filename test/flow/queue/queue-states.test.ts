@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'bun:test';
 
 import { NodeSession } from '../../../src/flow/node-session.ts';
 import { failByOperator } from '../../../src/flow/queue/operator.ts';
+import type { NewMessage } from '../../../src/store/journey.ts';
 import { FakeNodes } from '../../rig/fake-nodes.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import type { ScriptedSmtp } from '../../rig/scripted-smtp.ts';
@@ -63,12 +64,46 @@ test('what another hand has ended is not mailed by its mark once the marks are f
   // Before the queue picks it: that happens in a later round of the event loop.
   rig.queue.setResting(true);
   expect(await failByOperator(rig.ctx, message.id, null)).toHaveLength(1);
-  rig.queue.forgetMarks();
+  rig.queue.forgetMarks(message.accountId);
   rig.queue.setResting(false);
   const other = await rig.send(['bob@example.com']);
   await rig.attempted(other.id, 1);
   await rig.idle();
   expect(mx.lines.filter((line) => line.startsWith('RCPT'))).toEqual(['RCPT TO:<bob@example.com>']);
+});
+
+test('giving up an email, and deleting an account, leave the first attempts of all others the first', async () => {
+  const { rig } = await start();
+  const marked = async (...to: string[]): Promise<NewMessage> =>
+    rig.accept(to, {}, (made) => rig.queue.markAhead([made]));
+  const whole = await marked('ann@example.com', 'amy@example.com');
+  const half = await marked('bob@example.com', 'ben@example.com');
+  const other = await marked('cid@example.com');
+  rig.queue.offerAccepted([whole, half, other]);
+  // Before the queue picks them: that happens in a later round of the event loop.
+  rig.queue.setResting(true);
+  expect(await rig.queue.fail(whole.message.id)).toBe(2);
+  expect(await rig.queue.fail(half.recipients[0]?.id ?? '')).toBe(1);
+  rig.queue.forgetMarks('another account');
+  rig.queue.setResting(false);
+  await rig.attempted(half.message.id, 1);
+  await rig.attempted(other.message.id, 1);
+  await rig.idle();
+  const settled = [whole, half, other].map(async ({ message: { id } }) =>
+    (await rig.state(id)).map(({ recipient, attempts }) => [recipient.attempts, attempts.length]),
+  );
+  // Those given up keep the number that their acceptance gave them.
+  expect(await Promise.all(settled)).toEqual([
+    [
+      [1, 0],
+      [1, 0],
+    ],
+    [
+      [1, 0],
+      [1, 1],
+    ],
+    [[1, 1]],
+  ]);
 });
 
 test('a stop ends the sessions that wait for more mail', async () => {
