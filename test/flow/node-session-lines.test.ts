@@ -204,3 +204,37 @@ test('a drain is said with the session it ends, once however often it is asked f
   const line = { time: at(3), level: 'info', event: 'node_draining', session: 's' };
   expect([lines, drains]).toEqual([[line], 1]);
 });
+
+test('what a beat finds while the session is ended by its own server is told to nobody', async () => {
+  for (const [isAway, said] of [
+    [false, []],
+    [true, ['session_not_ended']],
+  ] as const) {
+    const { clock, nodes, session, lines, heard } = await begin();
+    let answer = (): void => undefined;
+    nodes.answered = new Promise((resolve) => (answer = resolve));
+    nodes.isLive = false;
+    // Sent at 3 s, and the lease is over at 12.
+    await clock.advance(13_000);
+    const ending = session.end();
+    nodes.isAway = isAway;
+    answer();
+    await ending;
+    expect([lines.map(({ event }) => event), heard.ended]).toEqual([[...said], 0]);
+  }
+});
+
+test('a wall clock that is set forth while a beat is under way shortens what its answer allows', async () => {
+  const { clock, nodes, session } = await begin();
+  let answer = (): void => undefined;
+  nodes.answered = new Promise((resolve) => (answer = resolve));
+  await clock.advance(3_000);
+  clock.jump(5_000);
+  answer();
+  await clock.advance(0);
+  nodes.isAway = true;
+  await clock.advance(6_999);
+  expect(session.isCurrent).toBe(true);
+  await clock.advance(1);
+  expect(session.isCurrent).toBe(false);
+});
