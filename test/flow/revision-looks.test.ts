@@ -119,3 +119,22 @@ test('a look that fails is told to its callers, and the next one begins all the 
   expect(await said(revision.check())).toBe('done');
   expect(revision.number).toBe(5);
 });
+
+test('the number is new only when the halt of that number is known', async () => {
+  const { parts: made, asked } = parts([3, 4]);
+  const seen: unknown[] = [];
+  const answers = [() => Promise.resolve(), () => Promise.reject(new Error('away'))];
+  const halt = {
+    load() {
+      seen.push(revision?.number);
+      return (answers.shift() ?? (() => Promise.resolve()))();
+    },
+  } as unknown as HaltSwitch;
+  let revision: Revision | null = null;
+  revision = await Revision.read({ ...made, halt });
+  revision.onChange(() => asked.push('dropped'));
+  const failed = await revision.check().catch((error: Error) => error.message);
+  expect([failed, revision.number, asked.includes('dropped')]).toEqual(['away', 3, false]);
+  await revision.check();
+  expect([revision.number, asked.at(-1), seen]).toEqual([4, 'dropped', [undefined, 3, 3]]);
+});
