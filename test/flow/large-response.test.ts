@@ -62,3 +62,15 @@ test('a piece is a copy: whoever takes it may take its whole buffer', async () =
   structuredClone(value, { transfer: [value?.buffer as ArrayBuffer] });
   expect((await reader.read()).value).toEqual(new Uint8Array(300_000 - 262_144).fill(7));
 });
+
+test('of a buffer that is a part of another one only that part is sent', async () => {
+  const whole = Buffer.alloc(900_000, 'x').fill('y', 100_000, 400_000);
+  const reader = inChunks(whole.subarray(100_000, 400_000), share).getReader();
+  const pieces: Uint8Array[] = [];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    pieces.push(value);
+  }
+  expect(Buffer.concat(pieces).toString()).toBe('y'.repeat(300_000));
+});

@@ -26,3 +26,17 @@ test('absence is not kept, and nothing is kept for long, whatever the wall clock
   await clock.advance(2_000);
   expect(await cache.find('a', async () => 3)).toBe(3);
 });
+
+test('a row is as old as the question for it, not as its answer', async () => {
+  const clock = new TestClock();
+  const cache = new RowCache<number>(clock);
+  let answer: (value: number) => void = () => undefined;
+  const slow = cache.find('a', () => new Promise<number>((resolve) => (answer = resolve)));
+  await clock.advance(20_000);
+  answer(1);
+  await slow;
+  await clock.advance(9_999);
+  expect(await cache.find('a', async () => 2)).toBe(1);
+  await clock.advance(1);
+  expect(await cache.find('a', async () => 3)).toBe(3);
+});

@@ -232,3 +232,68 @@ test('a lease that cannot be renewed is given up 15 seconds before its end, one 
     await abortedAt((store, clock) => (store.kept = { holder: 'b', until: clock.steady() + 1e6 })),
   ]).toEqual([45_000, 15_000]);
 });
+
+/** A store whose renewals are answered when the test says so; `asked` has when each was asked. */
+function slowStore(clock: TestClock) {
+  const asked: number[] = [];
+  const answers: PromiseWithResolvers<boolean>[] = [];
+  const ended: number[] = [];
+  const store: JobStore = {
+    takeJob() {
+      asked.push(clock.elapsedMs);
+      const answer = Promise.withResolvers<boolean>();
+      if (asked.length === 1) answer.resolve(true);
+      else answers.push(answer);
+      return answer.promise;
+    },
+    async endJob() {
+      ended.push(clock.elapsedMs);
+    },
+  };
+  const work = Promise.withResolvers<void>();
+  const signals: AbortSignal[] = [];
+  const job: Job = {
+    firstMs: 0,
+    failure: { event: 'x_failed', hint: '' },
+    everyMs: () => EVERY_MS,
+    run(signal) {
+      signals.push(signal);
+      return work.promise;
+    },
+  };
+  const shared = new SharedJob({ store, clock, holder: 'me' }, 'x', job);
+  const run = shared.run(new AbortController().signal);
+  return { asked, answers, ended, work, signals, run };
+}
+
+test('a lease that was renewed late counts from the question', async () => {
+  const clock = new TestClock();
+  const { asked, answers, work, signals, run } = slowStore(clock);
+  await clock.advance(40_000);
+  answers[0]?.resolve(true);
+  await clock.advance(15_000);
+  answers[1]?.reject(new Error('away'));
+  await clock.advance(14_999);
+  expect(signals[0]?.aborted).toBe(false);
+  await clock.advance(1);
+  answers[2]?.reject(new Error('away'));
+  await clock.advance(0);
+  // Asked for at 15 s, for a minute; whoever cannot renew it gives it up at 70 s, not at 85 s.
+  expect([asked, signals[0]?.aborted]).toEqual([[0, 15_000, 55_000, 70_000], true]);
+  work.resolve();
+  await run;
+});
+
+test('the end of a run waits for a renewal that is under way, and none follows it', async () => {
+  const clock = new TestClock();
+  const { asked, answers, ended, work, run } = slowStore(clock);
+  await clock.advance(15_000);
+  work.resolve();
+  await clock.advance(5_000);
+  expect(ended).toEqual([]);
+  answers[0]?.resolve(true);
+  await run;
+  expect([ended, clock.pending()]).toEqual([[20_000], []]);
+  await clock.advance(60_000);
+  expect(asked).toEqual([0, 15_000]);
+});
