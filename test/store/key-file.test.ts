@@ -110,7 +110,7 @@ test('the state of a key beside the data says what is wrong with it', () => {
   expect(state()).toEqual(FOREIGN);
   writeFileSync(file, KEY.subarray(1));
   expect(state()).toEqual(DAMAGED);
-  for (const mode of [0o640, 0o604, 0o620, 0o610]) {
+  for (const mode of [0o640, 0o604, 0o620, 0o610, 0o602, 0o601]) {
     chmodSync(file, mode);
     expect([mode, state()]).toEqual([mode, OPEN]);
   }

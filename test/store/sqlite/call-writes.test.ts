@@ -63,6 +63,26 @@ test('what an account accepts asks the endpoint that was made since its last eve
   expect(accept()).toEqual({ kind: 'accepted', calls });
 });
 
+test('an endpoint that is removed is asked by no event from then on', () => {
+  expect(happen().id).not.toBe('no call');
+  expect(writer.deleteEndpoint(account.id, endpoint.id, 20)).toBe(true);
+  expect(happen().id).toBe('no call');
+  expect(writer.column('SELECT count(*) FROM calls')).toEqual([1]);
+});
+
+test('what counts nothing is accepted over a limit, and leaves no row of use', () => {
+  const accept = (count: number) => {
+    const usage = { count, day: '2026-01-01', dailyLimit: 1, monthlyLimit: 1 };
+    return writer.accept({ ...batchOf(account.id), usage }).kind;
+  };
+  expect(accept(0)).toBe('accepted');
+  expect(writer.column('SELECT count FROM usage_days')).toEqual([]);
+  expect(accept(1)).toBe('accepted');
+  writer.mail.run('UPDATE usage_days SET count = 5');
+  expect([accept(0), accept(1) === 'accepted']).toEqual(['accepted', false]);
+  expect(writer.column('SELECT count FROM usage_days')).toEqual([5]);
+});
+
 test('a call begins once until its lease ends, counts its attempts, and is freed by its owner', () => {
   const { id } = happen();
   expect(stateOf(id)).toEqual({ status: 'open', attempts: 0, due: 15, owner: null, lease: null });

@@ -181,6 +181,42 @@ test('what a crash has left of a restore, and the search index, are removed; the
   expect(Buffer.from(keyOfBackup(file)).equals(key)).toBe(true);
 });
 
+test('a backup of an older schema is brought up to date at the time of the restore', () => {
+  const old = new Database(join(dir, 'old.db'));
+  migrate(old, MAIL_MIGRATIONS.slice(0, -1), 0);
+  old.run('CREATE TABLE backup_key (key BLOB NOT NULL) STRICT');
+  old.run('INSERT INTO backup_key VALUES (?)', [key]);
+  old.close();
+  restoreBackup(join(dir, 'old.db'), dir, AT);
+  const restored = new Database(join(dir, 'mail.db'), { readonly: true });
+  const steps = restored.query('SELECT applied_at FROM migrations ORDER BY version').values();
+  restored.close();
+  expect(steps).toHaveLength(MAIL_MIGRATIONS.length);
+  expect(steps.slice(-2)).toEqual([[0], [AT]]);
+});
+
+test('the log of a damaged file is not taken for that of the restored one, and stays under another name', () => {
+  writeFileSync(join(dir, 'mail.db'), 'damaged'.repeat(1_000));
+  writeFileSync(join(dir, 'mail.db-wal'), 'a log');
+  restoreBackup(file, dir, AT);
+  expect(readFileSync(join(dir, 'mail.db.damaged-wal'), 'utf8')).toBe('a log');
+  for (const name of ['mail.db-wal', 'mail.db-shm'])
+    expect(existsSync(join(dir, name))).toBe(false);
+});
+
+test('where no folder can be made for what was there, nothing is replaced', () => {
+  const before = readFileSync(join(dir, 'mail.db'));
+  const making = spyOn(fs, 'mkdirSync').mockImplementation(((path: string) => {
+    if (path.includes('before-restore')) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+  }) as never);
+  try {
+    expect(() => restoreBackup(file, dir, AT)).toThrow('full');
+  } finally {
+    making.mockRestore();
+  }
+  expect(readFileSync(join(dir, 'mail.db')).equals(before)).toBe(true);
+});
+
 test('a backup that fits to the last byte is restored', () => {
   const statfs = spyOn(fs, 'statfsSync');
   const freeFor = (bytes: number): void => {
