@@ -63,6 +63,25 @@ test('of a bounce fifty addresses are read', () => {
   expect(read(fields)).toHaveLength(50);
 });
 
+test.each([
+  ['550 no', true],
+  ['said (451-later)', true],
+  ['said:554:no', true],
+  ['status 5.123.456', true],
+  ['#4.2.2', true],
+  ['1550 seconds', false],
+  ['10.0.0.550 port 25', false],
+  ['at @550 x', false],
+  ['550ms', false],
+  ['15.1.1', false],
+  ['5.1.1234', false],
+  ['5.1234.1', false],
+  ['250 ok', false],
+])('%s in a bounce that names no address is a reply: %p', (words, isReply) => {
+  const lines = ['Your message could not be delivered.', '', words];
+  expect(read([DAEMON], lines)).toEqual(isReply ? [null] : null);
+});
+
 /** One of each kind, as its system writes it. */
 const INTRODUCTIONS = [
   'Hi. This is the qmail-send program at mx.receiver.example.',
@@ -95,12 +114,31 @@ const INTRODUCTIONS = [
   'Mail delivery failed: returning message to sender',
   'Delivery failure',
   'THIS IS A WARNING MESSAGE ONLY.',
+  'A message that you sent has not yet been delivered to one of its recipients.',
+  'Your note did not reach the following recipient(s):',
+  'The following recipient could not be reached:',
+  "Your message couldn't be delivered.",
+  "Your message can't be delivered.",
+  'Delivery to the following recipient was delayed.',
+  'Delivery to the following recipients delayed:',
+  'The following message was deferred',
+  'The following recipients failed',
+  'The following address is undeliverable',
+  'The original message was not delivered',
+  'The following recipient has a delivery problem',
+  'The mail could not be delivered',
+  'The mail cannot be delivered',
+  'The mail is undeliverable',
+  'The mail has been rejected',
+  'Your email to Ann\r\nwas not delivered',
+  'Delivery failed',
 ];
 
 test.each(INTRODUCTIONS)('%s', (introduction) => {
   const said = ['', 'ann@receiver.example:', '550 5.1.1 No such user'];
   expect(read([DAEMON], [introduction, ...said])).toContain(ANN[0]);
   expect(read([DAEMON], [introduction.toUpperCase(), ...said])).toContain(ANN[0]);
+  expect(read([DAEMON], [introduction.toLowerCase(), ...said])).toContain(ANN[0]);
 });
 
 test.each([
@@ -138,6 +176,21 @@ test.each([
   const bounce = told([...TEXT, '', marker, '', ...original]);
   expect(bounce?.['finalRecipient']).toBe(ANN[0] as never);
   expect(bounce?.['original']).toStartWith('Message-ID: <1@shop.example>');
+});
+
+test('a marker is told in any case, and is a line of its own', () => {
+  for (const marker of ['--- ORIGINAL MESSAGE ---', '-- forwarded message', 'received: from x']) {
+    const bounce = told([...TEXT, marker, 'To: bo@receiver.example']);
+    expect([marker, bounce?.['original']]).not.toEqual([marker, '']);
+  }
+  for (const line of ['see --- Original message', '- Original message', 'not Received: by x']) {
+    const bounce = told([...TEXT, line, 'To: bo@receiver.example']);
+    expect([line, bounce?.['original']]).toEqual([line, '']);
+  }
+  const traced = told([...TEXT, '', 'Received: by mx.a.example with SMTP', 'To: bo@b.example']);
+  expect(traced?.['original']).toBe(
+    'Received: by mx.a.example with SMTP\nTo: bo@b.example' as never,
+  );
 });
 
 test('without a copy there is none', () => expect(told(TEXT)?.['original']).toBe(''));
