@@ -64,4 +64,6 @@ test('of words longer than a thousand characters without a reply those from the 
     `${name}${'y'.repeat(length - name.length - ' #5.1.1 gone'.length)} #5.1.1 gone`;
   expect(reasons(said(1_000))).toEqual([['ann@a.example', said(1_000), '5.1.1']]);
   expect(reasons(said(1_001))).toEqual([['ann@a.example', '#5.1.1 gone', '5.1.1']]);
+  const bare = `${name}${'y'.repeat(1_000)} 15.1.1 5.1234.1 5.123.456`;
+  expect(reasons(bare)).toEqual([['ann@a.example', '5.123.456', '5.123.456']]);
 });

@@ -27,6 +27,8 @@ describe('replies', () => {
   const table: [text: string, code: number, enhanced: string | null, words: string][] = [
     ['250 ok\r\n', 250, null, 'ok'],
     ['250 k\r\n', 250, null, 'k'],
+    ['509 k\r\n', 509, null, 'k'],
+    ['290 k\r\n', 290, null, 'k'],
     ['250-\r\n250 ok\r\n', 250, null, 'ok'],
     ['250\r\n', 250, null, ''],
     ['250 \r\n', 250, null, ''],
@@ -42,6 +44,7 @@ describe('replies', () => {
     ['554 5.1234.7 long\r\n', 554, null, '5.1234.7 long'],
     ['554 5.123.456 whole\r\n', 554, '5.123.456', 'whole'],
     ['554-Sorry, 5.7.1 is\r\n554 not in front\r\n', 554, null, 'Sorry, 5.7.1 is not in front'],
+    ['554-5.7.1 a\r\n554 5.7.1   b\r\n', 554, '5.7.1', 'a b'],
     ['554-5.7.1   apart\r\n554-bare\r\n554 5.7.2 \r\n', 554, '5.7.1', 'apart bare'],
     ['220 bare\n', 220, null, 'bare'],
     ['250 a\u0000b\u001b[31mc\u0085d\u2028e\r\n', 250, null, 'a b [31mc d e'],
