@@ -38,7 +38,7 @@ const INTRODUCTIONS: readonly RegExp[] = [
   /Delivery to the following recipients? (?:has been |was )?(?:failed|delayed|delay)/i, // Gmail until 2016
   /Your message wasn't delivered to/i, // Gmail
   /unable to deliver your message to the following address/i, // Yahoo
-  /The (?:following|original) (?:message|addresses?|recipients?).{0,60}(?:permanent fatal errors|transient non-fatal errors|deferred|failed|undeliverable|not delivered|delivery)/i, // Sendmail
+  /The (?:following|original) (?:message|address(?:es)?|recipients?).{0,60}(?:permanent fatal errors|transient non-fatal errors|deferred|failed|undeliverable|not delivered|delivery)/i, // Sendmail
   /This is the (?:mail system|Postfix program) at host/i, // Postfix
   /(?:Your|The) (?:message|mail|e-?mail).{0,200}(?:was not delivered|could not be delivered|cannot be delivered|undeliverable|delivery failed|has been returned|been rejected)/is, // Domino, Courier, MDaemon
   /UNDELIVERABLE MAIL|Undelivered Mail Returned/i, // Courier, Postfix

@@ -34,7 +34,7 @@ export function fieldGroups(text: string): FieldGroup[] {
       // A folded value: the white space is part of it (RFC 5322 section 2.2.3).
       const value = last?.at(-1) ?? '';
       if (last !== null && value.length < MAX_VALUE_LENGTH) {
-        last[last.length - 1] = `${value} ${line.trim()}`.slice(0, MAX_VALUE_LENGTH);
+        last[last.length - 1] = `${value} ${line.trim()}`.trimStart().slice(0, MAX_VALUE_LENGTH);
       }
     } else {
       last = null;

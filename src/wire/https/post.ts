@@ -135,16 +135,17 @@ async function exchange(
   const abort = (): void => deadline.abort();
   const timer = setTimeout(abort, request.timeoutMs);
   request.signal?.addEventListener('abort', abort, { once: true });
+  const noneInTime = (): RequestFailure =>
+    failure(`no complete response within ${request.timeoutMs / 1000} s`, elapsedMs(), false);
   try {
+    // A signal that was aborted before says nothing any more to those who listen.
+    if (request.signal?.aborted === true) return noneInTime();
     for (let isSecondTry = false; ; isSecondTry = true) {
       const end = await once(request, target, method, body, deadline.signal);
       if (end.kind === 'responded') return { ...end, durationMs: elapsedMs() };
       // The server closed an idle connection while we reused it: it has processed nothing of this request.
       if (end.wasReused && !isSecondTry && !deadline.signal.aborted) continue;
-      const seconds = request.timeoutMs / 1000;
-      return deadline.signal.aborted
-        ? failure(`no complete response within ${seconds} s`, elapsedMs(), false)
-        : failureOf(end.error, elapsedMs());
+      return deadline.signal.aborted ? noneInTime() : failureOf(end.error, elapsedMs());
     }
   } finally {
     clearTimeout(timer);

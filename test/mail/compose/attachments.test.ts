@@ -38,6 +38,12 @@ test.each([
   ['text/calendar; method=REQUEST; charset="utf-8"', null],
   ['image/svg+xml', null],
   [`x/${'y'.repeat(127)}`, null],
+  [`${'x'.repeat(127)}/y`, null],
+  [`${'x'.repeat(128)}/y`, 'must be a media type such as application/pdf'],
+  ['<a/b', 'must be a media type such as application/pdf'],
+  ['a/b;c=""', null],
+  ['a/b;c=', 'must be a media type such as application/pdf'],
+  ['a/b;=d', 'must be a media type such as application/pdf'],
   [`x/${'y'.repeat(128)}`, 'must be a media type such as application/pdf'],
   [`a/b; c="${'d'.repeat(250)}"`, 'must be a media type such as application/pdf'],
   ['pdf', 'must be a media type such as application/pdf'],
@@ -142,4 +148,22 @@ test('a type may have 255 characters, its parameters included', () => {
   const sized = (length: number): string => 'a/b; c='.padEnd(length, 'd');
   expect(checkContentType(sized(255))).toBeNull();
   expect(checkContentType(sized(256))).toBe('must be a media type such as application/pdf');
+});
+
+test('a file without a Content-ID is never shown inside the HTML', () => {
+  expect(mimeAttachments([FILE], '<img src="cid:null">')).toEqual([
+    {
+      filename: 'a.pdf',
+      contentType: 'application/pdf',
+      content: Buffer.from('x'),
+      contentTransferEncoding: 'base64',
+    },
+  ]);
+});
+
+test('a type that only ends like one of messages is encoded like any other', () => {
+  const file = { ...FILE, contentType: 'x-message/a' };
+  expect(mimeAttachments([file], '')).toMatchObject([
+    { contentType: 'x-message/a', contentTransferEncoding: 'base64' },
+  ]);
 });

@@ -46,6 +46,7 @@ test.each([
   ['=?utf-8?q?A=E2=80=AEnn?= <a@x.example>', 'Ann', true],
   ['=?utf-8?q?A=09nn?= <a@x.example>', 'A nn', false],
   ['=?utf-8?q?=D7=A9?= <a@x.example>', 'ש', false],
+  ['=?utf-8?q?_Ann_?= <a@x.example>', 'Ann', false],
 ])('the name in %s is %s; misleading: %p', (value, name, isMisleading) => {
   const list = parseAddressList(value);
   expect([list.mailboxes[0]?.name, list.isMisleading]).toEqual([name, isMisleading]);
@@ -58,6 +59,20 @@ test.each([
   ['"A@B" <a@x.example>; b@x.example', ['A@B <a@x.example>', '<b@x.example>'], 0, true],
   ['A (one) B <a@x.example>', ['A    B <a@x.example>'], 0, false],
   ['"" <a@x.example>', ['<a@x.example>'], 0, true],
+  // Outside quotation marks and comments a backslash is a character like any other.
+  [String.raw`a\,b@x.example`, ['<b@x.example>'], 1, true],
+  [String.raw`A\B <a@x.example>`, [String.raw`A\B <a@x.example>`], 0, true],
+  [String.raw`"a\",b" <c@x.example>`, ['a",b <c@x.example>'], 0, true],
+  ['(6" long) a@x.example', ['<a@x.example>'], 0, false],
+  ['"a@b":c@x.example', [], 1, true],
+  ['"Team A": c@x.example', ['<c@x.example>'], 0, false],
+  ['A) <a@x.example>', ['A) <a@x.example>'], 0, true],
+  ['a@x.example (open', ['<a@x.example>'], 0, false],
+  ['a@x.example:b@y.example', [], 1, true],
+  ['<a@x.example', [], 1, true],
+  ['A <b,c@x.example>', [], 1, true],
+  ['no, none, A <b> <a@x.example>, C <d> <e@x.example>', [], 4, true],
+  ['A < a@x.example >', ['A <a@x.example>'], 0, true],
 ])('of %j is read', (value, entries, refused, isPlain) => {
   expect(read(value)).toEqual([entries, refused, isPlain]);
 });
@@ -68,6 +83,8 @@ test('raw text beyond ASCII is read and no plain list; of a long one 200,000 cha
     0,
     false,
   ]);
+  const cut = parseAddressList(`${' '.repeat(199_989)}a@x.exampley`);
+  expect(cut.mailboxes[0]?.domain).toBe('x.example');
   const blank = ' '.repeat(199_988);
   expect(parseAddressList(`${blank}a@x.example,b@x.example`).mailboxes).toHaveLength(1);
 });

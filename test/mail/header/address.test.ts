@@ -209,9 +209,19 @@ test.each([
   ['a@x.1', 'does not have a valid domain name after the "@"'],
   ['a@192.0.2.1', 'does not have a valid domain name after the "@"'],
   ['a@x', 'has a domain without a dot'],
+  ['team: a@x.example;', 'must be one address, not a group'],
+  [': a@x.example;', 'must be one address, not a group'],
+  ['a@x.example;', 'does not have a valid domain name after the "@"'],
+  ['a"<x>"@x.example', 'must have its address once, between "<" and ">"'],
+  ['a"b@x.example', 'has a character before the "@" that is not allowed without quotation marks'],
 ])('%s: %p', (text, error) => {
   const read = parseAddress(text);
   expect('error' in read ? read.error : null).toBe(error);
+});
+
+test('outside quotation marks a backslash is a character of the name', () => {
+  expect(parseAddress(String.raw`A\<a@x.example>`)).toMatchObject({ name: 'A\\', local: 'a' });
+  expect(parseAddress(String.raw`A\B <a@x.example>`)).toMatchObject({ name: String.raw`A\B` });
 });
 
 test('of the object form name and address have the same bounds', () => {
@@ -220,6 +230,7 @@ test('of the object form name and address have the same bounds', () => {
     error: 'has a name of more than 320 characters',
   });
   expect(makeAddress(' a@x.example ')).toMatchObject({ domain: 'x.example' });
+  expect(makeAddress(`${' '.repeat(1_989)}a@x.example`)).toMatchObject({ local: 'a' });
   expect(makeAddress(`${' '.repeat(1_990)}a@x.example`)).toEqual({
     error: 'is too long for an email address',
   });

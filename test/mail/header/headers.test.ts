@@ -50,6 +50,7 @@ test('what the service writes itself is reserved in any case', () => {
     expect(isReservedHeader(name.toUpperCase())).toBe(true);
   }
   expect(isReservedHeader('Content-Anything')).toBe(true);
+  expect(isReservedHeader('X-Content-Anything')).toBe(false);
   expect(isReservedHeader('List-Unsubscribe')).toBe(false);
 });
 

@@ -170,3 +170,38 @@ test('a long text is read to its end, in every encoding', () => {
     }
   }
 });
+
+test.each([
+  ['Content-Disposition: ATTACHMENT; FILENAME=a.txt', 'a.txt'],
+  ['Content-Disposition: attachment; filename=a.txt ; size=1', 'a.txt'],
+  ['Content-Disposition: attachment; filename = "a b.txt"', 'a b.txt'],
+  ['Content-Disposition: attachment; filename=""; x="y"', 'unnamed'],
+  ['Content-Disposition: attachment; filename=; x="y"', 'unnamed'],
+])('%s: attached as %s', (field, name) => {
+  const { text, attachments } = readParts(Buffer.from(`${field}\r\n\r\nx`));
+  expect([text, attachments.map(({ filename }) => filename)]).toEqual([null, [name]]);
+});
+
+test('a part that names an attachment without being one is the message', () => {
+  const field = 'Content-Disposition: inline; filename="attachment"';
+  expect(readParts(Buffer.from(`${field}\r\n\r\nx`))).toMatchObject({ text: 'x', attachments: [] });
+});
+
+test('only the brackets around a Content-ID are taken away', () => {
+  const idOf = (value: string): unknown =>
+    readParts(Buffer.from(`Content-Type: a/b\r\nContent-Id: ${value}\r\n\r\nx`)).attachments[0]
+      ?.contentId;
+  expect(['<a<b>c>', 'a', 'a<b>c'].map(idOf)).toEqual(['a<b>c', 'a', 'a<b>c']);
+});
+
+test('an attachment is given whole, however long', () => {
+  const long = Buffer.from(`Content-Type: a/b\r\n\r\n${'x'.repeat(262_145)}`);
+  expect(readParts(long).attachments[0]?.content()).toHaveLength(262_145);
+  expect(attachmentBytes(long, splitMime(long))).toBe(262_145);
+});
+
+test('where an image is named ends at white space, and begins at a word', () => {
+  const parts = [image('logo', 1).part, image('', 1).part];
+  const html = '<img src=cid:logo alt=x><p>acid:logo cid: x</p>';
+  expect(withInlineImages(html, parts)).toBe(html.replace('cid:logo alt', `${urlOf('logo')} alt`));
+});

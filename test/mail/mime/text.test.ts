@@ -73,3 +73,17 @@ test.each([
   ['a=?utf-8?q?b?=c', 'abc'],
   ['=?utf-8?q?a b?=', '=?utf-8?q?a b?='],
 ])('%s is %s', (value, text) => expect(decodeWords(value)).toBe(text));
+
+test('a text part is read whole, of header text 262,144 characters', () => {
+  const bytes = Buffer.from(`\r\n${'x'.repeat(262_145)}`);
+  expect(decodeText(bytes, splitMime(bytes))).toHaveLength(262_145);
+  expect(decodeWords('x'.repeat(262_145))).toHaveLength(262_144);
+});
+
+test.each([
+  ['=?utf-8?q?a?= =?utf-8?q?b?=\r\n  =?utf-8?q?c?=', 'abc'],
+  ['a =?utf-8?q??= b', 'a  b'],
+  ['=?utf-8*en?Q?a_b?= c', 'a b c'],
+  [`=?${'x'.repeat(40)}?q?a?=`, 'a'],
+  [`=?${'x'.repeat(41)}?q?a?=`, `=?${'x'.repeat(41)}?q?a?=`],
+])('the header text %j is %j', (value, text) => expect(decodeWords(value)).toBe(text));

@@ -161,6 +161,10 @@ test.each([
   ['a/b; x=1; X=2', 'a/b', { x: '1' }],
   ['a/b; x = "1"', 'a/b', { x: '1' }],
   ['a/b; x=""', 'a/b', { x: '' }],
+  ['a/b;x=1;y="2"', 'a/b', { x: '1', y: '2' }],
+  ['a/b; x=1 ; y=2 z', 'a/b', { x: '1', y: '2' }],
+  ['x; text/html', 'text/plain', {}],
+  [`a/b; x=${'1'.repeat(4_000)}; y=2`, 'a/b', { x: '1'.repeat(3_993) }],
   ['text', 'text/plain', {}],
   ['', 'text/plain', {}],
 ])('the content type %j', (value, type, parameters) => {
@@ -220,4 +224,51 @@ test('a delimiter of an outer multipart ends the inner one, whose own means noth
     'in',
     'last',
   ]);
+});
+
+/** The types and bodies of all parts but the first. */
+function partsIn(head: string, ...lines: string[]): [type: string, body: string][] {
+  const bytes = Buffer.from([head, '', ...lines].join('\r\n'), 'latin1');
+  return partsOf(splitMime(bytes))
+    .slice(1)
+    .map((one) => [one.contentType, bytes.toString('latin1', one.bodyStart, one.bodyEnd)]);
+}
+
+const OF_B = 'Content-Type: multipart/mixed; boundary=b';
+
+test('a part that is cut off in its body or its header is read as far as it goes', () => {
+  expect(partsIn(OF_B, '--b', '', 'one', '--b', 'Content-Type: a/b', '', 'two')).toEqual([
+    ['text/plain', 'one'],
+    ['a/b', 'two'],
+  ]);
+  expect(partsIn(OF_B, '--b', 'Content-Type: a/b', '--b', 'Content-Type: c/d')).toEqual([
+    ['a/b', ''],
+    ['c/d', ''],
+  ]);
+  expect(splitMime(Buffer.from('Content-Type: a/b')).contentType).toBe('a/b');
+});
+
+test('a line with one dash, or what stands where a second would, is no delimiter', () => {
+  expect(partsIn(OF_B, '--b', '', '-xb', '-', '-b', '--b--')).toEqual([
+    ['text/plain', '-xb\r\n-\r\n-b'],
+  ]);
+});
+
+test('only a multipart with a boundary has parts', () => {
+  expect(partsIn('Content-Type: multipart/mixed', '--', '', 'x', '--')).toEqual([]);
+  expect(partsIn('Content-Type: multipart/mixed; boundary=""', '--', '', 'x', '--')).toEqual([]);
+  expect(partsIn('Content-Type: text/plain; boundary=b', '--b', '', 'x', '--b--')).toEqual([]);
+  expect(partsIn('Content-Type: multipart/mixed; boundary="b "', '--b', '', 'x', '--b--')).toEqual([
+    ['text/plain', 'x'],
+  ]);
+});
+
+test('white space may stand before the colon, and of a repeated field the first counts', () => {
+  const { value, names } = read('Subject : one\r\nSubject: two\r\n: none\r\n\r\n');
+  expect([names, value('subject')]).toEqual([['subject', 'subject'], 'one']);
+});
+
+test('a field name may have 199 characters', () => {
+  expect(read(`${'N'.repeat(199)}: x\r\n\r\n`).names).toEqual(['n'.repeat(199)]);
+  expect(read(`${'N'.repeat(200)}: x\r\n\r\n`).names).toEqual([]);
 });

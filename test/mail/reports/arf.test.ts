@@ -62,6 +62,7 @@ test.each([
   ['a**@a.example', []],
   ['a*@a.example', ['a*@a.example']],
   ['hiddenvalley@a.example', ['hiddenvalley@a.example']],
+  ['overhidden@a.example', ['overhidden@a.example']],
   ['nobody', []],
 ])('a recipient stated as %j', (value, recipients) => {
   expect(read(['Feedback-Type: abuse', `Original-Rcpt-To: ${value}`])?.recipients).toEqual(
@@ -105,14 +106,22 @@ test("the message's own Return-Path comes before the reporter's Original-Mail-Fr
   });
 });
 
+test.each(['message/feedback-report2', 'x-message/feedback-report', 'text/plain'])(
+  'a part of the type %s is no feedback report',
+  (type) => {
+    const message = `Content-Type: ${type}\r\n\r\nFeedback-Type: abuse\r\n`;
+    expect(parseArf(new InboundMessage(Buffer.from(message)))).toBeNull();
+  },
+);
+
 /** A message attached by itself, as Outlook.com reports junk. */
-function attached(original: readonly string[]): ArfReport | null {
+function attached(original: readonly string[], type = 'message/rfc822'): ArfReport | null {
   const lines = [
     'From: staff@hotmail.com',
     'Content-Type: multipart/mixed; boundary=b',
     '',
     '--b',
-    'Content-Type: message/rfc822',
+    `Content-Type: ${type}`,
     '',
     ...original,
     '',
@@ -133,6 +142,14 @@ test('an attached message is a complaint only with the recipient field of Outloo
     userAgent: 'JMRP',
   });
   expect(attached([id, 'X-HmXmrOriginalRecipient: nobody'])?.recipients).toEqual([]);
+  expect(attached([id, 'X-HmXmrOriginalRecipient:ann@outlook.com'])?.recipients).toEqual([
+    'ann@outlook.com',
+  ]);
+  expect(attached([id, 'Not-X-HmXmrOriginalRecipient: ann@outlook.com'])).toBeNull();
+  const said = [id, 'X-HmXmrOriginalRecipient: ann@outlook.com'];
+  for (const type of ['message/rfc822x', 'x-message/rfc822']) {
+    expect([type, attached(said, type)]).toEqual([type, null]);
+  }
 });
 
 test("an original whose text quotes Outlook.com's field is no complaint", () => {

@@ -48,6 +48,8 @@ test.each([
   ['failure', '4.1.1', 'delayed'],
   ['exploded', '2.1.5', 'delivered'],
   ['', '5.1.1', 'failed'],
+  ['', '4.2.2', 'delayed'],
+  ['', '5.2.4', 'failed'],
 ] as const)('the action %j with the status %s is read as %s', (said, status, action) => {
   expect(one(FINAL, `Action: ${said}`, `Status: ${status}`).action).toBe(action);
 });
@@ -80,10 +82,26 @@ test('addresses, host and words are taken without their types', () => {
 });
 
 test.each([
+  ['smtp;550 no', '550 no'],
+  ['550 no such user; bye', '550 no such user; bye'],
+  [`${'t'.repeat(20)}; 550 no`, '550 no'],
+  [`${'t'.repeat(21)}; 550 no`, `${'t'.repeat(21)}; 550 no`],
+])('of the words %j, or of a host, a type in front is left out', (said, words) => {
+  const { diagnostic, remoteMta } = one(FINAL, `Diagnostic-Code: ${said}`, `Remote-MTA: ${said}`);
+  expect([diagnostic, remoteMta]).toEqual([words, words]);
+});
+
+test.each(['message/delivery-status2', 'x-message/delivery-status', 'text/delivery-status'])(
+  'a part of the type %s is no report',
+  (type) => expect(parse([`Content-Type: ${type}`, '', FINAL, 'Action: failed'])).toBeNull(),
+);
+
+test.each([
   ['5.1.1', '5.1.1'],
   ['5.1.1 (bad destination mailbox address)', '5.1.1'],
   ['5.999.999', '5.999.999'],
   ['3.1.1', null],
+  ['5.1234.1', null],
   ['5.1', null],
 ])('the status %j is %j', (said, status) => {
   expect(one(FINAL, `Status: ${said}`).status).toBe(status);
@@ -93,6 +111,8 @@ test.each([
   // A generic status: the enhanced code in the remote server's words counts.
   ['5.0.0', 'smtp; 550 5.2.2 over', 'mailbox_full'],
   ['4.0.0', 'smtp; 452 4.2.2 over', 'mailbox_full'],
+  ['5.0.0', 'smtp; 550 5.2.2 so', 'mailbox_full'],
+  ['none', 'smtp; 550 5.2.2 so', 'mailbox_full'],
   // A status that tells counts before the words.
   ['5.2.2', 'smtp; 550 5.1.1 see above', 'mailbox_full'],
   ['5.1.1', 'smtp; 550 see above', 'recipient'],

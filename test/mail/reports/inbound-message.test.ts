@@ -181,6 +181,17 @@ test('what is itself in parts is no text, whatever its type says', () => {
   expect(part('multipart/mixed; boundary=b', ...inner).readableText).toBe(' in ');
 });
 
+test('of several parts of one type the first is read', () => {
+  const two = (type: string): InboundMessage => {
+    const leaf = (text: string): string[] => ['--b', `Content-Type: ${type}`, '', text];
+    return part('multipart/mixed; boundary=b', ...leaf('one'), ...leaf('two'), '--b--');
+  };
+  expect([two('text/html').readableText, two('text/plain').readableText]).toEqual(['one', 'one']);
+  const message = two('message/delivery-status');
+  const first = message.part(/delivery-status$/);
+  expect(first && message.text(first)).toBe('one');
+});
+
 test('a return path that the first MiB ends within is cut there, and one behind it is not found', () => {
   const at = (end: number): readonly string[] =>
     new InboundMessage(Buffer.from(`${RETURN_PATH}x`.padStart(end + 1, ' '))).returnPaths;

@@ -3,24 +3,8 @@ import { expect, test } from 'bun:test';
 
 import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
 import { ReasonTable, readPlainBounce } from '../../../src/mail/reports/plain-bounce.ts';
+import { ANN, DAEMON, read, TEXT, told } from './plain-bounces.ts';
 
-const TEXT = [
-  'Your message could not be delivered.',
-  '',
-  'ann@receiver.example:',
-  '550 5.1.1 No such user',
-];
-
-/** The addresses of the bounce that a message with these header fields is; null when it is none. */
-function read(fields: readonly string[], lines: readonly string[] = TEXT): unknown {
-  const bytes = Buffer.from([...fields, '', ...lines].join('\r\n'));
-  return (
-    readPlainBounce(new InboundMessage(bytes))?.recipients.map((one) => one.finalRecipient) ?? null
-  );
-}
-
-const ANN = ['ann@receiver.example'];
-const DAEMON = 'From: MAILER-DAEMON@mx.receiver.example';
 const PERSON = 'From: Ann Lee <ann@receiver.example>';
 
 test.each([
@@ -95,12 +79,31 @@ const INTRODUCTIONS = [
   'Mail delivery failed: returning message to sender',
   'Delivery failure',
   'THIS IS A WARNING MESSAGE ONLY.',
+  'A message that you sent has not yet been delivered to one of its recipients.',
+  'Your note did not reach the following recipient(s):',
+  'The following recipient could not be reached:',
+  "Your message couldn't be delivered.",
+  "Your message can't be delivered.",
+  'Delivery to the following recipient was delayed.',
+  'Delivery to the following recipients delayed:',
+  'The following message was deferred',
+  'The following recipients failed',
+  'The following address is undeliverable',
+  'The original message was not delivered',
+  'The following recipient has a delivery problem',
+  'The mail could not be delivered',
+  'The mail cannot be delivered',
+  'The mail is undeliverable',
+  'The mail has been rejected',
+  'Your email to Ann\r\nwas not delivered',
+  'Delivery failed',
 ];
 
 test.each(INTRODUCTIONS)('%s', (introduction) => {
   const said = ['', 'ann@receiver.example:', '550 5.1.1 No such user'];
   expect(read([DAEMON], [introduction, ...said])).toContain(ANN[0]);
   expect(read([DAEMON], [introduction.toUpperCase(), ...said])).toContain(ANN[0]);
+  expect(read([DAEMON], [introduction.toLowerCase(), ...said])).toContain(ANN[0]);
 });
 
 test.each([
@@ -111,14 +114,6 @@ test.each([
 ])('%s (no introduction)', (text) => {
   expect(read([DAEMON], [text, '', ...TEXT.slice(2)])).toBeNull();
 });
-
-/** What the bounce says of Ann, and the copy of our message that it has. */
-function told(lines: readonly string[], subject = 'x'): Record<string, unknown> | undefined {
-  const bytes = Buffer.from([DAEMON, `Subject: ${subject}`, '', ...lines].join('\r\n'));
-  const bounce = readPlainBounce(new InboundMessage(bytes));
-  const [first] = bounce?.recipients ?? [];
-  return first && { ...first, original: bounce?.original };
-}
 
 test.each([
   '--- Below this line is a copy of the message.',
@@ -135,9 +130,25 @@ test.each([
   'Original message headers:',
 ])('behind %j stands our message, which is not searched for addresses', (marker) => {
   const original = ['Message-ID: <1@shop.example>', 'To: bo@receiver.example'];
-  const bounce = told([...TEXT, '', marker, '', ...original]);
-  expect(bounce?.['finalRecipient']).toBe(ANN[0] as never);
+  const lines = [...TEXT, '', marker, '', ...original];
+  const bounce = told(lines);
+  expect(read([DAEMON], lines)).toEqual(ANN);
   expect(bounce?.['original']).toStartWith('Message-ID: <1@shop.example>');
+});
+
+test('a marker is told in any case, and is a line of its own', () => {
+  for (const marker of ['--- ORIGINAL MESSAGE ---', '-- forwarded message', 'received: from x']) {
+    const bounce = told([...TEXT, marker, 'To: bo@receiver.example']);
+    expect([marker, bounce?.['original']]).not.toEqual([marker, '']);
+  }
+  for (const line of ['see --- Original message', '- Original message', 'not Received: by x']) {
+    const bounce = told([...TEXT, line, 'To: bo@receiver.example']);
+    expect([line, bounce?.['original']]).toEqual([line, '']);
+  }
+  const traced = told([...TEXT, '', 'Received: by mx.a.example with SMTP', 'To: bo@b.example']);
+  expect(traced?.['original']).toBe(
+    'Received: by mx.a.example with SMTP\nTo: bo@b.example' as never,
+  );
 });
 
 test('without a copy there is none', () => expect(told(TEXT)?.['original']).toBe(''));
@@ -178,6 +189,7 @@ test.each([
 
 test.each([
   ['550 5.1.1 No such user', '550 5.1.1 No such user', '5.1.1'],
+  ['550 No such user', '550 No such user', null],
   ['host said: 452-4.2.2 full', '452-4.2.2 full', '4.2.2'],
   ['the mailbox is gone', 'ann@receiver.example: the mailbox is gone', null],
   ['sorry (#5.1.1)', 'ann@receiver.example: sorry (#5.1.1)', '5.1.1'],
@@ -210,6 +222,9 @@ test('what a report says of an address is found in any case', () => {
   expect(reasons.find('ANN@receiver.example')).toBe('550 5.1.1 No such user bo'.slice(0, 22));
   expect(reasons.find('bo@receiver.example')).toBe('bo@receiver.example gone');
   expect(reasons.find('cy@receiver.example')).toBe('');
+  const far = [DAEMON, '', 'y'.repeat(32_767), 'bo@receiver.example'].join('\r\n');
+  const none = new ReasonTable(new InboundMessage(Buffer.from(far)));
+  expect(none.find('bo@receiver.example')).toBe('');
 });
 
 test.each([
@@ -230,10 +245,13 @@ test.each([
   '=?utf-8?q?Mail_Delivery?= <x@mx.example>',
 ])('%s is a mail system', (from) => expect(read([`From: ${from}`])).toEqual(ANN));
 
-test.each(['Ann Lee <ann@mx.example>', 'demons@mx.example', 'Daemon Lee <daemon@mx.example>'])(
-  '%s is a person',
-  (from) => expect(read([`From: ${from}`])).toBeNull(),
-);
+test.each([
+  'Ann Lee <ann@mx.example>',
+  'demons@mx.example',
+  'Daemon Lee <daemon@mx.example>',
+  'Mdaemona <a@mx.example>',
+  'Amdaemon <a@mx.example>',
+])('%s is a person', (from) => expect(read([`From: ${from}`])).toBeNull());
 
 test.each([
   'Automatic reply: x',
@@ -272,6 +290,9 @@ test.each([
 ])('the copy of our message begins at its first field, %s', (name) => {
   const copy = told([...TEXT, '--- Original message', '', 'note', `${name} : x`, 'Message-ID: y']);
   expect(copy?.['original']).toBe(`${name} : x\nMessage-ID: y` as never);
+  const small = name.toLowerCase();
+  const lines = [...TEXT, '--- Original message', `a ${name}: x`, `${small}: y`];
+  expect(told(lines)?.['original']).toBe(`${small}: y` as never);
 });
 
 test('of the copy 32,768 characters are kept, and behind the marker as many looked at', () => {

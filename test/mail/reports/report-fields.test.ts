@@ -23,6 +23,12 @@ test('a fold belongs to the last field, not to a line that was left out', () => 
   expect(groups('A: 1', '', ' 2', 'B: 3')).toEqual([{ a: ['1'] }, { b: ['3'] }]);
 });
 
+test('a value may stand in the folds alone', () => {
+  expect(groups('A:', ' smtp; 550', '\tno', 'B:', 'C: d')).toEqual([
+    { a: ['smtp; 550 no'], b: [''], c: ['d'] },
+  ]);
+});
+
 test('of a group a hundred fields are read, of a value 4,000 characters', () => {
   const many = Array.from({ length: 101 }, (_, at) => `F${at}: x`);
   const [first, second] = groups(...many, '', 'G: x');
@@ -48,6 +54,9 @@ test.each([
   [' ann@a.example ', 'ann@a.example'],
   ['rfc822; Ann <ann@a.example>', null],
   ['rfc822; nobody', null],
+  [`${'t'.repeat(20)}; ann@a.example`, 'ann@a.example'],
+  [`${'t'.repeat(21)};ann@a.example`, `${'t'.repeat(21)};ann@a.example`],
+  ['ann.b;c@a.example', 'ann.b;c@a.example'],
   ['', null],
   [`${'a'.repeat(310)}@a.example`, `${'a'.repeat(310)}@a.example`],
   [`${'a'.repeat(311)}@a.example`, null],
@@ -75,13 +84,24 @@ test.each([
   });
 });
 
-test('a message without such a part has no original', () => {
-  const message = 'Message-ID: <1@shop.example>\r\n\r\nhello';
+test.each([
+  'text/plain',
+  'message/rfc822x',
+  'text/rfc822-headers2',
+  'x-message/rfc822',
+  'html-text/rfc822',
+])('a message whose part has the type %s has no original', (type) => {
+  const message = `Content-Type: ${type}\r\nMessage-ID: <1@a.example>\r\n\r\nMessage-ID: <2@a.example>`;
   expect(readOriginal(new InboundMessage(Buffer.from(message)))).toEqual({
     messageId: null,
     feedbackId: null,
     returnPath: null,
   });
+});
+
+test('a Message-ID is the first thing in angle brackets without white space', () => {
+  const original = Buffer.from('Message-ID: <a b@x> <c@d> <e@f>\r\n');
+  expect(originalIn(original).messageId).toBe('<c@d>');
 });
 
 test('of an original 300 fields are read, of each 4,000 bytes, of its body none', () => {

@@ -30,6 +30,8 @@ test.each([
   ['10.0.0.0/', 'has no prefix length from 0 to 32'],
   ['10.0.0.0/-1', 'has no prefix length from 0 to 32'],
   ['10.0.0.0/8x', 'has no prefix length from 0 to 32'],
+  ['10.0.0.0/8/8', 'has no prefix length from 0 to 32'],
+  ['10.0.0.0/0008', 'has no prefix length from 0 to 32'],
   ['/8', 'is not an IP network'],
   ['10.0.0/8', 'is not an IP network'],
   ['fe80::1%eth0', 'is not an IP network'],

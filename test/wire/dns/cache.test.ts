@@ -41,6 +41,27 @@ test('an answer that was replaced, has expired or was forgotten takes nothing an
   expect(cache.size).toBe(1);
 });
 
+test('an answer takes its bytes, the length of its name and 200 more', () => {
+  const cache = new DnsCache<{ kind: string; ttlSeconds: number; bytes: number }>(new TestClock());
+  const put = (at: number, weight: number): void => {
+    cache.put(String(at).padStart(8, '0'), { kind: 'found', ttlSeconds: 60, bytes: weight - 208 });
+  };
+  for (let at = 0; at < 1_024; at += 1) put(at, MAX_BYTES / 1_024);
+  expect(cache.size).toBe(1_024);
+  put(1_023, MAX_BYTES / 1_024 + 1);
+  expect(cache.size).toBe(1_023);
+});
+
+test('an answer that expires takes its own weight with it, not that of the others', async () => {
+  const { clock, cache } = opened();
+  for (let index = 0; index < 10; index += 1) cache.put(`${index}`, { ...LARGE, ttlSeconds: 600 });
+  cache.put('expires', { ...LARGE, bytes: 1 });
+  await clock.advance(60_001);
+  expect(cache.get('expires')).toBeNull();
+  for (let index = 0; index < 10; index += 1) cache.put(`more ${index}`, LARGE);
+  expect(cache.size).toBeLessThanOrEqual(16);
+});
+
 test('the longest unused goes first, and as few as possible', () => {
   const { cache } = opened();
   for (let index = 0; index < 15; index += 1) cache.put(`${index}`, LARGE);

@@ -47,6 +47,7 @@ test.each<[string, ...(typeof FOUR)[]]>([
   ['no such name', NXDOMAIN, NXDOMAIN, NXDOMAIN],
   ['unknown whether there is IPv4', FAILED, NODATA, FAILED],
   ['unknown whether there is IPv6', NODATA, FAILED, FAILED],
+  ['nothing at all', FAILED, { kind: 'failed', reason: 'SERVFAIL' }, FAILED],
 ])('what is told of a name: %s', async (_, a = NODATA, aaaa = NODATA, told = NODATA) => {
   const names: string[] = [];
   const ask = (answer: DnsAnswer<string>) => (name: string) => {
@@ -66,6 +67,7 @@ test('of this machine and of an address nothing is to be kept', async () => {
   });
   expect(await addressesOfHost(resolver, '10.0.0.5')).toEqual({ ...known, records: ['10.0.0.5'] });
   expect((await addressesOfHost(resolver, 'none-localhost')).kind).toBe('nxdomain');
+  expect((await addressesOfHost(resolver, 'none.localhost.example')).kind).toBe('nxdomain');
 });
 
 test('a name in DNS: IPv4 first, either alone, or what DNS said', async () => {

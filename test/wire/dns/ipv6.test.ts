@@ -79,7 +79,7 @@ test('a name that cannot be asked about leaves it open, unless another one leads
 test('used with a configured source whose reverse DNS is right', async () => {
   names.set(REVERSE, 'PTR', ['mail.test']);
   names.set('mail.test', 'AAAA', [ADDRESS]);
-  const check = new Ipv6Check(dns, clock, ['192.0.2.1', ADDRESS]);
+  const check = new Ipv6Check(dns, clock, ['192.0.2.1', ADDRESS, '2001:db8::99']);
   expect(await check.state()).toEqual({ isUsable: true, address: ADDRESS, name: 'mail.test' });
 });
 

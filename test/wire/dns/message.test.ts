@@ -277,5 +277,39 @@ describe('an answer', () => {
     expect(read({ answers: many(201) })).toMatchObject({ data: { length: 200 } });
     const beside = read({ answers: many(150), additionals: many(150) });
     expect(beside).toMatchObject({ data: { length: 150 } });
+    const full = packet({ answers: many(150), authorities: many(150), additionals: many(150) });
+    const before = Buffer.from(full);
+    const { answers, authorities, additionals } = matchAnswer(full, ID, QUESTION) ?? {};
+    expect([answers, authorities, additionals].map((list) => list?.length)).toEqual([150, 50, 0]);
+    expect(full.equals(before)).toBe(true);
+  });
+
+  test('what else stands beside the records asked for is neither an alias nor the time of none', () => {
+    const text: Answers[0] = { name: 'a.test', type: 'TXT', ttl: 60, data: 'b.test' };
+    const server: Answers[0] = { name: 'test', type: 'NS', ttl: 9, data: 'ns.test' };
+    expect(read({ answers: [text], authorities: [server, soa(300, 60)] })).toMatchObject({
+      kind: 'nodata',
+      ttlSeconds: 60,
+    });
+    expect(read({ answers: [text, alias('a.test', 40, 'c.test')] })).toMatchObject({
+      kind: 'alias',
+      name: 'c.test',
+    });
+  });
+
+  test('the root is a name without letters, asked for and led to', () => {
+    const root: Question = { name: '', type: 'A' };
+    const bytes = packet({
+      questions: [{ name: '.', type: 'A' }],
+      answers: [a('.', 60, '192.0.2.1')],
+    });
+    const matched = matchAnswer(bytes, ID, root);
+    expect(matched && readAnswer(matched, root, bytes.length)).toMatchObject({
+      data: ['192.0.2.1'],
+    });
+    expect(read({ answers: [alias('a.test', 40, '.')] })).toMatchObject({
+      kind: 'alias',
+      name: '',
+    });
   });
 });

@@ -25,6 +25,11 @@ nameserver 192.0.2.99
   ]);
 });
 
+test('any white space stands before the address, and the word is in lower case', () => {
+  const text = 'nameserver192.0.2.1\nNAMESERVER 192.0.2.2\nnameserver \t 192.0.2.3\nnameserver\n';
+  expect(parseResolvConf(text)).toEqual([{ host: '192.0.2.3', port: 53 }]);
+});
+
 test('no server, or no file: the server on loopback', () => {
   expect(parseResolvConf('search example.com\n')).toEqual(LOCAL);
   expect(readResolvConf('/nonexistent/resolv.conf')).toEqual(LOCAL);

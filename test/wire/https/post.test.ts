@@ -219,14 +219,28 @@ describe('the deadline', () => {
   });
 
   test('and whoever gives up leaves no connection behind', async () => {
-    for (const options of [{ timeoutMs: 200 }, { signal: AbortSignal.timeout(200) }]) {
+    for (const way of ['its time is over', 'the caller gives up']) {
+      const stop = new AbortController();
+      const options = way === 'its time is over' ? { timeoutMs: 1_000 } : { signal: stop.signal };
       const closed = Promise.withResolvers<void>();
       const { port } = await openEndpoint((socket) => {
         socket.once('close', () => closed.resolve());
+        stop.abort();
       });
-      expect(await post(port, options)).toMatchObject({ kind: 'failed' });
+      expect([way, (await post(port, options)).kind]).toEqual([way, 'failed']);
       await closed.promise;
     }
+  });
+
+  test('nothing is sent for a caller that gave up before', async () => {
+    const { port, connections } = await openEndpoint((socket) => socket.write(OK));
+    expect(await post(port, { signal: AbortSignal.abort() })).toMatchObject({
+      kind: 'failed',
+      reason: 'no complete response within 5 s',
+      isRefused: false,
+      isLocal: false,
+    });
+    expect(connections()).toBe(0);
   });
 
   test('comes early when the caller gives up', async () => {

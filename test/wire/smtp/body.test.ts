@@ -44,6 +44,19 @@ test('a large message is inspected and made ready once for all its recipients', 
   expect(small.body()).not.toBe(small.body());
 });
 
+test.each([
+  [262_143, false],
+  [262_144, true],
+])('of a message of %i bytes what is transferred is kept: %p', async (size, isKept) => {
+  const bytes = Buffer.alloc(size, 'x');
+  const message = new OutgoingMessage(bytes, null);
+  expect(message.body() === message.body()).toBe(isKept);
+  const prepared = await OutgoingMessage.prepare(bytes, null);
+  expect(prepared.body() === prepared.body()).toBe(isKept);
+  const data = Buffer.from('A: b\r\n\r\n.\r\n');
+  expect((await OutgoingMessage.prepare(data.subarray(0, -3), data)).body()).toBe(data);
+});
+
 test('a large message of dots alone is made ready in steps, and the event loop goes on between', async () => {
   const bytes = Buffer.alloc(3_000_000, '.\r\n');
   let ticks = 0;

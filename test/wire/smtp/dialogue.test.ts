@@ -111,9 +111,46 @@ test('eight replies too many are kept, the ninth ends the connection', async () 
     server.say('250 more\r\n'.repeat(count));
     while (dialogue.isOpen) await Bun.sleep(1);
     const end = await endOf(dialogue.command('MAIL', 'mail'));
-    expect([count, end.message, end.isLocal]).toEqual([count, words, false]);
+    expect([count, end.message, end.isLocal, end.reply]).toEqual([count, words, false, null]);
     await server.stop();
   }
+});
+
+test('part of a reply that nobody asked for ends the next command, or the next few', async () => {
+  for (const [said, words] of [
+    ['250-mo', 'unexpected reply: part of a reply'],
+    ['250 more\r\n', 'unexpected reply: 250 more'],
+  ] as const) {
+    for (const isOne of [true, false]) {
+      server = await startScriptedSmtp();
+      const dialogue = await connect();
+      await dialogue.reply('banner');
+      server.say(said);
+      while (dialogue.isOpen) await Bun.sleep(1);
+      const end = isOne
+        ? await endOf(dialogue.command('MAIL', 'mail'))
+        : (
+            await dialogue.commands([
+              ['MAIL', 'mail'],
+              ['RCPT', 'rcpt'],
+            ])
+          ).end;
+      expect([end?.stage, end?.message, server.lines]).toEqual(['mail', words, []]);
+      await server.stop();
+    }
+  }
+});
+
+test('of several commands nothing more is waited for once the server says 421', async () => {
+  server = await startScriptedSmtp({ reply: (line) => (line === 'MAIL' ? '421 closing' : null) });
+  const dialogue = await connect();
+  await dialogue.reply('banner');
+  const lines = [
+    ['MAIL', 'mail'],
+    ['RCPT', 'rcpt'],
+  ] as const;
+  const { replies, end } = await dialogue.commands(lines);
+  expect([replies.map(({ code }) => code), end]).toEqual([[421], null]);
 });
 
 test('a server that closes without a word is told from one that says 421', async () => {

@@ -104,6 +104,7 @@ test('mechanisms that are offered in both spellings of AUTH count together', asy
     ['AUTH PLAIN', 'AUTH=LOGIN'],
     ['AUTH=PLAIN', 'auth login'],
     ['auth plain'],
+    ['auth=plain'],
   ]) {
     server = await startScriptedSmtp({
       keywords,
@@ -115,6 +116,13 @@ test('mechanisms that are offered in both spellings of AUTH count together', asy
     if (opened.kind === 'ready') opened.session.destroy();
     await server.stop();
   }
+});
+
+test('the first line of the reply to EHLO is a greeting, and no keyword', async () => {
+  const opened = await open(saying('250-SIZE of mx.test\r\n250-X-AUTH=PLAIN b\r\n250 dsn'));
+  if (opened.kind !== 'ready') throw new Error('not ready');
+  expect([...opened.session.extensions]).toEqual(['X-AUTH=PLAIN', 'DSN']);
+  opened.session.destroy();
 });
 
 test('of a senseless reply, however long, 500 characters are kept', async () => {
@@ -232,6 +240,9 @@ test('AUTH PLAIN needs a 235', async () => {
 test('which mechanisms there were is said where none is common', async () => {
   for (const [keywords, offered] of [
     [['AUTH GSSAPI CRAM-MD5'], 'GSSAPI CRAM-MD5'],
+    [['AUTH  GSSAPI   CRAM-MD5'], 'GSSAPI CRAM-MD5'],
+    [['AUTH NTLM'], 'NTLM'],
+    [['X-AUTH=PLAIN'], 'none'],
     [[], 'none'],
   ] as const) {
     server = await startScriptedSmtp({ keywords: [...keywords] });

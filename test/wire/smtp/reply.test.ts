@@ -26,6 +26,10 @@ function read(text: string | Buffer, chunkBytes = Number.POSITIVE_INFINITY): Rep
 describe('replies', () => {
   const table: [text: string, code: number, enhanced: string | null, words: string][] = [
     ['250 ok\r\n', 250, null, 'ok'],
+    ['250 k\r\n', 250, null, 'k'],
+    ['509 k\r\n', 509, null, 'k'],
+    ['290 k\r\n', 290, null, 'k'],
+    ['250-\r\n250 ok\r\n', 250, null, 'ok'],
     ['250\r\n', 250, null, ''],
     ['250 \r\n', 250, null, ''],
     ['250 2.1.5 fine\r\n', 250, '2.1.5', 'fine'],
@@ -37,6 +41,11 @@ describe('replies', () => {
     ['550 5.7.026 zeros\r\n', 550, '5.7.26', 'zeros'],
     ['550 5.1 short\r\n', 550, null, '5.1 short'],
     ['554 5.7.1234 long\r\n', 554, null, '5.7.1234 long'],
+    ['554 5.1234.7 long\r\n', 554, null, '5.1234.7 long'],
+    ['554 5.123.456 whole\r\n', 554, '5.123.456', 'whole'],
+    ['554-Sorry, 5.7.1 is\r\n554 not in front\r\n', 554, null, 'Sorry, 5.7.1 is not in front'],
+    ['554-5.7.1 a\r\n554 5.7.1   b\r\n', 554, '5.7.1', 'a b'],
+    ['554-5.7.1   apart\r\n554-bare\r\n554 5.7.2 \r\n', 554, '5.7.1', 'apart bare'],
     ['220 bare\n', 220, null, 'bare'],
     ['250 a\u0000b\u001b[31mc\u0085d\u2028e\r\n', 250, null, 'a b [31mc d e'],
     ['550 5.1.1 größer\r\n', 550, '5.1.1', 'größer'],
@@ -73,6 +82,13 @@ describe('replies', () => {
   });
 });
 
+test('what is no reply is quoted by its first forty characters, in one line', () => {
+  expect(() => read(`\u0007nonsense ${'x'.repeat(40)}\r\n`)).toThrow(
+    `not an SMTP reply: "?nonsense ${'x'.repeat(30)}"`,
+  );
+  expect(() => read('short\r\n250 ok\r\n')).toThrow('not an SMTP reply: "short"');
+});
+
 describe('no replies', () => {
   const faults = [
     'hello\r\n',
@@ -80,6 +96,10 @@ describe('no replies', () => {
     '2500 ok\r\n',
     '250ok\r\n',
     '150 x\r\n',
+    '2/0 x\r\n',
+    '2:0 x\r\n',
+    '25/ x\r\n',
+    '25: x\r\n',
     '650 x\r\n',
     ' 250 x\r\n',
     '\r\n',
@@ -103,14 +123,23 @@ describe('bounds', () => {
   });
 
   test('a line that never ends is refused as soon as it is too long', () => {
-    expect(() => read('x'.repeat(MAX_LINE_BYTES + 1), 100)).toThrow('longer than');
+    expect(() => read('x'.repeat(MAX_LINE_BYTES + 1), 100)).toThrow(
+      'a reply line is longer than 2048 bytes',
+    );
+  });
+
+  test('a line of the longest length may come without its last byte at first', () => {
+    const longest = `250 ${'x'.repeat(MAX_LINE_BYTES - 5)}\r\n`;
+    expect(read(longest, MAX_LINE_BYTES)).toHaveLength(1);
   });
 
   test('the number of lines is bounded', () => {
     const lines = (n: number): string => `${'250-x\r\n'.repeat(n - 1)}250 x\r\n`;
     expect(read(lines(MAX_REPLY_LINES))).toHaveLength(1);
     expect(() => read(lines(MAX_REPLY_LINES + 1))).toThrow('longer than');
-    expect(() => read('250-x\r\n'.repeat(MAX_REPLY_LINES + 1))).toThrow('longer than');
+    expect(() => read('250-x\r\n'.repeat(MAX_REPLY_LINES + 1))).toThrow(
+      'a reply is longer than 100 lines or 65536 bytes',
+    );
   });
 
   test('the bytes of a reply are bounded', () => {
@@ -124,6 +153,7 @@ describe('bounds', () => {
     const most = `250-${'x'.repeat(1_018)}\r\n`.repeat(63) + `250 ${'x'.repeat(1_018)}\r\n`;
     expect(most).toHaveLength(MAX_REPLY_BYTES);
     expect(read(most)).toHaveLength(1);
+    expect(read(most.repeat(2))).toHaveLength(2);
     expect(() => read(most.replace('\r\n', 'x\r\n'))).toThrow('longer than');
   });
 

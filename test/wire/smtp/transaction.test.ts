@@ -1,5 +1,7 @@
 /** What is left of a session after a transaction: open for the next one, or closed for good. */
 import { afterEach, describe, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 
 import { OutgoingMessage } from '../../../src/wire/smtp/body.ts';
 import { openSession, type SmtpSession } from '../../../src/wire/smtp/client.ts';
@@ -8,7 +10,7 @@ import type { Envelope, SendResult } from '../../../src/wire/smtp/transaction.ts
 import { startScriptedSmtp, type ScriptedSmtp } from '../../rig/scripted-smtp.ts';
 
 let server: ScriptedSmtp;
-afterEach(() => server.stop());
+afterEach(() => server?.stop());
 
 const ENVELOPE: Envelope = {
   from: 'from@client.test',
@@ -24,9 +26,13 @@ async function openTo(
   deadlines = PRODUCTION_DEADLINES,
 ): Promise<SmtpSession> {
   server = await startScriptedSmtp(script);
+  return openAt(server.port, deadlines);
+}
+
+async function openAt(port: number, deadlines = PRODUCTION_DEADLINES): Promise<SmtpSession> {
   const opened = await openSession({
     address: '127.0.0.1',
-    port: server.port,
+    port,
     localAddress: null,
     heloName: 'client.test',
     serverName: 'mx.test',
@@ -189,6 +195,64 @@ test('a recipient is asked for in the same write after a sender was refused, and
     true,
     ['MAIL FROM:<from@client.test>', 'RCPT TO:<to@scripted.test>', 'DATA'],
   ]);
+});
+
+describe('a server that closes between the replies to one write', () => {
+  const endAfter = async (reply: string): Promise<SendResult> => {
+    const session = await openTo({
+      keywords: ['PIPELINING'],
+      reply: (line) =>
+        line.startsWith('EHLO') ? undefined : line.startsWith('MAIL') ? reply : null,
+    });
+    const sending = session.send(ENVELOPE);
+    while (!server.lines.includes('DATA')) await Bun.sleep(1);
+    await server.stop();
+    const result = await sending;
+    expect(session.isUsable).toBe(false);
+    return result;
+  };
+
+  test('breaks the transaction at the reply that is missing', async () => {
+    expect(await endAfter('250 yes')).toEqual({
+      kind: 'broken',
+      stage: 'rcpt',
+      cause: 'connection closed by the server',
+      reply: null,
+      mayBeDuplicate: false,
+    });
+  });
+
+  test('has refused what it refused before', async () => {
+    expect(await endAfter('550 5.7.1 no')).toMatchObject({ kind: 'refused', stage: 'mail' });
+  });
+});
+
+test.each([
+  ['250 taken', { kind: 'broken', cause: 'reply before the end of the message: 250 taken' }],
+  ['552 5.3.4 too much', { kind: 'refused', reply: { code: 552, enhanced: '5.3.4' } }],
+])('%s before the message is whole ends the session', async (said, end) => {
+  const early = createServer((socket) => {
+    let verb = '';
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (chunk: Buffer) => {
+      if (verb === 'DATA') {
+        // It reads no further.
+        socket.pause();
+        socket.write(`${said}\r\n`);
+        return;
+      }
+      verb = chunk.toString().trim();
+      socket.write(verb === 'DATA' ? '354 go on\r\n' : '250 ok\r\n');
+    });
+    socket.write('220 early.test\r\n');
+  });
+  await new Promise<void>((resolve) => void early.listen(0, '127.0.0.1', resolve));
+  const session = await openAt((early.address() as AddressInfo).port);
+  const bytes = Buffer.alloc(50_000_000, 'x'.repeat(48) + '\r\n');
+  const result = await session.send({ ...ENVELOPE, message: new OutgoingMessage(bytes, null) });
+  expect(result).toMatchObject({ stage: 'body', ...end });
+  expect(session.isUsable).toBe(false);
+  early.close();
 });
 
 describe('parameters', () => {
