@@ -60,6 +60,21 @@ test('many wakes of one round of the event loop make one claim', async () => {
   expect(due.inFlight).toBe(500);
 });
 
+test('wakes of one round pick once, and wakes of the next round once more', async () => {
+  let picks = 0;
+  const { clock, due } = start({
+    pick() {
+      picks += 1;
+      return [];
+    },
+  });
+  for (const expected of [1, 2]) {
+    for (let wake = 0; wake < 3; wake += 1) due.wake();
+    await clock.advance(0);
+    expect(picks).toBe(expected);
+  }
+});
+
 test('a claim marks rows with owner and lease before anything runs', async () => {
   const leases: unknown[] = [];
   const { clock, line, due } = start({

@@ -62,3 +62,27 @@ test('an end without an attempt is not counted', async () => {
   countAttempt(metrics, ended, { attempt: null });
   expect(await metrics.render()).not.toContain('postrider_attempts_total{');
 });
+
+test('what was handed to a relay or refused is counted by its outcome and is no delivery, and no time is negative', async () => {
+  const metrics = new Metrics();
+  const ended = { message: { createdAt: 9_000 }, recipient: { domain: 'example.com' } };
+  // The wall clock was set back during the attempt.
+  const times = { beganAt: 5_000, endedAt: 4_000 };
+  for (const outcome of ['sent', 'failed', 'delivered'] as const)
+    countAttempt(metrics, { ...ended, ...times }, { attempt: { ...ATTEMPT, outcome } });
+  const lines = (await metrics.render()).split('\n');
+  const shown = /^postrider_(attempts_total|(attempt|delivery)_seconds_(sum|count))[ {]/;
+  expect(lines.filter((line) => shown.test(line)).toSorted()).toEqual([
+    'postrider_attempt_seconds_count{outcome="delivered"} 1',
+    'postrider_attempt_seconds_count{outcome="failed"} 1',
+    'postrider_attempt_seconds_count{outcome="sent"} 1',
+    'postrider_attempt_seconds_sum{outcome="delivered"} 0',
+    'postrider_attempt_seconds_sum{outcome="failed"} 0',
+    'postrider_attempt_seconds_sum{outcome="sent"} 0',
+    'postrider_attempts_total{outcome="delivered",class="none",destination="other"} 1',
+    'postrider_attempts_total{outcome="failed",class="none",destination="other"} 1',
+    'postrider_attempts_total{outcome="sent",class="none",destination="other"} 1',
+    'postrider_delivery_seconds_count 1',
+    'postrider_delivery_seconds_sum 0',
+  ]);
+});

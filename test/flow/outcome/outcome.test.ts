@@ -67,12 +67,27 @@ test('a reply of long ago counts, whatever the last attempt ended with', async (
   expect(facts).toMatchObject({ bounce: { type: 'Transient' } });
 });
 
+test.each(['451', '250 2.0.0 ok, and then silence', '354 go on'])(
+  'the reply %p of an earlier attempt is one',
+  async (reply) => {
+    expect((await expired(SILENT, [reply])).status).toBe('bounced');
+  },
+);
+
 test('a reply at the last attempt counts', async () => {
   expect((await expired(LATER, [null])).status).toBe('bounced');
 });
 
 test('our own words for a failure are no reply, nor is what was said of another recipient', async () => {
-  const words = ['the connection timed out', '4 hosts refused', '600 seconds passed', null];
+  const words = [
+    'the connection timed out',
+    '4 hosts refused',
+    '600 seconds passed',
+    'nothing at port 587 answers',
+    '4510 bytes without an end of line',
+    '199 lines of greeting',
+    null,
+  ];
   const end = await expired(SILENT, words, ['451 4.7.1 greylisted']);
   expect([end.status, end.nextAttemptAt]).toEqual(['failed', null]);
   expect(end.events.map(({ type }) => type)).toEqual(['email.failed']);

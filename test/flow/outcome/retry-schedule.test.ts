@@ -65,6 +65,10 @@ test('chance moves a wait by a tenth at most, either way', () => {
   ]);
 });
 
+test('the next time is a whole millisecond, whatever chance says', () => {
+  expect(nextAttemptAt(1, 1_000, Infinity, 0.123_456_7)).toBe(1_000 + 55_481);
+});
+
 test('an attempt that dies with the process is due in fifteen seconds', () => {
   expect(dueAfterCrash(1_000)).toBe(16_000);
 });

@@ -28,6 +28,8 @@ beforeAll(async () => {
   const [first] = stored.recipients;
   if (first === undefined) throw new Error('a recipient was accepted');
   ann = first;
+  // The wall clock is an hour behind, as in the ends below.
+  fixture.clock.jump(-HOUR_MS);
 });
 afterAll(() => fixture.close());
 
@@ -95,6 +97,25 @@ test('a delay is timed by steady time, and its event says when the next attempt 
     result.endedAt,
   ]);
   expect(result.dueAt).toBe(result.steadyAt);
+});
+
+test('six hours between delays are counted in steady time, whatever the wall clock says', async () => {
+  const { steadyAt } = await end(SILENT);
+  for (const [agoMs, isTold] of [
+    [6 * HOUR_MS - 1, false],
+    [6 * HOUR_MS, true],
+  ] as const) {
+    const delayedAt = steadyAt - agoMs;
+    const { events, ...rest } = await end(SILENT, { attempts: 4, status: 'sent', delayedAt });
+    expect(events.map(({ type }) => type)).toEqual(isTold ? ['email.delivery_delayed'] : []);
+    expect(rest.delayedAt).toBe(isTold ? steadyAt : delayedAt);
+  }
+});
+
+test('a fourth attempt that is the first with a signature says so in its email.sent', async () => {
+  const [sent] = (await end(SILENT, { attempts: 4 })).events;
+  expect(sent?.type).toBe('email.sent');
+  expect(JSON.parse(sent?.payload ?? 'null')).toEqual({ recipient: ann.address, attempt: 4 });
 });
 
 test('the row of an attempt has its times, its number and what the server said', async () => {
@@ -207,7 +228,9 @@ test.each([
   ['rate', 550, '5.2.1', null],
   ['reputation', 554, '5.7.1', 'reputation'],
   ['reputation', 550, '5.2.1', null],
+  ['rate', 450, '4.20.1', 'rate'],
   ['policy', 421, '4.7.0', 'rate'],
+  ['policy', 421, '4.70.0', null],
   ['policy', 421, '4.3.0', null],
   ['policy', 450, '4.7.0', null],
 ] as const)('a reply of class %s with %p %s asks for: %p', (name, code, enhanced, asked) => {

@@ -96,3 +96,40 @@ test('of a slot everybody can read whose it is, and whether it is slow', () => {
   concurrency.slow(slot);
   expect(slot.isSlow).toBe(true);
 });
+
+test('what is slow stands aside for its own account, and of too many slow ones each account has its part', () => {
+  const limits = { ...LIMITS, attempts: 10, reserved: 0, slowMax: 4 };
+  const busy = (slow: Record<string, number>, others: Record<string, number>) => {
+    const concurrency = new Concurrency(limits);
+    for (const [accountId, count] of Object.entries(slow))
+      for (let n = 0; n < count; n += 1) concurrency.slow(concurrency.take(accountId, false));
+    for (const [accountId, count] of Object.entries(others))
+      for (let n = 0; n < count; n += 1) concurrency.take(accountId, false);
+    return concurrency;
+  };
+  // One is free, so each may have three beside its next one.
+  expect(busy({ a: 4 }, { b: 8, c: 1 }).mayTake('a', false)).toBe(true);
+  // Half of its eight count.
+  expect(busy({ a: 8 }, { b: 5 }).mayTake('a', false)).toBe(false);
+  // Of its seven slow ones three are left out, and a ninth of another one is none.
+  expect(busy({ a: 7, b: 2 }, { c: 4 }).mayTake('a', false)).toBe(false);
+  expect(busy({ a: 6, b: 3 }, { c: 4 }).mayTake('b', false)).toBe(true);
+  // One that is slow lets one more begin, not as many as may be slow.
+  expect(busy({ a: 1 }, { a: 7 }).mayTake('a', false)).toBe(true);
+  expect(busy({ a: 1 }, { a: 8 }).mayTake('a', false)).toBe(false);
+});
+
+test('slow attempts that have ended leave nothing to their account, and proven ones nothing to the crowd', () => {
+  const concurrency = new Concurrency({ ...LIMITS, attempts: 10, reserved: 0, slowMax: 4 });
+  const slots = [1, 2, 3, 4].map(() => concurrency.take('a', false));
+  for (const slot of slots) concurrency.slow(slot);
+  for (const slot of slots) concurrency.leave(slot);
+  concurrency.slow(concurrency.take('b', false));
+  let count = 0;
+  for (; concurrency.mayTake('a', true); count += 1) concurrency.take('a', true);
+  expect(count).toBe(8);
+  const other = new Concurrency(LIMITS);
+  other.leave(other.take('a', false));
+  for (let n = 0; n < LIMITS.crowd; n += 1) other.take('a', true);
+  expect(other.isCrowded).toBe(true);
+});

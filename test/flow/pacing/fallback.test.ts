@@ -92,12 +92,38 @@ describe('a provider that refuses us', () => {
     expect(lines.filter((line) => line.includes('provider_relayed'))).toHaveLength(2);
   });
 
+  test('is relayed to for that long whatever becomes of the wall clock, which says until when', async () => {
+    const { fallback, clock, lines } = start();
+    clock.jump(24 * HOUR);
+    fallback.noteRefused('provider:Rig', 'Rig', '550 5.7.1 blocked');
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ until: '2026-01-16T16:00:00.000Z' });
+    clock.jump(-48 * HOUR);
+    await clock.advance(4 * HOUR - 1);
+    expect(fallback.isRelayed('provider:Rig')).toBe(true);
+    clock.jump(72 * HOUR);
+    expect(fallback.isRelayed('provider:Rig')).toBe(true);
+    await clock.advance(1);
+    expect(fallback.isRelayed('provider:Rig')).toBe(false);
+  });
+
+  test('is relayed to although another one takes mail again', () => {
+    const { fallback } = start();
+    for (const key of ['a', 'b']) fallback.noteRefused(key, key, '550 5.7.1 blocked');
+    fallback.noteTaken('a');
+    expect(['a', 'b'].map((key) => fallback.isRelayed(key))).toEqual([false, true]);
+  });
+
   test('gets its mail directly again once it took one', () => {
     const { fallback } = start();
     fallback.noteRefused('provider:Rig', 'Rig', '550 5.7.1 blocked');
     fallback.noteTaken('provider:Rig');
     expect(fallback.isRelayed('provider:Rig')).toBe(false);
   });
+});
+
+test('nothing is a probe while port 25 is open', () => {
+  const { fallback } = start();
+  expect(fallback.takeProbe('a')).toBe(false);
 });
 
 test('one site is probed ten minutes after the port was found closed, and then each ten minutes', async () => {

@@ -30,6 +30,8 @@ test('its name for people is the provider’s, else its hosts without what kind 
   expect(laneWith({}).lane.name).toBe('a.example');
   expect(laneWith({ name: 'Rig' }).lane.name).toBe('Rig');
   expect(laneWith({}).lane.key).toBe('mx:a.example');
+  const relay = new Lane('host:relay.example:587', OTHERS, new TestClock());
+  expect(relay.name).toBe('relay.example:587');
 });
 
 test('each answer allows one session more, each silence half of them, and silence is no answer', async () => {
@@ -124,6 +126,57 @@ test('while it is throttled the rate neither holds back what is deferred nor is 
   for (let claimed = 0; claimed < 20; claimed += 1) lane.unclaim();
   lane.liftThrottle();
   expect(claimAll(lane)).toBe(5);
+});
+
+test('a site whose rate is used up is throttled all the same, and what is due is deferred', () => {
+  const { lane } = laneWith({ messagesPerMinute: 60 });
+  for (let claimed = claimAll(lane); claimed > 0; claimed -= 1) lane.unclaim();
+  expect(lane.hasCapacity()).toBe(false);
+  lane.slowDown(ASKED);
+  expect(lane.hasCapacity()).toBe(true);
+});
+
+test('of a high rate the next message is told of after as few milliseconds as it takes', async () => {
+  const { clock, lane } = laneWith({ messagesPerMinute: 240 });
+  for (let claimed = claimAll(lane); claimed > 0; claimed -= 1) lane.unclaim();
+  let offers = 0;
+  lane.onCapacity(() => (offers += 1));
+  await clock.advance(249);
+  expect(offers).toBe(0);
+  await clock.advance(1);
+  expect(offers).toBe(1);
+});
+
+test('where a node has come no session is handed on, fewer are claimed, and silence halves its part', async () => {
+  let live = 1;
+  const sessions = laneWith({ connections: 8 }, () => live).lane;
+  for (let answer = 0; answer < 9; answer += 1) sessions.noteAnswer();
+  expect(await sessionsOf(sessions, 8)).toBe(8);
+  let isIn = false;
+  void sessions.enter().then(() => (isIn = true));
+  live = 2;
+  sessions.leave();
+  await sessionsOf(sessions, 0);
+  expect(isIn).toBe(false);
+
+  live = 1;
+  const claims = laneWith({ connections: 40 }, () => live).lane;
+  for (let answer = 0; answer < 40; answer += 1) claims.noteAnswer();
+  live = 2;
+  expect(claimAll(claims)).toBe(40);
+  claims.noteUnreached();
+  expect(await sessionsOf(claims, 20)).toBe(10);
+});
+
+test('answers to one of two nodes allow its part, and what another one leaves comes one by one', async () => {
+  let live = 2;
+  const { lane } = laneWith({ connections: 16 }, () => live);
+  for (let answer = 0; answer < 20; answer += 1) lane.noteAnswer();
+  live = 1;
+  expect(await sessionsOf(lane, 16)).toBe(8);
+  lane.noteAnswer();
+  lane.leave();
+  expect(await sessionsOf(lane, 0)).toBe(0);
 });
 
 test('a throttle says until when, why and what to do; a pause after an answer begins anew', () => {

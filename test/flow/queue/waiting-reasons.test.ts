@@ -54,6 +54,17 @@ test('codes tell reasons apart, the recipient and its particulars do not', () =>
   expect(commonReason(waits('550 5.7.1 denied'))).not.toBe(commonReason(waits('550 5.1.1 denied')));
 });
 
+test.each([
+  ['queued as abcde1', 'queued as …'],
+  ['queued as abcd1', 'queued as abcd1'],
+  ['try again after 12:34:56', 'try again after …'],
+  ['550 5.100.1 denied', '550 5.100.1 denied'],
+  ['550 5.7.509.1 denied', '550 … denied'],
+  ['no a@b.example, a@b.example is unknown', 'no …, … is unknown'],
+])('of %p is common: %p', (reason, common) => {
+  expect(commonReason(waits(reason))).toBe(common);
+});
+
 test('takes time by the length of the text', () => {
   const timeOf = (length: number): number => {
     const row = waits(`${'a'.repeat(length)} ${'1:'.repeat(length)}`);

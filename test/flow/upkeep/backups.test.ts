@@ -26,6 +26,8 @@ test('one is written at a time, into a folder for the owner alone, and then the 
     return { file, bytes: 7, rows: {} };
   });
   expect(made.last).toBeNull();
+  // The folder is read by people: names and times are those of the wall clock.
+  fixture.clock.jump(3_600_000);
   const startedAt = fixture.clock.now();
   const { ended } = made.start();
   expect(made.last).toEqual({ kind: 'running', startedAt });
@@ -34,7 +36,7 @@ test('one is written at a time, into a folder for the owner alone, and then the 
   fixture.clock.pass(5_000);
   done.resolve();
   await ended;
-  const file = join(fixture.dir, 'backups', 'postrider-20260115T120000Z.backup');
+  const file = join(fixture.dir, 'backups', 'postrider-20260115T130000Z.backup');
   expect(made.last).toEqual({
     kind: 'done',
     endedAt: startedAt + 5_000,
@@ -43,7 +45,7 @@ test('one is written at a time, into a folder for the owner alone, and then the 
   expect(existsSync(join(fixture.dir, 'backups'))).toBe(true);
   expect(statSync(join(fixture.dir, 'backups')).mode & 0o077).toBe(0);
   await made.start().ended;
-  expect(files).toEqual([file, join(fixture.dir, 'backups', 'postrider-20260115T120005Z.backup')]);
+  expect(files).toEqual([file, join(fixture.dir, 'backups', 'postrider-20260115T130005Z.backup')]);
 });
 
 test('a failure is told where an operator can act on it, else logged, and another may begin', async () => {
@@ -51,6 +53,7 @@ test('a failure is told where an operator can act on it, else logged, and anothe
     new OperatorError('The disk is full.', 'Free some.'),
     new Error('secret'),
   ];
+  fixture.clock.jump(-3_600_000);
   const startedAt = fixture.clock.now();
   const made = backups(async () => {
     fixture.clock.pass(3_000);

@@ -42,6 +42,7 @@ async function session(...said: string[]): Promise<string[]> {
 
 test('a message for two, from nobody', async () => {
   clock.pass(5_000);
+  clock.jump(3_600_000);
   const text =
     'From: =?UTF-8?Q?J=C3=B6rg?= <j@a.example>\r\nSubject: =?UTF-8?Q?Gr=C3=BC=C3=9Fe?=\r\n\r\nHi';
   expect(
@@ -112,7 +113,8 @@ test('two hundred are kept, one more drops the oldest, and numbers go on after a
     false,
     [],
   ]);
-  await send(1);
+  const one = ['EHLO x.test', 'MAIL FROM:<a@x.example>', 'RCPT TO:<b@x.example>'];
+  expect((await session(...one, 'DATA', 'Hi\r\n.')).at(-1)).toBe('250 captured as 202');
   expect(numbers()).toEqual([202]);
 });
 

@@ -1,5 +1,6 @@
 /** When listeners rest for want of descriptors, and when they listen again. */
 import { expect, test } from 'bun:test';
+import { closeSync, openSync, readdirSync } from 'node:fs';
 
 import { DescriptorWatch } from '../../../src/flow/upkeep/descriptors.ts';
 import type { Restable } from '../../../src/flow/upkeep/descriptors.ts';
@@ -63,4 +64,23 @@ test('one that cannot listen again is tried again, and the others listen', async
   fault.isOn = false;
   expect(await at(10)).toEqual(['a listens', 'b listens', 'descriptors_enough']);
   expect(watch.everyMs()).toBe(1_000);
+});
+
+test('by itself it asks the system for the lowest descriptor, and gives that back', async () => {
+  const lowest = openSync('/dev/null', 'r');
+  closeSync(lowest);
+  const open = readdirSync('/proc/self/fd').length;
+  // With so many a reserve begins at the lowest one, or just behind it.
+  for (const [reserveAt, isResting] of [
+    [lowest, true],
+    [lowest + 1, false],
+  ] as const) {
+    let rests = 0;
+    const listener = { rest: () => void rests++, listenAgain: () => Promise.resolve() };
+    const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+    const limit = Math.max(reserveAt + 16, (reserveAt * 8) / 7);
+    await new DescriptorWatch(log, [listener], limit).run();
+    expect([reserveAt, rests > 0]).toEqual([reserveAt, isResting]);
+  }
+  expect(readdirSync('/proc/self/fd')).toHaveLength(open);
 });

@@ -114,6 +114,33 @@ describeWith(['mount', 'small disk'], 'the reserve file', () => {
     }
   });
 
+  test('whose use was told is told of again when it was whole in between', async () => {
+    const fixture = await openFixture();
+    const disk = makeSmallDisk(32 * 1024 * 1024);
+    try {
+      const watch = watchOn(fixture.ctx, disk.path);
+      await watch.runNow();
+      for (let time = 0; time < 2; time += 1) {
+        disk.fill();
+        truncateSync(join(disk.path, 'disk.reserve'), 4096);
+        await watch.runNow();
+        disk.clear();
+        await watch.runNow();
+      }
+      const of = /^disk_reserve/;
+      expect(fixture.logged.map(({ event }) => String(event)).filter((e) => of.test(e))).toEqual([
+        'disk_reserve_made',
+        'disk_reserve_used',
+        'disk_reserve_made',
+        'disk_reserve_used',
+        'disk_reserve_made',
+      ]);
+    } finally {
+      disk.unmount();
+      await fixture.close();
+    }
+  });
+
   test('that cannot be written is said once, and keeps nothing from being measured', async () => {
     const fixture = await openFixture();
     const disk = makeSmallDisk(32 * 1024 * 1024);

@@ -119,6 +119,9 @@ test('the account of all nodes: who makes it, for how long, and which texts are 
     'sealed:acme_certificate:a.example b.example',
   ]);
   const account = 'sealed:acme_account';
+  expect(await shared.answerTo('-'.repeat(16))).toBeNull();
+  expect(asked.splice(0)).toEqual([['read', account]]);
+  clock.pass(1_000);
   expect(await shared.accountKey(null)).toBeNull();
   expect(asked.splice(0)).toEqual([
     ['read', account],

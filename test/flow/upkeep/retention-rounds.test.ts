@@ -82,16 +82,18 @@ test('a stop ends the round after the step under way', async () => {
 
 test('what went is logged by kind, and a round comes every hour after the first minute', async () => {
   await fixture.sender();
-  const { job } = round(() => undefined, 2);
+  await fixture.sender({ name: 'another' });
+  const { job } = round(() => undefined, 1);
   await job.run(new AbortController().signal);
   expect(fixture.logged.at(-1)).toMatchObject({
     event: 'retention',
-    bodies: 2,
-    history: 2,
-    messages: 2,
-    expired: 2,
+    bodies: 1,
+    history: 1,
+    messages: 1,
+    expired: 1,
+    // Of both accounts.
     logs: 2,
-    audit: 2,
+    audit: 1,
   });
   expect([job.firstMs, job.everyMs()]).toEqual([60_000, 3_600_000]);
 });
@@ -120,4 +122,12 @@ test('what is kept for a week or more may stay a day and two rounds longer, so t
       },
     ]);
   }
+});
+
+test('a round in which one row went says so', async () => {
+  const { ctx } = fixture;
+  const store = { ...ctx.store, purgeExpired: async () => 1 };
+  await new Retention({ ...ctx, store }).run(new AbortController().signal);
+  const [told] = fixture.logged.filter(({ event }) => event === 'retention');
+  expect(told).toMatchObject({ bodies: 0, history: 0, messages: 0, expired: 1, logs: 0, audit: 0 });
 });

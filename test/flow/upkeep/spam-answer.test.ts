@@ -60,6 +60,7 @@ test.each([
   ['a score in words', JSON.stringify({ ...ANSWER, score: '12.7' })],
   ['a score without end', JSON.stringify(ANSWER).replace('12.7', '1e999')],
   ['a score beyond reason', JSON.stringify({ ...ANSWER, score: 1e300 })],
+  ['no action', JSON.stringify({ ...ANSWER, action: undefined })],
   ['an action that is none', JSON.stringify({ ...ANSWER, action: ['reject'] })],
   ['a required score in words', JSON.stringify({ ...ANSWER, required_score: '15' })],
   ['a required score beyond reason', JSON.stringify({ ...ANSWER, required_score: -1e7 })],

@@ -79,6 +79,9 @@ test('addresses beyond ASCII go as UTF-8, empty ones as <>, and no header can be
   const rcpt = Buffer.from(String(request?.headers['rcpt']), 'latin1').toString('utf8');
   expect(rcpt).toBe('jörg@приклад.exampleIp: 192.0.2.1');
   expect(request?.headers['ip']).toBeUndefined();
+  await checks.check(message(2, { returnPath: recipient }));
+  const from = Buffer.from(String(stub.requests[1]?.headers.from), 'latin1').toString('utf8');
+  expect([from, stub.requests[1]?.headers['ip']]).toEqual([rcpt, undefined]);
 });
 
 test('without a configured rspamd nothing is asked', async () => {

@@ -79,6 +79,21 @@ test('the limit is the soft one that the system tells this process', async () =>
   state.limits = null;
 });
 
+test('where the system tells no limit, they rest only when it gives no descriptor', async () => {
+  state.limits = 'Max open files            unlimited            unlimited            files     \n';
+  for (const [lowest, isResting] of [
+    [1_000_000, false],
+    [null, true],
+  ] as const) {
+    let rests = 0;
+    const listener = { rest: () => void rests++, listenAgain: () => Promise.resolve() };
+    const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+    await new DescriptorWatch(log, [listener], undefined, () => lowest).run();
+    expect([lowest, rests > 0]).toEqual([lowest, isResting]);
+  }
+  state.limits = null;
+});
+
 test('another failure is none of theirs', async () => {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   state.openFails = 'EACCES';
