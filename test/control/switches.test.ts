@@ -203,8 +203,24 @@ test('requests are found by their status or its class, with the email that they 
     [201],
     [404],
   ]);
+  for (const status of ['4xxx', 'x4xx', '4040', '600', '1xx', '3xx']) {
+    const refused = await run('log.list', { ...which, status }).catch(String);
+    expect(refused).toBe(
+      `OperatorError: --status must be a status such as 404, or 2xx, 4xx or 5xx, not "${status}".`,
+    );
+  }
   const { requests } = await run('log.list', { ...which, status: '201' });
   expect(requests[0]).toMatchObject({ messageId, keyName: 'ci', ip: '127.0.0.1' });
+});
+
+test('requests are found by a part of their path', async () => {
+  const { account } = await fixture.sender();
+  const which = { account: account.name, status: null, method: null, limit: null, after: null };
+  await fixture.ctx.store.appendLogs(
+    ['/emails', '/domains/7'].map((path) => newLogRecord(account.id, { path })),
+  );
+  const { requests } = await run('log.list', { ...which, q: 'omain' });
+  expect(requests.map(({ path }) => path)).toEqual(['/domains/7']);
 });
 
 test('an account is listed with the bytes that it keeps, and its deletion says how to go on', async () => {

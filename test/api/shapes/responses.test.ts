@@ -331,6 +331,11 @@ test.each([
   expect([object, data.map(({ id }) => id).join(''), has_more]).toEqual(['list', ids, more]);
 });
 
+test('a whole list that no limit cuts is whole, however long', () => {
+  const rows = Array.from({ length: 1_001 }, (_, at) => ({ id: String(at).padStart(4, '0') }));
+  expect(wholePage(rows, {})).toEqual({ object: 'list', has_more: false, data: rows });
+});
+
 test('a page names its last row as the next cursor only where more follows', () => {
   const page = (rows: number[], hasMore: boolean) =>
     paged({ rows, hasMore }, (row) => `c${row}`, String);
