@@ -260,6 +260,47 @@ test('what only looks leaves no entry in the audit log, what changes leaves one'
   expect(await entries()).toEqual(['halt', 'suppression.remove', 'suppression.add']);
 });
 
+test('an endpoint is listed with its failures, without its secrets', async () => {
+  const { account } = await fixture.sender();
+  const url = 'https://8.8.8.8/h';
+  const { endpoint } = await run('webhook.add', { account: account.name, url, events: [] });
+  const { store } = fixture.ctx;
+  const rows = await store.endpoints(account.id);
+  store.endpoints = () =>
+    Promise.resolve(rows.map((row) => ({ ...row, failureCount: 3, lastFailureAt: 1_700 })));
+  expect(await run('webhook.list', { account: account.name })).toEqual([
+    { ...endpoint, failureCount: 3, lastFailureAt: 1_700 },
+  ]);
+});
+
+test('where an event is named no time is read', async () => {
+  const { account } = await fixture.sender();
+  const url = 'https://8.8.8.8/h';
+  const { endpoint } = await run('webhook.add', { account: account.name, url, events: [] });
+  const which = { account: account.name, id: endpoint.id };
+  scope = { ...scope, dispatcher: null };
+  expect(await run('webhook.replay', { ...which, event: 'evt', since: 'none' })).toEqual({
+    replayed: 0,
+  });
+  const refused = await run('webhook.replay', { ...which, event: null, since: 'none' }).catch(
+    String,
+  );
+  expect(refused).toBe('OperatorError: --since is not a time.');
+});
+
+test('of the audit log as many entries are shown as are asked for, before any number', async () => {
+  const { store } = fixture.ctx;
+  const entry = { at: 1, via: 'api', who: 'key', target: 'x', address: null } as const;
+  for (const action of ['a', 'b', 'c']) {
+    await store.addAudit({ ...entry, action, accountId: null });
+  }
+  const actions = async (limit: string, before: string | null): Promise<string> => {
+    const rows = await run('audit.list', { who: 'key', limit, before });
+    return rows.map(({ action }) => action).join('');
+  };
+  expect([await actions('2', null), await actions('2', '999999999999999')]).toEqual(['cb', 'cb']);
+});
+
 test('an address to erase must be one, and only the named account is searched', async () => {
   await fixture.sender();
   const refused = await run('erase', { address: 'nobody', account: null }).catch(String);
