@@ -94,7 +94,7 @@ test('a part of a path is an id, but for the address of a suppression', () => {
     }
   }
   expect(formats).toEqual(
-    new Map([
+    new Map<string, Set<string | null>>([
       ['id', new Set(['uuid'])],
       ['attachment', new Set(['uuid'])],
       ['email', new Set([null])],
