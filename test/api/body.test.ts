@@ -52,7 +52,7 @@ describe('by its head', () => {
     for (const agent of ['resend-go/2.0', 'resend-sdk/1.0']) {
       expect(await refusalOf(() => checkLength(streamed(agent)))).toBeNull();
     }
-    for (const agent of ['curl/8', '', 'my resend-go/2.0', 'resend-python/2.0']) {
+    for (const agent of ['curl/8', '', 'my resend-go/2.0', 'Resend-Go/2.0', 'resend-python/2.0']) {
       expect(await refusalOf(() => checkLength(streamed(agent)))).toEqual(NO_LENGTH);
     }
     // Two statements about the length: the chunks are what comes.
@@ -62,6 +62,9 @@ describe('by its head', () => {
 
   test('no body needs no length, and one that no route reads is not looked at', async () => {
     expect(await refusalOf(() => checkLength(request({}, null)))).toBeNull();
+    // Who says that chunks come must say how long they are, whatever comes.
+    const none = request({ 'transfer-encoding': 'chunked' }, null);
+    expect(await refusalOf(() => checkLength(none))).toEqual(NO_LENGTH);
     const long = request({ 'content-length': String(MOST + 1) }, null, 'DELETE');
     expect(await refusalOf(() => checkLength(long))).toBeNull();
   });
@@ -232,5 +235,7 @@ test('a body takes its declared length of the memory, and a stream what has arri
       controller.close();
     },
   });
-  expect(await taken(request({ 'transfer-encoding': 'chunked' }, pieces))).toEqual([5, 7]);
+  // A length beside the chunks is not believed.
+  const both = { 'content-length': '1', 'transfer-encoding': 'chunked' };
+  expect(await taken(request(both, pieces))).toEqual([5, 7]);
 });

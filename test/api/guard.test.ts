@@ -29,6 +29,8 @@ test('no other scheme, no second word, no key alone', async () => {
   for (const value of [
     `Basic ${key}`,
     `Bearer ${key} x`,
+    `x Bearer ${key}`,
+    `xBearer ${key}`,
     key,
     `Bearer${key}`,
     'Bearer',

@@ -48,3 +48,14 @@ test('a request that ends lets one more in, however many are under way', async (
   expect(await counts.during('192.0.2.1', 1, () => Promise.resolve('one'))).toBe('one');
   expect(await refused('192.0.2.1', 0)).toBe(says(0));
 });
+
+test('the last one under way still counts when the others have ended', async () => {
+  const counts = new RequestsUnderWay();
+  let end = (): void => undefined;
+  const last = counts.during('192.0.2.1', 2, () => new Promise<void>((resolve) => (end = resolve)));
+  await counts.during('192.0.2.1', 2, () => Promise.resolve());
+  const another = await refusal(counts.during('192.0.2.1', 1, () => Promise.resolve()));
+  expect(another.message).toStartWith('Your address has 1 requests under way.');
+  end();
+  await last;
+});

@@ -1,6 +1,7 @@
 /** How the API stands on its socket: every option of the server, who is asked first, and the end of connections. */
 import { afterEach, expect, spyOn, test } from 'bun:test';
 import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 import { IDLE_SECONDS, serveApi, type ServeOptions } from '../../src/api/serve.ts';
 import { UnreadBodies } from '../../src/api/unread-body.ts';
@@ -134,6 +135,25 @@ test('a request keeps method and body where its Host is replaced, also with a pa
       head,
       `api ${url} 127.0.0.1`,
     ]);
+  }
+});
+
+test('a Host that is none is replaced under TLS too, and the query stays', async () => {
+  const server = serve({ tls: testAuthority().issue(['mail.test']) });
+  const said = async (head: string): Promise<string> => {
+    const socket = connectTls({ port: server.port, host: '127.0.0.1', rejectUnauthorized: false });
+    let found = '';
+    socket.on('data', (chunk: Buffer) => (found += chunk.toString()));
+    socket.write(`${head}Connection: close\r\n\r\n`);
+    await new Promise((resolve) => socket.once('close', resolve));
+    return found.slice(found.indexOf('\r\n\r\n') + 4);
+  };
+  for (const [head, url] of [
+    ['GET /x HTTP/1.1\r\nHost: [\r\n', 'http://host.invalid/x'],
+    ['GET /x?to=/y HTTP/1.1\r\nHost: a b\r\n', 'http://host.invalid/x?to=/y'],
+    ['GET /x HTTP/1.1\r\nHost: mail.test\r\n', 'https://mail.test/x'],
+  ] as const) {
+    expect([head, await said(head)]).toEqual([head, `api GET ${url} 127.0.0.1`]);
   }
 });
 

@@ -278,6 +278,10 @@ export const MAIL_CASES: Case[] = [
   { line: 'reload', replies: [reply('reload', { needs_restart: [], new_certificate: false })] },
   {
     line: 'reload',
+    replies: [reply('reload', { needs_restart: ['dns.servers'], new_certificate: false })],
+  },
+  {
+    line: 'reload',
     replies: [
       reply('reload', { needs_restart: ['http.listen', 'smtp.submission'], new_certificate: true }),
     ],

@@ -57,3 +57,12 @@ test('a fault of the server is told with where to look', async () => {
     'resume was not expected\nSee the log of the server for details.\n',
   ]);
 });
+
+test('a domain that nothing waits for is told without what would steer the terminal', async () => {
+  const none = { halt: null, throttles: [], destinations: [], recipients: [] };
+  const { out } = await server.run(
+    ['queue', 'list', '--domain', 'a\u001b[2J.example'],
+    [reply('queue.list', none)],
+  );
+  expect(out).toBe('Nothing waits for a [2J.example.\n');
+});

@@ -155,6 +155,18 @@ test('check says that a config is right, warns, and names what is wrong with 78'
   const missing = await shop.run('check');
   expect([missing.code > 0, missing.out]).toEqual([true, '']);
   expect(missing.err).toContain('/nowhere.pem');
+  // Files that can be read, and are no PEM.
+  const file = join(shop.folder, 'no.pem');
+  writeFileSync(file, 'no PEM');
+  const least = `hostname = "mail.shop.example"\ndata_dir = "${shop.dataDir}"\n`;
+  for (const table of [
+    `[smtp]\ntls_cert = "${file}"\ntls_key = "${file}"`,
+    `[tls]\nextra_ca_file = "${file}"`,
+  ]) {
+    writeFileSync(shop.config, `${least}${table}\n`);
+    const { code, out, err } = await shop.run('check');
+    expect([table, code > 0, out, err === '']).toEqual([table, true, '', false]);
+  }
   writeFileSync(shop.config, 'hostname = 3\n');
   const wrong = await shop.run('check');
   expect([wrong.code, wrong.out]).toEqual([78, '']);

@@ -205,6 +205,10 @@ test('a directory with files of others is left alone, and systemd is refused', a
 
 test.each([
   [['--key', 'a b'], '--key must not contain white space.'],
+  [['--key', 'a\tb'], '--key must not contain white space.'],
+  [['--key', 'a\n'], '--key must not contain white space.'],
+  [['--port', '1e4'], '--port must be a number from 0 to 65535, not "1e4".'],
+  [['--smtp-port', '0x19'], '--smtp-port must be a number from 0 to 65535, not "0x19".'],
   [['--port', '-1'], '--port must be a number from 0 to 65535, not "-1".'],
   [['--port', '65536'], '--port must be a number from 0 to 65535, not "65536".'],
   [['--port', '100000'], '--port must be a number from 0 to 65535, not "100000".'],

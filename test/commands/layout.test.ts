@@ -116,6 +116,23 @@ describe('table', () => {
     expect(broken(early)).toEqual([`a.${'b'.repeat(56)}`, 'b'.repeat(24)]);
   });
 
+  test.each(['@', '.', '/', ':', '_', '-'])('a word is broken behind %s', (joint) => {
+    const [head, tail] = [`${'a'.repeat(40)}${joint}`, 'b'.repeat(40)];
+    const shown = table([['A', 'B']], [[['x'.repeat(20), head + tail]]], '');
+    expect(
+      linesOf(shown)
+        .slice(1)
+        .map((line) => line.slice(20).trim()),
+    ).toEqual([head, tail]);
+  });
+
+  test('a letter that is wider than its column stands there all the same', () => {
+    const cells = ['x'.repeat(20), ...Array.from({ length: 20 }, () => '鉄')];
+    const headings = cells.map(() => 'H');
+    const lines = linesOf(table([headings], [[cells]], ''));
+    expect(lines.join('').match(/鉄/g)).toHaveLength(20);
+  });
+
   test('with random cells: columns stay apart and within 80, and first cells are unbroken', () => {
     const seed = Math.floor(Math.random() * 1e9);
     const random = seeded(seed);
@@ -204,6 +221,13 @@ describe('fields and paragraphs', () => {
       '  for more.',
     ]);
     expect(paragraph('')).toBe('');
+  });
+
+  test('a line ends where its letters, which may be two columns wide, would pass 80', () => {
+    const word = '鉄'.repeat(13);
+    expect(paragraph([word, word, word].join(' '))).toBe(`${word} ${word} ${word}`);
+    const longer = `${word}道`;
+    expect(paragraph([longer, word, word].join(' '))).toBe(`${longer} ${word}\n${word}`);
   });
 
   test('a paragraph fills 80 columns, and begins each line at the left unless told otherwise', () => {

@@ -1,7 +1,7 @@
 /** Who runs a command, by `id` as the independent voice: also where the environment says nothing, or lies. */
 import { expect, spyOn, test } from 'bun:test';
 import * as fs from 'node:fs';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -57,6 +57,16 @@ describeWith(['root'], 'a process that root began', () => {
 
   test('is told by at most 100 characters of who called it', () => {
     expect(said({ SUDO_USER: 'x'.repeat(101) })).toBe('x'.repeat(100));
+  });
+
+  test('is told by its name also where its group has another number', () => {
+    const users = readFileSync('/etc/passwd', 'utf8').split('\n');
+    const rows = users.map((line) => line.split(':'));
+    const other = rows.find(([, , id, group]) => id !== undefined && id !== group);
+    const isSameId = ([, , id]: string[]): boolean => id === other?.[2];
+    expect(said({ PATH: '/none' }, `process.setuid(${other?.[2]})`)).toBe(
+      rows.find(isSameId)?.[0] ?? '',
+    );
   });
 
   test('takes the name that the C library knows where the list of users has none', () => {

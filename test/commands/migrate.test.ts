@@ -72,6 +72,8 @@ test.each<[string[], Job['to']]>([
     { kind: 'database', url: 'postgresql:///c', passwordFile: resolve('p') },
   ],
   [['--to', 'there'], { kind: 'directory', dataDir: resolve('there') }],
+  [['--to', 'postgres-data'], { kind: 'directory', dataDir: resolve('postgres-data') }],
+  [['--to', 'postgresql'], { kind: 'directory', dataDir: resolve('postgresql') }],
   [['--to', './postgres:x'], { kind: 'directory', dataDir: resolve('postgres:x') }],
 ])('%j', async (words, to) => {
   const jobs = replace({});

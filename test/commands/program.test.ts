@@ -45,6 +45,8 @@ describe('wrong usage', () => {
     ['frobnicate', 'Unknown command frobnicate.', 'COMMAND'],
     ['--colour', 'Unknown option --colour.', 'COMMAND'],
     ['account craete x', 'Unknown command craete. Did you mean create?', 'account ACTION'],
+    ['account craete --plan p', 'Unknown command craete. Did you mean create?', 'account ACTION'],
+    ['frob\nnicate', 'Unknown command frob\nnicate.', 'COMMAND'],
     ['account create', 'Missing argument NAME.', 'account create NAME [--plan P]'],
     ['account create a b', 'Unexpected argument "b".', 'account create NAME [--plan P]'],
     [
@@ -164,6 +166,36 @@ describe('what a command gets', () => {
     got.length = 0;
     expect(await run(line.split(' '), table)).toEqual({ code: 7, out: '', err: '' });
     expect(got).toEqual(values);
+  });
+
+  test('is checked before it runs, also what it does not ask for', async () => {
+    let runs = 0;
+    const careless: Command = {
+      summary: 'Careless',
+      parameters: [PLAN],
+      run: () => Promise.resolve(void (runs += 1)),
+    };
+    const said = await run(['careless', '--plan', ''], { careless });
+    expect([said.code, runs]).toEqual([64, 0]);
+    expect(said.err).toStartWith('--plan must not be empty.\n');
+  });
+
+  test('without --config the file of the environment, and without that the usual one', async () => {
+    const before = process.env['POSTRIDER_CONFIG'];
+    try {
+      for (const [file, expected] of [
+        ['', '/etc/postrider/postrider.toml'],
+        ['from-env', 'from-env'],
+      ] as const) {
+        process.env['POSTRIDER_CONFIG'] = file;
+        got.length = 0;
+        await run(['thing', 'create', 'a'], table);
+        expect(got[5]).toBe(expected);
+      }
+    } finally {
+      if (before === undefined) delete process.env['POSTRIDER_CONFIG'];
+      else process.env['POSTRIDER_CONFIG'] = before;
+    }
   });
 
   test('an empty sentence counts as none', async () => {

@@ -135,6 +135,27 @@ test('pieces are taken one after the other, and the result counts once the last 
   expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
 });
 
+test('a server that has said its result may close before the last piece was taken', async () => {
+  await server.stop();
+  const closed = Promise.withResolvers<void>();
+  const teller = createServer((socket) => {
+    socket.on('close', () => closed.resolve());
+    socket.resume();
+    socket.end(lines({ kind: 'chunk', text: 'a' }, { kind: 'result', value: 7 }));
+  });
+  await new Promise<void>((resolve) => teller.listen(join(dataDir, 'control.sock'), resolve));
+  const seen: string[] = [];
+  const chunk = async (text: string): Promise<void> => {
+    await closed.promise;
+    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    seen.push(text);
+  };
+  const asked = askServer(dataDir, { operation: 'x', args: {} }, { ...sink, chunk });
+  expect(await asked.catch(String)).toEqual({ value: 7 });
+  expect(seen).toEqual(['a']);
+  teller.close();
+});
+
 test('a server that stops cuts off what is under way, and leaves no socket', async () => {
   const begun = Promise.withResolvers<void>();
   const asked = askServer(

@@ -189,6 +189,9 @@ test('an operator’s second factor is shown, and off after its reset; an accoun
     return all.filter(({ name }) => name === 'bob').map((one) => one.hasSecondFactor);
   };
   expect([operator.hasSecondFactor, await second()]).toEqual([false, [true]]);
+  await store.noteSignIn(operator.id, 1_700_000_000_000);
+  const listed = (await run('operator.list', {})).find(({ name }) => name === 'bob');
+  expect(listed?.signedInAt).toBe(1_700_000_000_000);
   expect(await run('operator.totp_reset', { name: 'bob' })).toMatchObject({
     hasSecondFactor: false,
   });

@@ -138,6 +138,22 @@ test('a drain is looked at four times a second for a minute, then the node that 
   expect([looks, nowMs]).toEqual([242, 60_250]);
 });
 
+test('a name that several have drains them all, and each is waited for', async () => {
+  const nodes = nodesOf(0, 0, 0);
+  const [first, second] = nodes.listed;
+  if (first === undefined || second === undefined) throw new Error('no nodes');
+  first.name = second.name;
+  const list = nodes.list.bind(nodes);
+  let looks = 0;
+  // The second one ends after the first.
+  nodes.list = async () => {
+    looks += 1;
+    return looks === 1 ? [second, ...(await list())] : await list();
+  };
+  expect(await run(nodes, 'node.drain', { name: 'n1' })).toEqual({ drained: ['id-0', 'id-1'] });
+  expect(looks).toBe(2);
+});
+
 test('who names no node, an unknown one, or has the store alone is told so', async () => {
   const refusal = (nodes: Nodes | null, name: string | null): Promise<unknown> =>
     run(nodes, 'node.drain', { name }).then(

@@ -263,5 +263,8 @@ describe('results', () => {
     expect(() => OPERATIONS['queue.retry'].readResult({ retried: 'all' })).toThrow(
       "Cannot read the server's result at /retried.",
     );
+    expect(() => OPERATIONS['queue.retry'].readResult('all')).toThrow(
+      "Cannot read the server's result at /.",
+    );
   });
 });

@@ -124,6 +124,14 @@ test.each([
   expect(await say(path, '{"operation":"x","args":{}}\n')).toMatchObject([{ kind: 'result' }]);
 });
 
+test('what is given back is given back once, so that all together never get more', async () => {
+  const { path } = await start(known, { ...PRODUCTION, pendingBytes: 9_000 });
+  for (let served = 0; served < 3; served += 1) {
+    expect(await say(path, '{"operation":"x","args":{}}\n')).toMatchObject([{ kind: 'result' }]);
+  }
+  expect(await say(path, `{"operation":"x","args":{"a":"${'x'.repeat(9_000)}"}}\n`)).toEqual([]);
+});
+
 test('a running server takes emails with their attachments, of few at once', () => {
   expect(PRODUCTION).toEqual({
     requestBytes: 33_554_432,

@@ -203,8 +203,24 @@ test('requests are found by their status or its class, with the email that they 
     [201],
     [404],
   ]);
+  for (const status of ['4xxx', 'x4xx', '4040', '600', '1xx', '3xx']) {
+    const refused = await run('log.list', { ...which, status }).catch(String);
+    expect(refused).toBe(
+      `OperatorError: --status must be a status such as 404, or 2xx, 4xx or 5xx, not "${status}".`,
+    );
+  }
   const { requests } = await run('log.list', { ...which, status: '201' });
   expect(requests[0]).toMatchObject({ messageId, keyName: 'ci', ip: '127.0.0.1' });
+});
+
+test('requests are found by a part of their path', async () => {
+  const { account } = await fixture.sender();
+  const which = { account: account.name, status: null, method: null, limit: null, after: null };
+  await fixture.ctx.store.appendLogs(
+    ['/emails', '/domains/7'].map((path) => newLogRecord(account.id, { path })),
+  );
+  const { requests } = await run('log.list', { ...which, q: 'omain' });
+  expect(requests.map(({ path }) => path)).toEqual(['/domains/7']);
 });
 
 test('an account is listed with the bytes that it keeps, and its deletion says how to go on', async () => {
@@ -242,6 +258,47 @@ test('what only looks leaves no entry in the audit log, what changes leaves one'
   await run('suppression.remove', { ...which, email: 'a@x.example', note: null });
   await run('halt', { reason: null });
   expect(await entries()).toEqual(['halt', 'suppression.remove', 'suppression.add']);
+});
+
+test('an endpoint is listed with its failures, without its secrets', async () => {
+  const { account } = await fixture.sender();
+  const url = 'https://8.8.8.8/h';
+  const { endpoint } = await run('webhook.add', { account: account.name, url, events: [] });
+  const { store } = fixture.ctx;
+  const rows = await store.endpoints(account.id);
+  store.endpoints = () =>
+    Promise.resolve(rows.map((row) => ({ ...row, failureCount: 3, lastFailureAt: 1_700 })));
+  expect(await run('webhook.list', { account: account.name })).toEqual([
+    { ...endpoint, failureCount: 3, lastFailureAt: 1_700 },
+  ]);
+});
+
+test('where an event is named no time is read', async () => {
+  const { account } = await fixture.sender();
+  const url = 'https://8.8.8.8/h';
+  const { endpoint } = await run('webhook.add', { account: account.name, url, events: [] });
+  const which = { account: account.name, id: endpoint.id };
+  scope = { ...scope, dispatcher: null };
+  expect(await run('webhook.replay', { ...which, event: 'evt', since: 'none' })).toEqual({
+    replayed: 0,
+  });
+  const refused = await run('webhook.replay', { ...which, event: null, since: 'none' }).catch(
+    String,
+  );
+  expect(refused).toBe('OperatorError: --since is not a time.');
+});
+
+test('of the audit log as many entries are shown as are asked for, before any number', async () => {
+  const { store } = fixture.ctx;
+  const entry = { at: 1, via: 'api', who: 'key', target: 'x', address: null } as const;
+  for (const action of ['a', 'b', 'c']) {
+    await store.addAudit({ ...entry, action, accountId: null });
+  }
+  const actions = async (limit: string, before: string | null): Promise<string> => {
+    const rows = await run('audit.list', { who: 'key', limit, before });
+    return rows.map(({ action }) => action).join('');
+  };
+  expect([await actions('2', null), await actions('2', '999999999999999')]).toEqual(['cb', 'cb']);
 });
 
 test('an address to erase must be one, and only the named account is searched', async () => {

@@ -168,6 +168,17 @@ test('an email belongs to the domain of each who gets a copy, and one that is go
   }
 });
 
+test('the domain of an address is behind its last @', async () => {
+  const [ofName, ofDomain] = ['one.example', 'two.example'].map((domain) => new Reader({ domain }));
+  for (const reader of readers) await reader.isReady();
+  await happen('email.bounced', 'ann@two.example', acme, {
+    recipient: '"x@one.example"@two.example',
+  });
+  const lines = (await ofDomain?.has(2)) ?? [];
+  expect(lines.map(({ type }) => type)).toEqual(['email.queued', 'email.bounced']);
+  expect(ofName?.lines).toEqual([]);
+});
+
 test('for a slow reader 1,000 events wait, and it is told once how many were skipped', async () => {
   const event = await happen('email.delivered');
   for (const skipped of [1, 234]) {

@@ -165,3 +165,15 @@ test('an attachment under its misspelled name in the singular keeps its content 
   const body = JSON.stringify({ attachment: [{ filename: 'a', data: 'secret bytes' }] });
   expect(logBody(body)).toBe('{"attachment":[{"filename":"a","data":"[hidden, 12 characters]"}]}');
 });
+
+test('an attachment that is no object is hidden, and what stands beside it is shown', () => {
+  const attachments = [null, 7, SECRET, { filename: 'a.txt' }];
+  const shown = [
+    '[hidden]',
+    '[hidden]',
+    `[hidden, ${SECRET.length} characters]`,
+    { filename: 'a.txt' },
+  ];
+  const text = JSON.stringify({ subject: 's', attachments });
+  expect(logBody(text)).toBe(JSON.stringify({ subject: 's', attachments: shown }));
+});

@@ -10,3 +10,9 @@ test('Ruby takes a plain name as a symbol and quotes any other', () => {
     '{ to: [ "a@example.com", ], headers: { "X-Entity-Ref-ID": "1", }, on: true, none: [], }',
   );
 });
+
+test('Node and PHP escape every apostrophe and backslash of a text', () => {
+  for (const language of ['node', 'php'] as const) {
+    expect(literal(language, "it's Ann's \\d\\w")).toBe("'it\\'s Ann\\'s \\\\d\\\\w'");
+  }
+});

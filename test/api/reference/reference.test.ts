@@ -38,6 +38,7 @@ interface Parameter {
   name: string;
   in: string;
   required?: boolean;
+  schema: { format?: string };
 }
 
 const parametersOf = (path: string, method: string): Parameter[] =>
@@ -80,6 +81,61 @@ test('every part of a path is a required parameter, and the filters of a list ar
   expect(filters.map((one) => [one.in, one.name, one.required])).toEqual(
     ['limit', 'after', 'before', 'q', 'status', 'method'].map((name) => ['query', name, false]),
   );
+});
+
+test('a part of a path is an id, but for the address of a suppression', () => {
+  const formats = new Map<string, Set<string | null>>();
+  for (const [path, methods] of Object.entries(document.json.paths as Record<string, object>)) {
+    for (const method of Object.keys(methods)) {
+      for (const { in: place, name, schema } of parametersOf(path, method)) {
+        if (place !== 'path') continue;
+        formats.set(name, (formats.get(name) ?? new Set()).add(schema.format ?? null));
+      }
+    }
+  }
+  expect(formats).toEqual(
+    new Map<string, Set<string | null>>([
+      ['id', new Set(['uuid'])],
+      ['attachment', new Set(['uuid'])],
+      ['email', new Set([null])],
+      ['event', new Set(['uuid'])],
+    ]),
+  );
+});
+
+test('each response names the headers that it may have', () => {
+  const refused: Record<string, string[]> = {
+    401: ['WWW-Authenticate'],
+    429: ['Retry-After'],
+    503: ['Retry-After'],
+  };
+  const seen = new Set<string>();
+  for (const { method, path, access, isSend, success } of ROUTES) {
+    const shown = document.json.paths[path.replaceAll(/:(\w+)/g, '{$1}')][method.toLowerCase()];
+    const rate = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+    const succeeded = [
+      ...(access === 'open' ? [] : rate),
+      ...(isSend ? ['Idempotent-Replayed'] : []),
+    ];
+    const responses = shown.responses as Record<
+      string,
+      { headers: Record<string, { $ref: string }> }
+    >;
+    for (const [status, { headers }] of Object.entries(responses)) {
+      seen.add(status);
+      const own = Number(status) === success.status ? succeeded : (refused[status] ?? []);
+      const names = ['X-Request-Id', ...own];
+      const refs = names.map((name) => [name, { $ref: `#/components/headers/${name}` }]);
+      expect([method, path, status, headers]).toEqual([
+        method,
+        path,
+        status,
+        Object.fromEntries(refs),
+      ]);
+      for (const name of names) expect(document.json.components.headers).toHaveProperty(name);
+    }
+  }
+  expect(Object.keys(refused).filter((status) => !seen.has(status))).toEqual([]);
 });
 
 test('every error code of the contract is documented, except the one that no route can return', () => {

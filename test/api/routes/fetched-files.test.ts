@@ -116,6 +116,19 @@ test('every link that fails is told with its path and its reason', async () => {
   ]);
 });
 
+test('only a whole file counts, not another kind of success', async () => {
+  for (const status of [201, 206]) {
+    answer = () => new Response('part', { status });
+    const { detail } = await refusalOf(fetchAll(['/part']));
+    expect(detail?.issues).toEqual([
+      {
+        path: 'attachments[1].path',
+        message: `attachments[1].path returned status ${status}; it must return 200.`,
+      },
+    ]);
+  }
+});
+
 test('more than ten links are refused before any is asked for', async () => {
   const paths = Array.from({ length: 11 }, (_, at) => `/${at}`);
   const { status, errorName, detail } = await refusalOf(fetchAll(paths));

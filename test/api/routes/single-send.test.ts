@@ -24,6 +24,25 @@ afterAll(() => bench.close());
 
 const EMAIL = { from: 'a@own.example.com', to: 'delivered@sandbox.test', subject: 's', text: 't' };
 
+test.each(['127.0.0.1', '10.0.0.1', '[::1]', '169.254.169.254'])(
+  'no file is fetched from %s, which is no public address',
+  async (host) => {
+    const attachments = [{ path: `https://${host}:9/a.txt` }];
+    const sent = await bench.ask({ path: '/emails', key, body: { ...EMAIL, attachments } });
+    const at = 'attachments[0].path';
+    expect([sent.status, sent.json.name, sent.json.detail.issues]).toEqual([
+      422,
+      'invalid_attachment',
+      [
+        {
+          path: at,
+          message: `${at} could not be fetched: the host does not lead to a public address.`,
+        },
+      ],
+    ]);
+  },
+);
+
 test('cc, bcc, headers and attachments go through', async () => {
   const sent = await bench.ask({
     path: '/emails',

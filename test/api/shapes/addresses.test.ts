@@ -21,6 +21,7 @@ test.each([
   [{ email: 'a@b.example', name: '' }, 'a@b.example'],
   [{ email: 'a@b.example', name: 'Lee, Ann' }, '"Lee, Ann" <a@b.example>'],
   ['=?UTF-8?Q?Gr=C3=BC=C3=9Fe?= <a@b.example>', 'Grüße <a@b.example>'],
+  ['Ann =?UTF-8?Q?Gr=C3=BC=C3=9Fe?= <a@b.example>', 'Ann Grüße <a@b.example>'],
   // In the form of an object a name is what it says.
   [{ email: 'a@b.example', name: '=?UTF-8?Q?x?=' }, '=?UTF-8?Q?x?= <a@b.example>'],
   // An address within a name stays a name.

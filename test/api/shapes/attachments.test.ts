@@ -34,8 +34,9 @@ test.each([
   expect(read(file(content))).toMatchObject({ filename: 'a.txt', content: bytes });
 });
 
-const NO_BASE64 = 'Y YWJjZ Y=== YQ==YQ== Y*== data:text/plain;base64,YQ== begin:'.split(' ');
-const SPACED = ['Y \n', 'YW\nJj Z', 'YW\u2028Jj Z', 'Y = = =', 'YQ\0'];
+const NO_BASE64 =
+  'Y YWJjZ Y=== YQ==YQ== Y*== data:text/plain;base64,YQ== begin: xBEGIN:VCALENDAR'.split(' ');
+const SPACED = ['Y \n', 'YW\nJj Z', 'YW\u2028Jj Z', 'Y = = =', 'YQ\0', 'YWI===', 'YW I==='];
 
 test.each([...NO_BASE64, ...SPACED])('content %j is no base64', (content) => {
   const words = 'attachments[0].content must be base64.';
@@ -51,6 +52,7 @@ test('type and id have three spellings, of which the first counts', () => {
     [{ content_id: 'one' }, { contentId: 'one' }],
     [{ contentId: 'two' }, { contentId: 'two' }],
     [{ inline_content_id: 'three' }, { contentId: 'three' }],
+    [{ contentId: 'two', inline_content_id: 'three' }, { contentId: 'two' }],
     [{ content_id: 'one', contentId: 'two', inline_content_id: 'three' }, { contentId: 'one' }],
   ] as const) {
     expect(read(file('YQ==', more))).toMatchObject(found);
@@ -92,6 +94,11 @@ test('a link brings no content beside it, and needs a name where its path has no
   expect(read({ path: 'https://x.example/', filename: 'b' }, true)).toMatchObject({
     filename: 'b',
   });
+  // Where no link is allowed, none brings a name.
+  const refused = ['attachments[0].path', expect.stringContaining('is not supported'), false];
+  expect(read({ path })).toEqual([refused, missing]);
+  const noUrl = ['attachments[0].path', expect.stringContaining('public https URL'), false];
+  expect(read({ path: 'no url' }, true)).toEqual([noUrl, missing]);
   // An escape that is none stays as it is.
   expect(read({ path: 'https://x.example/a%zz' }, true)).toMatchObject({ filename: 'a%zz' });
 });
@@ -168,4 +175,16 @@ test.each([
   ['', 'application/octet-stream'],
 ])('a file named %j is %s', (name, type) => {
   expect(typeOfFile(name)).toBe(type);
+});
+
+test('the JSON of a Buffer holds a list, nothing that only has a length', () => {
+  for (const data of ['', {}, { length: 0 }, null]) {
+    expect(read(file({ type: 'Buffer', data }))).toEqual([
+      [
+        'attachments[0].content.data',
+        'attachments[0].content.data must be a list of whole numbers from 0 to 255.',
+        false,
+      ],
+    ]);
+  }
 });

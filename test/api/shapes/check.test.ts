@@ -88,6 +88,12 @@ test.each([
     'c',
     [' | The body must have at most 0 characters.'],
   ],
+  [
+    Type.Union([Type.Literal('a'), Type.Integer()]),
+    true,
+    [' | The body must be a string or an integer.'],
+  ],
+  [NAMED, { a: 'x', 'd/e/f~g~h': 1 }, ['d/e/f~g~h | d/e/f~g~h is not a field of this request.']],
   [Type.Boolean(), 'x', [' | The body must be a boolean.']],
   [Type.Integer({ minimum: 1 }), 0, [' | The body must be an integer.']],
   [Type.Not(Type.Unknown()), 0, [' | The body is not valid.']],

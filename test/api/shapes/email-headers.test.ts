@@ -98,6 +98,13 @@ test('Reply-To is a list of addresses, in one text or several', () => {
   ]);
   expect(replyTo('=?UTF-8?Q?Gr=C3=BC=C3=9Fe?= <a@x.example>')).toEqual([at, 'Grüße|a@x.example']);
   expect(replyTo('Grüße <a@x.example>')).toEqual([at, 'Grüße|a@x.example']);
+  expect(replyTo('Grüße <a@x.example>, b@x.example')).toEqual([
+    at,
+    'Grüße|a@x.example',
+    '|b@x.example',
+  ]);
+  // What its encoded word says does not part the list.
+  expect(replyTo('=?UTF-8?Q?Lee=2C_Ann?= <a@x.example>')).toEqual([at, 'Lee, Ann|a@x.example']);
   expect([replyTo(' '), replyTo([])]).toEqual([undefined, undefined]);
   const words = 'must be an address or a list of addresses, separated by commas.';
   for (const value of ['nobody', 'a@x.example, nobody', ',', 'a@x.example b@x.example']) {

@@ -34,6 +34,9 @@ test.each([
   ],
   ['"\\udfff"', [['', `The body ${PAIR}`]]],
   ['["\\uD8ff\\uD8ff"]', [['[0]', `[0] ${PAIR}`]]],
+  ['"\\uDC00"', [['', `The body ${PAIR}`]]],
+  ['"\\uDF9c"', [['', `The body ${PAIR}`]]],
+  ['[{"a":["\\ud800"]},1]', [['[0].a[0]', `[0].a[0] ${PAIR}`]]],
   ['{"\\ud800x":1}', [['\ufffdx', `A key ${PAIR}`]]],
   [
     '{"a":{"\\uDBFF":"\\ud800"}}',

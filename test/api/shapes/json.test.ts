@@ -191,3 +191,16 @@ test('a key in a message has at most 80 characters, and none that moves the curs
   expect(shown('a\ud800')).toBe('a\ufffd');
   expect([joinPath('', 'a'), joinPath('a', 'b'), joinPath('a', '')]).toEqual(['a', 'a.b', 'a.']);
 });
+
+test('numbers are read in every form of theirs', async () => {
+  const forms = '[1.5e-7,1E+15,-2.5e-1,9007199254740991,-9007199254740991,-0.000001,1e15]';
+  expect(await parseJson(forms)).toEqual(JSON.parse(forms));
+});
+
+test('each text counts once, and so does each list', async () => {
+  const texts = (count: number): string =>
+    `[${Array.from({ length: count }, () => '""').join(',')}]`;
+  expect(await parseJson(texts(249_999))).toHaveLength(249_999);
+  const refusal: unknown = await parseJson(texts(250_000)).catch((error: unknown) => error);
+  expect(refusal).toMatchObject({ code: 'validation_failed', status: 422 });
+});

@@ -126,3 +126,15 @@ test('headers are a map: an empty list is none, as PHP writes it, any other list
     expect(read({ headers })).toEqual([['headers', expect.stringMatching(/./)]]);
   }
 });
+
+test('an address without a name says so by null, in every field', () => {
+  const address = { email: 'c@example.com', name: null };
+  const found = { name: '', local: 'c', domain: 'example.com' };
+  expect(read({ from: address })).toMatchObject({ from: found });
+  for (const field of ['to', 'cc', 'bcc', 'reply_to', 'replyTo']) {
+    const name = field === 'reply_to' ? 'replyTo' : field;
+    for (const value of [address, [address]]) {
+      expect(read({ [field]: value })).toMatchObject({ [name]: [found] });
+    }
+  }
+});

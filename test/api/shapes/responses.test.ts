@@ -195,6 +195,8 @@ test('an email in a list has bare addresses beside those with names; empty lists
     from_addr: 'shop@x.example',
     to_addr: 'ann@y.example, ben@y.example',
   } as never);
+  const quoted = { ...MESSAGE, from: '"Shop <x>" <shop@x.example>' };
+  expect(emailSummary(quoted).from_addr).toBe('shop@x.example');
   const bare = { ...MESSAGE, cc: [], bcc: [], replyTo: [] };
   expect(emailSummary(bare)).toMatchObject({ cc: null, bcc: null, reply_to: null });
 });
@@ -329,6 +331,11 @@ test.each([
 ])('a whole list of five with %j: %s, more: %s', (query, ids, more) => {
   const { object, has_more, data } = wholePage(ROWS, query);
   expect([object, data.map(({ id }) => id).join(''), has_more]).toEqual(['list', ids, more]);
+});
+
+test('a whole list that no limit cuts is whole, however long', () => {
+  const rows = Array.from({ length: 1_001 }, (_, at) => ({ id: String(at).padStart(4, '0') }));
+  expect(wholePage(rows, {})).toEqual({ object: 'list', has_more: false, data: rows });
 });
 
 test('a page names its last row as the next cursor only where more follows', () => {

@@ -1,0 +1,61 @@
+/** Domains as the operator changes them: what a change of the key leaves behind, and a removal that the store refuses. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+
+import type { Scope } from '../../src/control/operation.ts';
+import { perform } from '../../src/control/operations.ts';
+import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
+import type { Sender } from '../../src/flow/draft.ts';
+import { openFixture, type Fixture } from '../flow/fixture.ts';
+
+const WEEK_MS = 7 * 86_400_000;
+
+let fixture: Fixture;
+let scope: Scope;
+let sender: Sender;
+
+beforeEach(async () => {
+  fixture = await openFixture();
+  sender = await fixture.sender();
+  scope = {
+    ctx: fixture.ctx,
+    queue: null,
+    dispatcher: null,
+    sink: {
+      progress: () => undefined,
+      chunk: () => Promise.resolve(),
+      left: new AbortController().signal,
+    },
+    reload: null,
+    by: 'tester',
+  };
+});
+afterEach(() => fixture.close());
+
+const run = <Name extends OperationName>(
+  name: Name,
+  args: ArgumentsOf<Name>,
+): Promise<ResultOf<Name>> => perform(scope, name, args);
+
+test('beside the next key stands the record of the one before the present, and until when it stays', async () => {
+  const domain = await fixture.verified(sender, 'acme.example');
+  const { store } = fixture.ctx;
+  const since = 1_700_000_000_000;
+  store.previousDkimKey = () => Promise.resolve({ selector: 'before', since } as never);
+  const rotated = await run('domain.rotate_key', {
+    name: 'acme.example',
+    account: null,
+    activate: false,
+  });
+  expect(rotated.record.name).not.toContain(domain.selector);
+  expect(rotated.old_record).toEqual({
+    name: 'before._domainkey.acme.example',
+    removable_at: new Date(since + WEEK_MS).toISOString(),
+  });
+});
+
+test('a domain that the store does not remove is told as such', async () => {
+  await fixture.verified(sender, 'acme.example');
+  fixture.ctx.store.deleteDomain = () => Promise.reject(new Error('the store is closed'));
+  const told = await run('domain.remove', { name: 'acme.example', account: null }).catch(String);
+  expect(told).toBe('Error: the store is closed');
+});
