@@ -87,8 +87,8 @@ test('a part of a path is an id, but for the address of a suppression', () => {
   const formats = new Map<string, Set<string | null>>();
   for (const [path, methods] of Object.entries(document.json.paths as Record<string, object>)) {
     for (const method of Object.keys(methods)) {
-      for (const { in: place, name, schema } of parametersOf(path, method)) {
-        if (place !== 'path') continue;
+      for (const { in: position, name, schema } of parametersOf(path, method)) {
+        if (position !== 'path') continue;
         formats.set(name, (formats.get(name) ?? new Set()).add(schema.format ?? null));
       }
     }
