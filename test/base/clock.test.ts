@@ -114,6 +114,13 @@ test('a steady time is shown by the wall clock once that is 5 seconds away', () 
   const shown = [0, 4_999, 5_000, -4_999, -5_000].map((aheadMs) => wallTime(clock(aheadMs), 70));
   expect(shown).toEqual([70, 70, 5_070, 70, -4_930]);
   expect([null, 70].map((at) => wallTimeOrNull(clock(9_000), at))).toEqual([null, 9_070]);
+  expect(wallTime(clock(5_000.4), 70)).toBe(5_070);
+});
+
+test('steady time is in whole milliseconds', () => {
+  const steady = spyOn(performance, 'now').mockReturnValue(1_234.567);
+  expect(systemClock.steady()).toBe(Math.round(performance.timeOrigin + 1_234.567));
+  steady.mockRestore();
 });
 
 test('uptime is in milliseconds, and the boot has an id of 32 digits', () => {

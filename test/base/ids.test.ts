@@ -55,3 +55,10 @@ test('the time of an id is its first twelve digits', () => {
   expect(idTime('0192f3a4-7c11-7b3e-9f20-c1d2e3f4a5b6')).toBe(0x0192f3a47c11);
   expect(idBound(0x0192f3a47c11)).toBe('0192f3a4-7c11');
 });
+
+test('each millisecond has its 4,096 ids, however many the one before it had', () => {
+  const source = new IdSource();
+  for (let count = 0; count < 4_000; count += 1) source.next(NOW);
+  const times = Array.from({ length: 4_096 }, () => idTime(source.next(NOW + 1)));
+  expect(new Set(times)).toEqual(new Set([NOW + 1]));
+});

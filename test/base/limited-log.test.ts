@@ -107,9 +107,11 @@ test.each([
   ['192.169.0.1', 'public'],
   ['169.254.1.1', 'private'],
   ['100.64.0.1', 'private'],
+  ['100.127.255.255', 'private'],
   ['100.128.0.1', 'public'],
   ['fd00::1', 'private'],
   ['fe80::1', 'private'],
+  ['febf::1', 'private'],
   ['fec0::1', 'public'],
   ['2001:db8::1', 'public'],
   ['mail.example', 'unknown'],
@@ -126,4 +128,7 @@ test('without anything left out, nothing is said at the end of the minute', asyn
   for (let at = 0; at < 20; at += 1) log.info('request_failed', {});
   await clock.advance(MINUTE);
   expect(lines).toHaveLength(20);
+  // The next minute has 20 of its own.
+  for (let at = 0; at < 20; at += 1) log.info('request_failed', {});
+  expect(lines).toHaveLength(40);
 });

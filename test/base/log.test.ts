@@ -85,3 +85,14 @@ test('a line that stays alone is written too, at the end of its round', async ()
   await new Promise((resolve) => setImmediate(resolve));
   expect(written).toEqual(['one\n']);
 });
+
+test('a line that comes while others are being written is written after them', async () => {
+  const written: string[] = [];
+  const gatherer = new LineGatherer((text) => {
+    if (written.push(text) === 1) gatherer.add('meanwhile');
+  });
+  gatherer.add('one');
+  gatherer.flush();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(written).toEqual(['one\n', 'meanwhile\n']);
+});

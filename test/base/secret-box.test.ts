@@ -58,7 +58,9 @@ test('the key of MACs goes with a box to another master key, and opens under no 
 });
 
 test('a master key of another length is refused', () => {
-  expect(() => new SecretBox(Buffer.alloc(MASTER_KEY_BYTES - 1))).toThrow('32 bytes');
+  for (const bytes of [MASTER_KEY_BYTES - 1, MASTER_KEY_BYTES + 1]) {
+    expect(() => new SecretBox(Buffer.alloc(bytes))).toThrow('32 bytes');
+  }
 });
 
 test('what an earlier version sealed, signed and noted is what this one opens, makes and knows', () => {
@@ -75,4 +77,19 @@ test('what an earlier version sealed, signed and noted is what this one opens, m
   );
   const other = new SecretBox(keyOf(1), keyOf(9)).withSealedMacKey(keyOf(1), macKey);
   expect(other.mac('return-path', 'x')).toEqual(box.mac('return-path', 'x'));
+});
+
+test('a label counts to its end: rows whose ids begin alike do not open each other', () => {
+  const label = 'dkim:0192f3a4-7c11-7b3e-9f20-c1d2e3f4a5b';
+  const sealed = box.seal('secret', `${label}6`);
+  expect([box.opens(sealed, `${label}6`), box.opens(sealed, `${label}7`)]).toEqual([true, false]);
+});
+
+test("a key of MACs is the box's own: plain bytes do, and it stays when they are overwritten", () => {
+  const bytes = new Uint8Array(32).fill(9);
+  const [one, other] = [new SecretBox(keyOf(1), bytes), new SecretBox(keyOf(1), keyOf(9))];
+  bytes.fill(0);
+  const mac = other.mac('session', 'x');
+  expect(one.mac('session', 'x')).toEqual(mac);
+  expect(box.withSealedMacKey(keyOf(1), one.sealMacKey()).mac('session', 'x')).toEqual(mac);
 });

@@ -32,3 +32,23 @@ test('a port on which nothing listens cannot be steered', () => {
   void gone.stop(true);
   expect(steerTo(free, 0)).toBe(false);
 });
+
+test('listeners on an address of IPv6 are steered too', async () => {
+  const open = (name: string, at: number) =>
+    Bun.serve({ hostname: '::1', port: at, reusePort: true, fetch: () => new Response(name) });
+  const one = open('one', 0);
+  const other = open('other', Number(one.port));
+  const seen = async (): Promise<string[]> => {
+    const names = new Set<string>();
+    for (let count = 0; count < 12; count += 1) {
+      const reply = await fetch(`http://[::1]:${one.port}/`, { headers: { Connection: 'close' } });
+      names.add(await reply.text());
+    }
+    return [...names];
+  };
+  for (const [index, name] of ['one', 'other'].entries()) {
+    expect(steerTo(Number(one.port), index)).toBe(true);
+    expect(await seen()).toEqual([name]);
+  }
+  await Promise.all([one.stop(true), other.stop(true)]);
+});

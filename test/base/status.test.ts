@@ -21,6 +21,7 @@ test('of two that have ended the worse one shows, in whichever order', () => {
 test('while one is open the newest shows, whatever the others ended with', () => {
   expect(messageStatus(['bounced', 'queued'], true, 'delivery_delayed')).toBe('delivery_delayed');
   expect(messageStatus([], false, 'queued')).toBe('queued');
+  expect(messageStatus(['bounced'], false, 'delivered')).toBe('bounced');
 });
 
 test('nothing more is tried after five of the states; what a smarthost took may still be delivered', () => {

@@ -188,7 +188,17 @@ test('a mark that is none is no mark', () => {
     '5',
     '{}',
     '{"steady":1,"wall":2,"uptime":"x","bootId":null}',
+    '{"steady":1,"wall":2,"uptime":3,"bootId":5}',
   ]) {
     expect(parseMark(text)).toBeNull();
   }
+});
+
+test('it is a whole number of milliseconds, the nearest, whatever the machine counts in', async () => {
+  const clock = await machine(START_MS, HOUR_MS);
+  const exact = clock.uptime.bind(clock);
+  const steady = new SteadyClock(clock, null);
+  clock.uptime = () => exact() + 10_000.6;
+  await clock.advance(1_000);
+  expect(steady.steady()).toBe(START_MS + 11_001);
 });

@@ -1,6 +1,6 @@
 /** sd_notify against a datagram socket of another program (Python), because the runtime has none. */
 import { expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -13,7 +13,7 @@ name = sys.argv[1]
 s.bind('\\0' + name[1:] if name.startswith('@') else name)
 s.settimeout(10)
 print('bound', flush=True)
-print(s.recv(4096).decode(), flush=True)
+sys.stdout.buffer.write(s.recv(4096) + b'\\n')
 `;
 
 async function hear(path: string, state: string): Promise<{ isSent: boolean; heard: string }> {
@@ -29,9 +29,9 @@ async function hear(path: string, state: string): Promise<{ isSent: boolean; hea
 
 test('a state arrives at a socket with a path', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'notify-'));
-  const result = await hear(join(folder, 'notify'), 'READY=1\nSTATUS=listening');
+  const result = await hear(join(folder, 'nötify'), 'READY=1\nSTATUS=listening ✓');
   rmSync(folder, { recursive: true });
-  expect(result).toEqual({ isSent: true, heard: 'READY=1\nSTATUS=listening\n' });
+  expect(result).toEqual({ isSent: true, heard: 'READY=1\nSTATUS=listening ✓\n' });
 });
 
 test('a state arrives at an abstract socket', async () => {
@@ -67,4 +67,13 @@ test('a path of 107 bytes still fits, one of 108 does not', async () => {
   expect((await hear(path, 'READY=1')).isSent).toBe(true);
   expect(createNotifier({ NOTIFY_SOCKET: `${path}n` }, 1).notify('READY=1')).toBe(false);
   rmSync(folder, { recursive: true });
+});
+
+test('a state that nobody hears leaves no descriptor open', () => {
+  const notifier = createNotifier({ NOTIFY_SOCKET: '/nowhere/notify' }, 1);
+  const open = (): number => readdirSync('/proc/self/fd').length;
+  notifier.notify('READY=1');
+  const before = open();
+  for (let count = 0; count < 50; count += 1) notifier.notify('WATCHDOG=1');
+  expect(open()).toBeLessThan(before + 50);
 });

@@ -1,10 +1,13 @@
 /** The host check's questions about what the config says of this machine. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
+import { Server } from 'node:net';
 
 import { systemClock } from '../../src/base/clock.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { examineConfig } from '../../src/health/config.ts';
 import { createResolver } from '../../src/wire/dns/dns.ts';
+
+const RELAY = 'mode = "smarthost"\n';
 
 async function ask(delivery: string, publicUrl = 'https://mail.shop.example') {
   const config = parseConfig(
@@ -59,4 +62,27 @@ test('links that are not https are worth a word, where mail leaves', async () =>
   ]);
   const capture = 'mode = "capture"\nsource_addresses = ["192.0.2.77"]';
   expect(await ask(capture, 'http://127.0.0.1:8025')).toEqual([]);
+});
+
+test('mail by a smarthost leaves from the source addresses too, and has the same links', async () => {
+  const delivery = `${RELAY}source_addresses = ["192.0.2.77"]\n[delivery.smarthost]\nhost = "relay.example"`;
+  const found = await ask(delivery, 'http://127.0.0.1:8025');
+  expect(found.map(({ check, level }) => `${check} ${level}`)).toEqual([
+    'source_addresses error',
+    'public_url warning',
+  ]);
+});
+
+test('it asks for no port that another program may have, and leaves none open', async () => {
+  const listen = spyOn(Server.prototype, 'listen');
+  const closed = spyOn(Server.prototype, 'close');
+  try {
+    const [found] = await ask('source_addresses = ["127.0.0.1"]');
+    expect(found?.level).toBe('ok');
+    expect(listen.mock.calls[0]?.[0] as unknown).toEqual({ host: '127.0.0.1', port: 0 });
+    expect(closed).toHaveBeenCalledTimes(1);
+  } finally {
+    listen.mockRestore();
+    closed.mockRestore();
+  }
 });

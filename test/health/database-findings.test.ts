@@ -92,6 +92,7 @@ test('a server that is too old, and one that can lose what it has committed', as
     [{ fsync: 'off' }, 'fsync = off'],
     [{ fullPageWrites: 'off' }, 'full_page_writes = off'],
     [{ synchronousCommit: 'local' }, 'synchronous_commit = local'],
+    [{ synchronousCommit: 'remote_write' }, 'synchronous_commit = remote_write'],
     [
       { fsync: 'off', fullPageWrites: 'off', synchronousCommit: 'off' },
       'fsync = off, full_page_writes = off, synchronous_commit = off',

@@ -91,3 +91,9 @@ test('the first check is a minute after the start, the next an hour after that',
   await clock.advance(HOUR_MS);
   expect(await checkedAfter(clock.now() - HOUR_MS)).toBe(60_000 + HOUR_MS);
 });
+
+test('when it was made is told by the clock on the wall', async () => {
+  fixture.clock.jump(HOUR_MS);
+  await vitals.checkNow();
+  expect(vitals.findings?.checkedAt).toBe(fixture.clock.now());
+});

@@ -94,6 +94,8 @@ test.each([
     'OVHcloud closes port 25 after spam reports; unblock the address in the control panel (Network, IP, Anti-spam): https://help.ovhcloud.com/csm/en-dedicated-servers-anti-spam-best-practices',
   ],
   ['ns3.ip-51-38-1.net', 'OVHcloud', 'OVHcloud '],
+  // A name of the operator's own that begins alike.
+  ['ns3.ip-x.ip-51-38-1.eu', 'OVHcloud', 'OVHcloud '],
   ['ns1.ovh.net', 'OVHcloud', 'OVHcloud '],
   ['vps-12ab.vps.ovh.net', 'OVHcloud', 'OVHcloud '],
   ['vps-12ab.vps.ovh.ca', 'OVHcloud', 'OVHcloud '],
@@ -117,6 +119,7 @@ test.each([
   'ns3.ip-51-38-1.eu.example',
   'ns3.ip-51-38-1.com',
   'ns3.ip-x.eu',
+  'ns3.ip-51-38-1.example.eu',
   'ns3.ip-51.38.eu',
   'ns3.xip-51-38-1.eu',
   'ns3.ip-51-38-1.xeu',

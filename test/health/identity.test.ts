@@ -132,6 +132,23 @@ test.each([
       `${address} and ${HOST} name each other in DNS.`,
       null,
     ]);
+    expect(await ask({ [key]: [other, HOST], [`${type} ${other}`]: address })).toEqual([
+      'ok',
+      `${address} and ${HOST} name each other in DNS.`,
+      null,
+    ]);
+    // Of several others the one that is confirmed is named, else the first.
+    const third = 'host8.provider.example';
+    expect(await ask({ [key]: [third, other], [`${type} ${other}`]: address })).toEqual([
+      'warning',
+      `The reverse DNS of ${address} is ${other}, not ${HOST}.`,
+      advice,
+    ]);
+    expect(await ask({ [key]: [third, other] })).toEqual([
+      'error',
+      `The reverse DNS of ${address} is ${third}, but that name does not have this address.`,
+      advice + more,
+    ]);
   },
 );
 
@@ -212,4 +229,43 @@ test('without configured source addresses the public addresses of the interfaces
   } finally {
     await mock.module('node:os', () => real);
   }
+});
+
+test('an address of IPv6 is the same one however it is written', async () => {
+  const long = '2606:4700:0:0:0:0:0:7';
+  const reverse = { [`PTR ${V6}`]: HOST, [`AAAA ${HOST}`]: long };
+  expect(await said('reverse_dns_ipv6', reverse, [V6])).toEqual([
+    'ok',
+    `${V6} and ${HOST} name each other in DNS.`,
+    null,
+  ]);
+  const shared = { [`AAAA ${HOST}`]: V6, [`AAAA ${SERVICE}`]: long };
+  expect(await said('return_path', shared, [V6], SHARED)).toEqual([
+    'ok',
+    `Reports arrive at ${SERVICE} on port 2525.`,
+    null,
+  ]);
+});
+
+test('the SPF record that counts is that of the service, with the name of this machine', async () => {
+  const policy = `v=spf1 exists:%{h}.allowed.example -all`;
+  const zone = {
+    ...SOUND,
+    [`TXT ${HOST}`]: 'v=spf1 -all',
+    [`TXT ${SERVICE}`]: policy,
+    [`A ${HOST}.allowed.example`]: '127.0.0.2',
+  };
+  expect(await said('host_spf', zone, [V4], SHARED)).toEqual([
+    'ok',
+    `The SPF record of ${SERVICE} allows ${V4}.`,
+    null,
+  ]);
+});
+
+test('a name of the service leads nowhere while this machine has no address', async () => {
+  expect(await said('return_path', { [`A ${SERVICE}`]: V4 }, [V4], SHARED)).toEqual([
+    'error',
+    `Reports are sent to ${HOST}, which has no address in DNS.`,
+    `Publish an address record for ${HOST}.`,
+  ]);
 });

@@ -1,6 +1,10 @@
-/** What the host check says of the limit of open files, by the limit of a process; and which questions a database leaves out. */
-import { afterAll, expect, test } from 'bun:test';
+/**
+ * What the host check says of the limit of open files, by the limit of a process, and of a large disk; and which questions
+ * a database leaves out.
+ */
+import { afterAll, expect, spyOn, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
+import * as files from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -51,4 +55,22 @@ test('of a server on a database its own check asks for the secret key', async ()
   expect(await checks('')).toEqual(['disk', 'data_rights', 'secret_key', 'descriptors']);
   const url = '[store]\nurl = "postgres://user@db.example/postrider"\n';
   expect(await checks(url)).toEqual(['disk', 'data_rights', 'descriptors']);
+});
+
+test('of a large disk a twentieth should be free for the server, whatever root may write', async () => {
+  const statfs = spyOn(files, 'statfs');
+  const config = parseConfig(`hostname = "mail.shop.example"\ndata_dir = "${dataDir}"`, 'f');
+  const ctx = { config, clock: systemClock, resolver: silentResolver() };
+  /** A disk of 100 GiB. */
+  const seen = async (bavail: number): Promise<unknown> => {
+    const blocks = 26_214_400;
+    statfs.mockResolvedValue({ bavail, bfree: bavail + 1_000_000, blocks, bsize: 4096 } as never);
+    const found = (await examineMachine(ctx)).find(({ check }) => check === 'disk');
+    return [found?.level, found?.summary];
+  };
+  const free = (words: string): string => `${words} are free on the disk of ${dataDir}.`;
+  expect(await seen(1_310_720)).toEqual(['ok', free('5120 MiB (5 %)')]);
+  expect(await seen(1_310_719)).toEqual(['warning', free('5119 MiB (4 %)')]);
+  expect(await seen(65_535)).toEqual(['error', free('255 MiB (0 %)')]);
+  statfs.mockRestore();
 });

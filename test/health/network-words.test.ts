@@ -123,6 +123,8 @@ test('where all are shut, ports for a smarthost are tried, and those that answer
     ` Ports 465, 587, 2525 ${until}`,
   );
   expect(await way('192.0.2.10:2525')).toBeUndefined();
+  answers = { '192.0.2.10:465': { kind: 'refused', reason: 'the connection was refused' } };
+  expect((await examinePorts(context(), true, []))[0]?.advice).not.toContain('Ports');
 });
 
 test('the first time server that answers is believed, and each has three seconds', async () => {

@@ -14,6 +14,8 @@ test.each([
   ['listen = "127.0.0.1:8025"', []],
   ['listen = "0.0.0.0:443"\npublic_url = "https://mail.example.com"' + CERT, []],
   ['listen = "0.0.0.0:443"\npublic_url = "https://mail.example.com"' + ACME, []],
+  // Its own name may lead to loopback, as in a container.
+  ['listen = "127.0.0.1:443"\npublic_url = "https://mail.example.com"' + CERT, []],
   ['listen = "127.0.0.1:8025"\npublic_url = "https://mail.example.com"' + PROXY, []],
   ['listen = "10.0.0.5:8025"\npublic_url = "https://mail.example.com"' + PROXY, []],
   [

@@ -65,7 +65,8 @@ test('without a smarthost, and in capture mode, nobody is asked', async () => {
 test('it is asked as a delivery would, with eight seconds a stage, and told goodbye', async () => {
   answers['192.0.2.1'] = ready({ version: 'TLSv1.3' });
   const login = `${HOST}\nport = 2525\nusername = "box"\npassword = "s3cret"`;
-  expect(await examined(login)).toEqual(
+  const more = '[cluster]\nname = "mail.service.example"\n';
+  expect(await examined(login, { more })).toEqual(
     well('relay.example:2525 takes mail: TLSv1.3 and the login as configured') as never,
   );
   expect(quits).toBe(1);
@@ -159,10 +160,13 @@ test('authorities of the operator are trusted; a file without them is the findin
       advice: 'Name another.',
     },
   ]);
+  read.mockReturnValue([testAuthority().cert, testAuthority().cert]);
+  await examined(HOST, { more });
+  expect(asked[1]?.tls).toHaveProperty('trust');
   const fault = new TypeError('a fault');
   read.mockImplementation(() => {
     throw fault;
   });
   expect(examined(HOST, { more })).rejects.toBe(fault);
-  expect(asked).toHaveLength(1);
+  expect(asked).toHaveLength(2);
 });

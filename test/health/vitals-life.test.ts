@@ -48,3 +48,13 @@ test('the wait for a slow store ends with its answer, and leaves no timer', asyn
   expect(clock.pending()).toHaveLength(before);
   await fixture.close();
 });
+
+test('the start of the process is told in seconds, however late it is asked', async () => {
+  const fixture = await openFixture();
+  spyOn(process, 'uptime').mockReturnValue(5_000.4);
+  const now = spyOn(Date, 'now').mockReturnValue(1_768_478_400_000);
+  const vitals = new Vitals(fixture.ctx);
+  now.mockRestore();
+  expect((await vitals.render()).split('\n')).toContain('process_start_time_seconds 1768473399');
+  await fixture.close();
+});

@@ -207,3 +207,22 @@ test('while the database is away what it alone knows is left out, and the rest i
   expect(await late).toEqual(['postrider_halted 0', 'postrider_database_away 1']);
   await fixture.close();
 });
+
+test('the age of what waits is by the clock on the wall, and never below zero', async () => {
+  const fixture = await openFixture();
+  const { ctx, clock } = fixture;
+  const sender = await fixture.sender();
+  await fixture.verified(sender, 'acme.example');
+  await fixture.accept(sender, draft());
+  const vitals = new Vitals(ctx);
+  const age = async (): Promise<string | undefined> => {
+    await clock.advance(KEPT_MS);
+    const lines = (await vitals.render()).split('\n');
+    return lines.find((line) => line.startsWith('postrider_queue_oldest_seconds{'))?.split(' ')[1];
+  };
+  clock.jump(60_000);
+  expect(await age()).toBe('62');
+  clock.jump(-120_000);
+  expect(await age()).toBe('0');
+  await fixture.close();
+});

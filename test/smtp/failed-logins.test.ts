@@ -74,3 +74,27 @@ test('the window after it is counted like the first: ten block again, for as lon
   await clock.advance(1);
   expect(failures.isBlocked(PEER)).toBe(false);
 });
+
+/** Notes one failure each of so many other addresses. */
+function flood(failures: FailedLogins, count: number, net: number): void {
+  for (let n = 0; n < count; n += 1) failures.note(`10.${net}.${Math.floor(n / 256)}.${n % 256}`);
+}
+
+test('a block outlasts 19,999 other addresses, and no more', () => {
+  const { failures } = blocked();
+  flood(failures, 19_999, 0);
+  expect(failures.isBlocked(PEER)).toBe(true);
+  flood(failures, 1, 1);
+  expect(failures.isBlocked(PEER)).toBe(false);
+});
+
+test('an address whose window begins anew is among the newest, not where it once was', async () => {
+  const clock = new TestClock();
+  const failures = new FailedLogins(clock);
+  failures.note(PEER);
+  flood(failures, 19_998, 0);
+  await clock.advance(15 * MINUTE);
+  for (let n = 0; n < 10; n += 1) failures.note(PEER);
+  flood(failures, 2, 1);
+  expect(failures.isBlocked(PEER)).toBe(true);
+});
