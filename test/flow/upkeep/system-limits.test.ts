@@ -60,38 +60,29 @@ test.each(['EMFILE', 'ENFILE'])(
   },
 );
 
+/** Whether the listeners rest where `limits` is what the system says, and `lowest` the lowest free descriptor. */
+async function rests(limits: string, lowest: number | null): Promise<boolean> {
+  state.limits = limits;
+  let count = 0;
+  const listener = { rest: () => void count++, listenAgain: () => Promise.resolve() };
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  await new DescriptorWatch(log, [listener], undefined, () => lowest).run();
+  state.limits = null;
+  return count > 0;
+}
+
 test('the limit is the soft one that the system tells this process', async () => {
-  state.limits =
+  const limits =
     'Limit                     Soft Limit           Hard Limit           Units     \n' +
     'Max processes             50                   60                   processes \n' +
     'Max open files            1000                 4096                 files     \n';
-  for (const [lowest, isResting] of [
-    [874, false],
-    [876, true],
-  ] as const) {
-    let rests = 0;
-    const listener = { rest: () => void rests++, listenAgain: () => Promise.resolve() };
-    const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-    // Of its thousand an eighth is kept free.
-    await new DescriptorWatch(log, [listener], undefined, () => lowest).run();
-    expect([lowest, rests > 0]).toEqual([lowest, isResting]);
-  }
-  state.limits = null;
+  // Of its thousand an eighth is kept free.
+  expect([await rests(limits, 874), await rests(limits, 876)]).toEqual([false, true]);
 });
 
 test('where the system tells no limit, they rest only when it gives no descriptor', async () => {
-  state.limits = 'Max open files            unlimited            unlimited            files     \n';
-  for (const [lowest, isResting] of [
-    [1_000_000, false],
-    [null, true],
-  ] as const) {
-    let rests = 0;
-    const listener = { rest: () => void rests++, listenAgain: () => Promise.resolve() };
-    const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-    await new DescriptorWatch(log, [listener], undefined, () => lowest).run();
-    expect([lowest, rests > 0]).toEqual([lowest, isResting]);
-  }
-  state.limits = null;
+  const limits = 'Max open files            unlimited            unlimited            files     \n';
+  expect([await rests(limits, 1_000_000), await rests(limits, null)]).toEqual([false, true]);
 });
 
 test('another failure is none of theirs', async () => {
