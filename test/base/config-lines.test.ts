@@ -16,6 +16,8 @@ describe('the line of', () => {
     ['a table below a row', '[[t]]\n[t.u]\na = 1\n[[t]]\n[t.u]\na = 2', 't[1].u.a', 6],
     ['a dotted key', 't.u.a = 1\nt.u.b = 2', 't.u.b', 2],
     ['the table of a dotted key', 'x = 1\nt.u = 2', 't', 2],
+    ['the table of two dotted keys: the first', 'x = 1\nt.u = 2\nt.v = 3', 't', 2],
+    ['an item that is not there: its list', 'x = 1\na = [\n  1 ]', 'a[5]', 2],
     ['a key in an inline table over lines', 't = {\n  a = 1,\n  b = 2 }', 't.b', 3],
     ['a row written as an inline table', 't = [\n  { a = 1 },\n  { a = 2 } ]', 't[1].a', 3],
     ['an item of a list', 'a = [\n  1, # one\n  2,\n]', 'a[1]', 3],
@@ -35,6 +37,8 @@ test('the item of a list that is wrong, not where the list begins', () => {
   const toml =
     'hostname = "a.example"\n[delivery]\nsource_addresses = [\n  "192.0.2.1",\n  "x",\n]';
   expect(() => parseConfig(toml, 'f')).toThrow('f:5: delivery.source_addresses item 2 must be an');
+  const first = toml.replace('"192.0.2.1"', '"y"').replace('  "x",\n', '');
+  expect(() => parseConfig(first, 'f')).toThrow('f:4: delivery.source_addresses item 1 must be an');
 });
 
 test('every line of the written file: the refusal names the line that is wrong', () => {

@@ -1,5 +1,6 @@
 /** The words in which each format of the config refuses a value: what would be right, and what was found instead. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
+import * as fs from 'node:fs';
 
 import * as formats from '../../src/base/config-formats.ts';
 
@@ -45,6 +46,7 @@ test.each<[name: string, format: formats.Format<unknown>, value: unknown, words:
   ['listen', formats.listenAddress, '8025', `${LISTEN} "8025"`],
   ['listen', formats.listenAddress, '127.0.0.1:65536', `${LISTEN} "127.0.0.1:65536"`],
   ['listen', formats.listenAddress, '127.0.0.256:25', `${LISTEN} "127.0.0.256:25"`],
+  ['listen', formats.listenAddress, '127.0.0.1:000025', `${LISTEN} "127.0.0.1:000025"`],
   ['listen', formats.listenAddress, 5, TEXT],
   ['address', formats.ipAddress, 'a', 'must be an IP address, not "a"'],
   ['address', formats.ipAddress, 5, TEXT],
@@ -162,3 +164,12 @@ test.each<[name: string, format: formats.Format<unknown>, value: unknown, expect
   ['siteUrl', formats.siteUrl, 'https://a.example//', 'https://a.example'],
   ['baseUrl', formats.baseUrl, 'https://a.example/b/c/', 'https://a.example/b/c'],
 ])('%s', (_, format, value, expected) => expect(format.read(value)).toEqual(expected));
+
+test('a file that is there must be readable too', () => {
+  const access = spyOn(fs, 'accessSync').mockImplementation((_, mode) => {
+    if (mode === fs.constants.R_OK) throw new Error('EACCES');
+  });
+  const said = refusal(formats.readableFile, '/etc/key.pem');
+  access.mockRestore();
+  expect(said).toBe('names a file that cannot be read: /etc/key.pem');
+});

@@ -55,6 +55,7 @@ test('the login of a second route is looked at too', () => {
 test.each([
   ['listen = "127.0.0.1:8025"', 'http://127.0.0.1:8025'],
   ['listen = "[::1]:8025"', 'http://[::1]:8025'],
+  ['listen = "[2001:db8::1]:8025"', 'http://[2001:db8::1]:8025'],
   ['public_url = "https://mail.example.com/"', 'https://mail.example.com'],
 ])('[http] %s is reached at %s', (line, url) => {
   const { live } = parseConfig(`hostname = "mail.example.com"\n[http]\n${line}`, 'c');
@@ -178,6 +179,10 @@ test.each([
   [
     '[[plans]]\nid = "a"\nlogretentiondays = 7',
     'plans[0].logretentiondays is not a known key: did you mean log_retention_days?',
+  ],
+  [
+    '[[plans]]\nid = "a"\nlog-retention-days = 7',
+    'plans[0].log-retention-days is not a known key: did you mean log_retention_days?',
   ],
   ['[http]\nTLS-cert = "x"', 'http.TLS-cert is not a known key: did you mean tls_cert?'],
   ['[[plans]]\nid = "a"\nix = "b"', 'plans[0].ix is not a known key; known here: id, '],

@@ -86,6 +86,13 @@ test.each([
   expect(rows.find(({ path }) => path === 'delivery.expires')?.value).toBe(shown);
 });
 
+test('an address of IPv6 stands in brackets before its port', () => {
+  const http = '[http]\nlisten = "[2001:db8::1]:8025"\n';
+  const rows = shownConfig(parseConfig(FILE.replace('[delivery]', `${http}[delivery]`), 'test'));
+  const shown = rows.find(({ path }) => path === 'http.listen')?.value;
+  expect(shown).toBe('[2001:db8::1]:8025');
+});
+
 test('lists, switches and numbers are shown as words', () => {
   const lines = 'source_addresses = ["192.0.2.1", "192.0.2.2"]\nmode =';
   const rows = shownConfig(parseConfig(FILE.replace('mode =', lines), 'test'));
