@@ -2,10 +2,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 
 import type { Scope } from '../../src/control/operation.ts';
-import { perform } from '../../src/control/operations.ts';
-import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
 import type { Sender } from '../../src/flow/draft.ts';
 import { openFixture, type Fixture } from '../flow/fixture.ts';
+import { runnerIn, scopeOf } from './scope.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 
@@ -16,25 +15,11 @@ let sender: Sender;
 beforeEach(async () => {
   fixture = await openFixture();
   sender = await fixture.sender();
-  scope = {
-    ctx: fixture.ctx,
-    queue: null,
-    dispatcher: null,
-    sink: {
-      progress: () => undefined,
-      chunk: () => Promise.resolve(),
-      left: new AbortController().signal,
-    },
-    reload: null,
-    by: 'tester',
-  };
+  scope = scopeOf(fixture.ctx);
 });
 afterEach(() => fixture.close());
 
-const run = <Name extends OperationName>(
-  name: Name,
-  args: ArgumentsOf<Name>,
-): Promise<ResultOf<Name>> => perform(scope, name, args);
+const run = runnerIn(() => scope);
 
 test('beside the next key stands the record of the one before the present, and until when it stays', async () => {
   const domain = await fixture.verified(sender, 'acme.example');

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 
 import type { Scope } from '../../src/control/operation.ts';
-import { OPERATIONS, perform, runOperation } from '../../src/control/operations.ts';
-import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
+import { OPERATIONS, runOperation } from '../../src/control/operations.ts';
+import type { OperationName } from '../../src/control/operations.ts';
 import { enableTotp, newSecret } from '../../src/flow/people/totp.ts';
 import type { Queue } from '../../src/flow/queue/queue.ts';
 import { openFixture, type Fixture, type RequestSender } from '../flow/fixture.ts';
@@ -17,6 +17,7 @@ import {
   newMessage,
   recipientOf,
 } from '../store/samples.ts';
+import { runnerIn, scopeOf } from './scope.ts';
 
 let fixture: Fixture;
 let scope: Scope;
@@ -28,28 +29,14 @@ beforeEach(async () => {
   fixture = await openFixture();
   sender = await fixture.sender();
   seen = [];
-  scope = {
-    ctx: fixture.ctx,
-    queue: null,
-    dispatcher: null,
-    sink: {
-      progress: (text) => void seen.push(text),
-      chunk: () => Promise.resolve(),
-      left: new AbortController().signal,
-    },
-    reload: null,
-    by: 'tester',
-  };
+  scope = scopeOf(fixture.ctx, {}, (text) => void seen.push(text));
 });
 afterEach(async () => {
   jest.restoreAllMocks();
   await fixture.close();
 });
 
-const run = <Name extends OperationName>(
-  name: Name,
-  args: ArgumentsOf<Name>,
-): Promise<ResultOf<Name>> => perform(scope, name, args);
+const run = runnerIn(() => scope);
 
 test('what is erased or deleted with its account is scrubbed from the files before the result', async () => {
   const { store } = fixture.ctx;

@@ -8,6 +8,7 @@ import type { Nodes } from '../../src/store/nodes.ts';
 import { openFixture } from '../flow/fixture.ts';
 import type { Fixture } from '../flow/fixture.ts';
 import { FakeNodes } from '../rig/fake-nodes.ts';
+import { scopeOf } from './scope.ts';
 
 let fixture: Fixture;
 let told: string[];
@@ -27,18 +28,8 @@ function run<Name extends OperationName>(
   here: string | null = null,
 ): Promise<ResultOf<Name>> {
   const node = here === null ? null : ({ id: here } as NonNullable<Scope['ctx']['node']>);
-  const scope: Scope = {
-    ctx: { ...fixture.ctx, nodes, node },
-    queue: null,
-    dispatcher: null,
-    reload: null,
-    sink: {
-      progress: (text) => void told.push(text),
-      chunk: () => Promise.resolve(),
-      left: new AbortController().signal,
-    },
-    by: 'tester',
-  };
+  const ctx = { ...fixture.ctx, nodes, node };
+  const scope = scopeOf(ctx, {}, (text) => void told.push(text));
   return perform(scope, name, args);
 }
 

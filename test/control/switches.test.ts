@@ -3,12 +3,11 @@ import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 
 import { limitOf } from '../../src/control/emails.ts';
 import type { Scope } from '../../src/control/operation.ts';
-import { perform } from '../../src/control/operations.ts';
-import type { ArgumentsOf, OperationName, ResultOf } from '../../src/control/operations.ts';
 import type { Queue } from '../../src/flow/queue/queue.ts';
 import type { WebhookDispatcher } from '../../src/flow/webhooks/dispatcher.ts';
 import { draft, openFixture, type Fixture } from '../flow/fixture.ts';
 import { accepted, newLogRecord, newMessage } from '../store/samples.ts';
+import { runnerIn, scopeOf } from './scope.ts';
 
 let fixture: Fixture;
 let scope: Scope;
@@ -33,25 +32,19 @@ beforeEach(async () => {
     ],
   };
   const dispatcher = { endpointChanged: tell('endpoint') };
-  scope = {
-    ctx: fixture.ctx,
-    queue: queue as unknown as Queue,
-    dispatcher: dispatcher as unknown as WebhookDispatcher,
-    sink: {
-      progress: (text) => void told.push(['progress', text]),
-      chunk: () => Promise.resolve(),
-      left: new AbortController().signal,
+  scope = scopeOf(
+    fixture.ctx,
+    {
+      queue: queue as unknown as Queue,
+      dispatcher: dispatcher as unknown as WebhookDispatcher,
+      reload: () => ({ needs_restart: ['dns.servers'], new_certificate: true }),
     },
-    reload: () => ({ needs_restart: ['dns.servers'], new_certificate: true }),
-    by: 'tester',
-  };
+    (text) => void told.push(['progress', text]),
+  );
 });
 afterEach(() => fixture.close());
 
-const run = <Name extends OperationName>(
-  name: Name,
-  args: ArgumentsOf<Name>,
-): Promise<ResultOf<Name>> => perform(scope, name, args);
+const run = runnerIn(() => scope);
 
 test('a halt rests the queue, and its end wakes it; what was so before is told', async () => {
   const state = await run('halt', { reason: 'Leak.' });
