@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { lockDirectory } from '../../src/store/directory-lock.ts';
-import { DiskReserve } from '../../src/store/disk-reserve.ts';
+import { lockDirectory } from '../../../src/store/directory-lock.ts';
+import { DiskReserve } from '../../../src/store/disk-reserve.ts';
 
 let dir: string;
 beforeEach(() => {
