@@ -9,9 +9,9 @@ import { chromium } from 'playwright-core';
 
 import { BinaryAppliance } from '../rig/binary.ts';
 import { testAuthority } from '../rig/certificates.ts';
+import { openClosedPort } from '../rig/closed-port.ts';
 import { startHook } from '../rig/hook.ts';
 import { startNames } from '../rig/names.ts';
-import { freePorts } from '../rig/ports.ts';
 import { describeWith, PROGRAMS } from '../rig/programs.ts';
 import { useAccounts } from './dashboard-walks/accounts.ts';
 import { useDomains } from './dashboard-walks/domains.ts';
@@ -46,7 +46,7 @@ const WALKS: readonly (readonly [name: string, walk: (walker: Walker) => Promise
 ];
 
 describeWith(['chromium', 'openssl'], 'the dashboard, used', () => {
-  const started: { stop(): Promise<void> }[] = [];
+  const started: { stop(): Promise<void> | void }[] = [];
   let ground: Ground;
 
   beforeAll(async () => {
@@ -55,7 +55,8 @@ describeWith(['chromium', 'openssl'], 'the dashboard, used', () => {
     names.set('hook.rig.test', 'A', ['127.0.0.1']);
     const hook = await startHook();
     started.push(hook);
-    const [port] = await freePorts(1);
+    const slow = await openClosedPort();
+    started.push(slow);
     const appliance = await BinaryAppliance.start({
       config: `[dns]
 servers = ["${names.listen.host}:${names.listen.port}"]
@@ -69,7 +70,7 @@ allow_networks = ["127.0.0.0/8"]
 [[delivery.routes]]
 domains = ["${SLOW}"]
 host = "127.0.0.1"
-port = ${port}
+port = ${slow.port}
 [[plans]]
 id = "starter"
 included_emails = 3000

@@ -11,8 +11,8 @@ import {
 } from '../../src/health/network.ts';
 import { examineResolver } from '../../src/health/resolver.ts';
 import { createResolver } from '../../src/wire/dns/dns.ts';
+import { openClosedPort } from '../rig/closed-port.ts';
 import { type Names, startNames } from '../rig/names.ts';
-import { freePorts } from '../rig/ports.ts';
 import { startReceiver } from '../rig/receiver.ts';
 
 let names: Names;
@@ -78,7 +78,9 @@ test('one receiver that answers is enough for an open port, which is named with 
 });
 
 test('a shut port names what every receiver did, and asks the provider', async () => {
-  const [port = 0] = await freePorts(1);
+  const closed = await openClosedPort();
+  cleanUps.push(() => closed.stop());
+  const { port } = closed;
   names.set('gmail.com', 'MX', ['5 mx.gmail.example']);
   names.set('mx.gmail.example', 'A', ['127.0.0.1']);
   const [found, ...others] = await examinePorts(context(`port = ${port}`), true, ['9.9.9.7']);

@@ -6,9 +6,9 @@ import { parseConfig } from '../../src/base/config-file.ts';
 import { examineSmarthost } from '../../src/health/smarthost.ts';
 import { createResolver } from '../../src/wire/dns/dns.ts';
 import { testAuthority } from '../rig/certificates.ts';
+import { openClosedPort } from '../rig/closed-port.ts';
 import { startNames } from '../rig/names.ts';
 import type { Names } from '../rig/names.ts';
-import { freePorts } from '../rig/ports.ts';
 import { startRelay } from '../flow/deliver/relay-rig.ts';
 import type { Relay } from '../flow/deliver/relay-rig.ts';
 
@@ -60,7 +60,8 @@ test.each(['smarthost', 'direct'])(
 );
 
 test('a wrong login, a certificate of another name, nobody there, no such name', async () => {
-  const [closed = 0] = await freePorts(1);
+  const closedPort = await openClosedPort();
+  const closed = closedPort.port;
   const at = (host: string, port = relay.port): string => `The smarthost ${host}:${port}`;
   const cases: [Record<string, string | number>, string, string][] = [
     [
@@ -94,6 +95,7 @@ test('a wrong login, a certificate of another name, nobody there, no such name',
     expect(seen).toEqual([{ check: 'smarthost', level: 'error', summary, advice }]);
     expect(JSON.stringify(found)).not.toContain(LOGIN.password);
   }
+  closedPort.stop();
 });
 
 test('a resolver that fails does not count against the smarthost; capture mode asks no one', async () => {

@@ -7,7 +7,7 @@ import type { CapturedMessage } from '../../../src/flow/upkeep/capture.ts';
 import { SpamChecks } from '../../../src/flow/upkeep/spam-checks.ts';
 import type { Resolver } from '../../../src/wire/dns/resolver.ts';
 import { TestClock } from '../../rig/clock.ts';
-import { freePorts } from '../../rig/ports.ts';
+import { openClosedPort } from '../../rig/closed-port.ts';
 import { type RspamdStub, saying, startRspamdStub, ANSWER } from '../../rig/rspamd-stub.ts';
 
 let stub: RspamdStub;
@@ -103,8 +103,8 @@ test('a message is asked about once a minute, however often it is looked at', as
 });
 
 test('a failure is asked again after five seconds, and a new address at once', async () => {
-  const [port] = await freePorts(1);
-  const url = `http://127.0.0.1:${port}`;
+  const closed = await openClosedPort();
+  const url = `http://127.0.0.1:${closed.port}`;
   const { checks, clock, config } = checksOf(url);
   const failed = { kind: 'failed', url, reason: 'the connection was refused', statusCode: null };
   expect(await checks.check(message(1))).toMatchObject(failed);
@@ -117,6 +117,7 @@ test('a failure is asked again after five seconds, and a new address at once', a
   expect(await checks.check(message(2))).toMatchObject({ kind: 'failed' });
   await clock.advance(1);
   expect(await checks.check(message(2))).toMatchObject({ kind: 'scored' });
+  closed.stop();
 });
 
 test('four questions at once, whoever asks; the fifth is told to come again', async () => {

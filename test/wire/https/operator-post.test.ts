@@ -6,7 +6,7 @@ import { createServer as createTcpServer, type AddressInfo, type Server } from '
 import type { DnsAnswer, Resolver } from '../../../src/wire/dns/resolver.ts';
 import { operatorPost, type OperatorPost } from '../../../src/wire/https/operator-post.ts';
 import { testAuthority } from '../../rig/certificates.ts';
-import { freePorts } from '../../rig/ports.ts';
+import { openClosedPort } from '../../rig/closed-port.ts';
 import { OK, openEndpoint } from './tls-endpoint.ts';
 
 const started: Server[] = [];
@@ -115,9 +115,10 @@ test.each([
 });
 
 test('a host that is not there, and one without an address', async () => {
-  const [port = 0] = await freePorts(1);
+  const closed = await openClosedPort();
   const refused = { kind: 'failed', reason: 'the connection was refused' };
-  expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject(refused);
+  expect(await post(`http://127.0.0.1:${closed.port}/`)).toMatchObject(refused);
+  closed.stop();
   const resolver = resolverOf('nothing');
   expect(await post('http://spam.rig.test/', { resolver })).toMatchObject({
     kind: 'failed',
