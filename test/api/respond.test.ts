@@ -73,6 +73,11 @@ test('the scheme of the key is read in any case, with any number of spaces', asy
   }
 });
 
+test('a query goes on behind a second question mark', async () => {
+  const sent = await bench.ask({ path: '/emails?q=why?&limit=0', key });
+  expect([sent.status, sent.json.message]).toEqual([422, expect.stringContaining('limit')]);
+});
+
 test('a key that may only send is refused elsewhere by name', async () => {
   const sent = await bench.ask({ path: '/domains', key: sending });
   expect([sent.status, sent.json.name, sent.json.code]).toEqual([

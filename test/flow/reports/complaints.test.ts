@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { feedbackIdOf } from '../../../src/flow/feedback-id.ts';
 import { recipientOfReturnPath } from '../../../src/flow/return-paths.ts';
-import { complainant } from '../../../src/flow/reports/complaints.ts';
+import { complainant, settleComplaint } from '../../../src/flow/reports/complaints.ts';
 import type { ArfReport } from '../../../src/mail/reports/arf.ts';
 import { encodeReturnPath } from '../../../src/mail/reports/return-path.ts';
 import type { Message, Recipient } from '../../../src/store/rows.ts';
@@ -64,6 +64,24 @@ test('of a message that one of several got, because the others were suppressed, 
   const all = ['ann@receiver.example', 'bob@receiver.example'];
   const { recipients, named } = await complaintAbout(all, ['ann@receiver.example']);
   expect(recipients.find(({ id }) => id === named)?.address).toBe('bob@receiver.example');
+});
+
+test('a second recipient of the same message may complain, nobody twice', async () => {
+  const { ctx } = fixture;
+  const by = await fixture.sender();
+  await fixture.verified(by, 'acme.example');
+  const to = ['ann@receiver.example', 'bob@receiver.example'].map((address) => mailbox(address));
+  const { message, recipients } = await fixture.stored(await fixture.accept(by, draft({ to })));
+  const report = { feedbackType: 'abuse', userAgent: null } as ArfReport;
+  const settled = recipients.map((recipient, at) =>
+    settleComplaint(
+      ctx,
+      { ...message, status: 'complained' },
+      at === 0 ? { ...recipient, status: 'complained' } : recipient,
+      report,
+    ),
+  );
+  expect(settled).toEqual([null, expect.objectContaining({ status: 'complained' })]);
 });
 
 test('the return path that the report came to counts first, then its own, then any in it, then the Feedback-ID', async () => {

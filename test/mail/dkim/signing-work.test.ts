@@ -104,6 +104,7 @@ test('what cannot be signed says why, and harms no other', async () => {
     request(parts(), { signerId: 2, identity: null }),
     request(parts(), { signerId: 3, identity: { ...identity, privateKeyPem: 'no key' } }),
     request(parts()),
+    request({ ...whole('From: ü@s.example\r\n\r\nx\r\n'), mustBeAscii: true } as Content),
   ];
   await work.take({ kind: 'sign', requests });
   const said = results().map((one) =>
@@ -114,6 +115,7 @@ test('what cannot be signed says why, and harms no other', async () => {
     [2, false, 'the signing thread does not have the key'],
     [3, false, expect.any(String) as string],
     [4, 'signed'],
+    [5, true, 'it cannot be written in ASCII'],
   ]);
 });
 
