@@ -185,7 +185,7 @@ test('accounts have a name of their own and a plan that exists', async () => {
 });
 
 test('a key has a name that can be seen and reads in its own order, at first and when it is renamed', async () => {
-  const { key } = await make();
+  const { key, token } = await make();
   const { ctx } = fixture;
   const issue = {
     path: 'name',
@@ -215,6 +215,7 @@ test('a key has a name that can be seen and reads in its own order, at first and
   for (const name of ['x', 'é'.repeat(60), '👩‍💻'.repeat(20), 'שלום\u200f!']) {
     await renameKey(ctx, account.id, key.id, name);
     expect((await ctx.store.keys(account.id))[0]?.name).toBe(name);
+    expect((await authenticate(ctx, token))?.key.name).toBe(name);
   }
   expect(await ctx.store.keys(account.id)).toHaveLength(1);
 });

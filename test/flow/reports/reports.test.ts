@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { Reports } from '../../../src/flow/reports/reports.ts';
 import type { MimePart } from '../../../src/mail/mime/tree.ts';
 import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
+import { encodeReturnPath } from '../../../src/mail/reports/return-path.ts';
 import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
 
 let fixture: Fixture;
@@ -54,6 +55,21 @@ test('a report for three recipients is decoded once and ends each of them', asyn
   for (const { id } of recipients) {
     expect((await fixture.ctx.store.recipientById(id))?.status).toBe('bounced');
   }
+});
+
+test('a report that comes to one recipient twice ends it once, whoever it names', async () => {
+  const [ann, bob] = await sentToAll();
+  if (ann === undefined || bob === undefined) throw new Error('not sent');
+  const mac = (text: string): Buffer => fixture.ctx.secrets.mac('return-path', text);
+  const report = new InboundMessage(
+    Buffer.from(
+      `Return-Path: <${encodeReturnPath(bob.id, mac)}@send.acme.example>\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; x\r\n\r\nFinal-Recipient: rfc822; ann@receiver.example\r\nAction: failed\r\nStatus: 5.1.1\r\n`,
+    ),
+  );
+  const reports = new Reports(fixture.ctx, fixture.sink);
+  expect(await reports.take(report, [ann.id, ann.id])).toEqual(['bounced', 'ignored']);
+  const statusOf = async (id: string) => (await fixture.ctx.store.recipientById(id))?.status;
+  expect([await statusOf(ann.id), await statusOf(bob.id)]).toEqual(['bounced', 'queued']);
 });
 
 test('a message that is no report, and a report about nobody, change nothing', async () => {
