@@ -346,6 +346,11 @@ describe('idempotency', () => {
     expect((await accept(draft(), { idempotency })).isReplay).toBe(false);
   });
 
+  test('a permissive batch of which nothing is accepted is a request that was answered', async () => {
+    const batch = () => accept([draft({ to: [] })], { idempotency, isPermissive: true });
+    expect([(await batch()).isReplay, (await batch()).isReplay]).toEqual([false, true]);
+  });
+
   test('a refused request leaves no record', async () => {
     await refusal(accept(draft({ to: [] }), { idempotency }));
     expect((await accept(draft(), { idempotency })).isReplay).toBe(false);
