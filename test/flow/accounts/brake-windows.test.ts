@@ -115,6 +115,18 @@ test('a pause of an earlier window is forgotten by the two days and kept by the 
   expect(since).toEqual([Date.UTC(2026, 0, 14), at]);
 });
 
+test('what was sent before a pause is taken from the window of the pause alone', async () => {
+  const at = fixture.clock.now() - 3 * DAY_MS;
+  const pause = { at, sentThatDay: 10_000, harmThatHour: NONE };
+  await fixture.ctx.store.setSetting(brakeSetting(accountId), JSON.stringify(pause));
+  const { brake } = brakeOver(
+    (day) => (day === '2026-01-12' ? 10_000 : 100),
+    (from) => ({ hardBounces: from === at ? 0 : 100, complaints: 0 }),
+  );
+  await brake.run();
+  expect(await status()).toBe('paused');
+});
+
 test('each day is asked for once and counts, and the reason names the week and the complaints', async () => {
   const days: string[] = [];
   const { brake } = brakeOver(
