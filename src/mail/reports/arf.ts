@@ -85,7 +85,7 @@ function readOutlook(message: InboundMessage): ArfReport | null {
   const original = message.body(attached);
   // Its body is the sender's text, which may quote such a field.
   const [header = ''] = original.toString('latin1', 0, MAX_HEADER_BYTES).split(/\r?\n\r?\n/, 1);
-  const recipient = /^X-HmXmrOriginalRecipient:[ \t]*(\S{1,320})/im.exec(header)?.[1];
+  const recipient = /^X-HmXmrOriginalRecipient:[ \t]*(\S+)/im.exec(header)?.[1];
   if (recipient === undefined) return null;
   const address = typedAddress(recipient);
   return {

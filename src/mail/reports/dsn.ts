@@ -45,6 +45,8 @@ export interface DsnReport extends OriginalMessage {
 }
 
 const ACTIONS: readonly DsnAction[] = ['failed', 'delayed', 'delivered', 'relayed', 'expanded'];
+/** A status code (RFC 3463 section 2), and no part of a longer number. */
+const STATUS = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.]*\d)/;
 
 /** Reads a whole message as a delivery report; null when it is not one. */
 export function parseDsn(message: InboundMessage): DsnReport | null {
@@ -94,7 +96,7 @@ function readRecipient(group: FieldGroup, reason: (address: string) => string): 
   const finalRecipient = typedAddress(first('final-recipient'));
   const stated = (first('diagnostic-code') ?? '').replace(/^[\w-]{1,20}\s*;\s*/, '');
   const diagnostic = stated === '' && finalRecipient !== null ? reason(finalRecipient) : stated;
-  const status = /[245]\.\d{1,3}\.\d{1,3}/.exec(first('status') ?? '')?.[0] ?? null;
+  const status = STATUS.exec(first('status') ?? '')?.[0] ?? null;
   return {
     action: actionOf(first('action'), status),
     finalRecipient,

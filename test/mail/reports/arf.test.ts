@@ -145,6 +145,12 @@ test('an attached message is a complaint only with the recipient field of Outloo
   expect(attached([id, 'X-HmXmrOriginalRecipient:ann@outlook.com'])?.recipients).toEqual([
     'ann@outlook.com',
   ]);
+  const long = (length: number): string => `${'a'.repeat(length - 12)}@outlook.com`;
+  expect(
+    [320, 321].map(
+      (length) => attached([id, `X-HmXmrOriginalRecipient: ${long(length)}`])?.recipients,
+    ),
+  ).toEqual([[long(320)], []]);
   expect(attached([id, 'Not-X-HmXmrOriginalRecipient: ann@outlook.com'])).toBeNull();
   const said = [id, 'X-HmXmrOriginalRecipient: ann@outlook.com'];
   for (const type of ['message/rfc822x', 'x-message/rfc822']) {

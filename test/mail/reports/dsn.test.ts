@@ -102,6 +102,10 @@ test.each([
   ['5.999.999', '5.999.999'],
   ['3.1.1', null],
   ['5.1234.1', null],
+  ['5.1.1234', null],
+  ['15.1.1', null],
+  ['4.5.1.1', null],
+  ['5.1.1.', '5.1.1'],
   ['5.1', null],
 ])('the status %j is %j', (said, status) => {
   expect(one(FINAL, `Status: ${said}`).status).toBe(status);
