@@ -33,12 +33,14 @@ export async function runProgram(
     const parser = root.command(name).description(entry.summary);
     // The others only need their line in the list of commands: filling them all takes two milliseconds.
     if (!words.includes(name)) continue;
+    // A mistyped action is reported before the options that would belong to it.
+    if (isGroup(entry)) parser.allowUnknownOption(!isOption(words[words.indexOf(name) + 1]));
     addEntry(parser, entry, async (command, called) => {
       exitCode = await runCommand(command, called, output);
     });
   }
-  // A mistyped command is reported before the options that would belong to it.
-  root.allowUnknownOption(first?.startsWith('-') !== true);
+  // Likewise a mistyped command.
+  root.allowUnknownOption(!isOption(first));
   try {
     await root.parseAsync(words, { from: 'user' });
     return exitCode;
@@ -52,6 +54,8 @@ export async function runProgram(
     throw error;
   }
 }
+
+const isOption = (word: string | undefined): boolean => word?.startsWith('-') === true;
 
 type Run = (command: Command, parser: Parser) => Promise<void>;
 
@@ -88,12 +92,7 @@ function addEntry(parser: Parser, entry: Command | Group, run: Run): void {
     addCommand(parser, entry, run);
     return;
   }
-  parser
-    .summary(entry.summary)
-    .description(`${entry.summary}.`)
-    .usage('ACTION')
-    .helpCommand(false)
-    .allowUnknownOption();
+  parser.summary(entry.summary).description(`${entry.summary}.`).usage('ACTION').helpCommand(false);
   refuseBySentence(parser);
   for (const [action, command] of Object.entries(entry.actions)) {
     addCommand(parser.command(action), command, run);

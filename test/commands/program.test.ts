@@ -44,6 +44,7 @@ describe('wrong usage', () => {
     ['acount list --account x', 'Unknown command acount. Did you mean account?', 'COMMAND'],
     ['frobnicate', 'Unknown command frobnicate.', 'COMMAND'],
     ['--colour', 'Unknown option --colour.', 'COMMAND'],
+    ['account --colour create x', 'Unknown option --colour.', 'account ACTION'],
     ['account craete x', 'Unknown command craete. Did you mean create?', 'account ACTION'],
     ['account craete --plan p', 'Unknown command craete. Did you mean create?', 'account ACTION'],
     ['frob\nnicate', 'Unknown command frob\nnicate.', 'COMMAND'],
