@@ -39,11 +39,12 @@ test('a database of a newer release, or of another history, is left alone', asyn
   const url = await server.freshDatabase();
   const admin = server.admin(nameIn(url));
   await admin.unsafe("INSERT INTO migrations VALUES (99, 'later', 'x', 0)");
-  expect(await refusal(url)).toContain('A newer release has changed this database');
+  const hint = 'Run the release that wrote this database, or a newer one.';
+  expect(await refusal(url)).toBe(`A newer release has changed this database ${hint}`);
   await admin.unsafe(
     "DELETE FROM migrations WHERE version = 99; UPDATE migrations SET checksum = 'x'",
   );
-  expect(await refusal(url)).toContain("Step 1 of this database's schema is another one");
+  expect(await refusal(url)).toBe(`Step 1 of this database's schema is another one ${hint}`);
   await admin.close();
 });
 
@@ -57,6 +58,29 @@ test('a server that is not there, a database that is not there and missing right
   await admin.close();
   const url = server.url('bare').replace('postrider@', 'poor@');
   expect(await refusal(url)).toContain('The role needs the right to create tables');
+});
+
+test('each commit of a group is told with its writes; a backup is somebody else’s work', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const commits: [commitMs: number, writes: number][] = [];
+  const store = await open(url, { onCommit: (...commit) => void commits.push(commit) });
+  const account = newAccount('default');
+  await store.createAccount(account);
+  expect(commits).toEqual([]);
+  const send = () => store.accept(batchOf(account.id, newMessage(account.id)));
+  await Promise.all([send(), send(), send()]);
+  expect(commits).toEqual([[expect.any(Number), 3]]);
+  await store.appendLogs([newLogRecord(account.id)]);
+  expect(commits).toHaveLength(2);
+  expect(Math.min(...commits.map(([ms]) => ms))).toBeGreaterThan(0);
+  const backup = await store.backUpTo('/nowhere', () => undefined).catch((error: unknown) => error);
+  expect(backup).toBeInstanceOf(OperatorError);
+  const { message, hint } = backup as OperatorError;
+  expect([message, hint]).toEqual([
+    'This store is on PostgreSQL, which Postrider does not back up',
+    'Back up the database with pgBackRest or pg_basebackup, and the file secret.key.',
+  ]);
+  await store.close();
 });
 
 test('closing waits for every write that was asked for', async () => {
