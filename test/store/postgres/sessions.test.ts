@@ -165,6 +165,56 @@ test('sessions are listed until their end, and asked to drain by name or id', ()
     for (const gone of ['b', b.session]) expect(await a.nodes.askToDrain(gone)).toEqual([]);
   }));
 
+test('who begins in a directory by a name ends what it left there, and nobody else; all is listed as it was told', () =>
+  onStage(async ({ admin, node }) => {
+    const a = await node('a');
+    const session = { name: 'x', directory: '/x', addresses: ['192.0.2.7', '2001:db8::7'] };
+    const begin = async (id: string, change: Partial<NewSession> = {}): Promise<string> => {
+      await a.nodes.begin({ ...session, id, version: '1.2.3', ...change });
+      return id;
+    };
+    const before = Date.now();
+    const left = await begin(newId(before));
+    const kept = [
+      a.session,
+      await begin(newId(before), { name: 'y' }),
+      await begin(newId(before), { directory: '/y', version: '7' }),
+    ];
+    const now = await begin(newId(before));
+    const listed = await a.nodes.list();
+    expect(listed.map(({ id }) => id).toSorted()).toEqual([...kept, now].toSorted());
+    expect(listed.find(({ id }) => id === now)).toEqual({
+      id: now,
+      name: 'x',
+      version: '1.2.3',
+      addresses: session.addresses,
+      beganAt: expect.any(Number),
+      heardMsAgo: expect.any(Number),
+      isDrainAsked: false,
+      report: null,
+    });
+    const [ended] = (await admin.unsafe(
+      'SELECT ended_at IS NOT NULL AS ended FROM sessions WHERE session = $1',
+      [left],
+    )) as { ended: boolean }[];
+    expect(ended).toEqual({ ended: true });
+    // What a process ends is the session that it began last.
+    await a.nodes.end();
+    expect((await a.nodes.list()).map(({ id }) => id).toSorted()).toEqual(kept.toSorted());
+  }));
+
+test('who has no session is not live, counts as one more, and ends nothing', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const store = await openPostgres({ url, passwordFile: '', now: Date.now() });
+  const none = { at: expect.any(Number), isLive: false, isDrainAsked: false, live: 1, endings: '' };
+  expect(await store.nodes.beat()).toEqual(none);
+  await store.nodes.end();
+  expect(await store.nodes.endLost()).toEqual([]);
+  expect(await store.nodes.beat({ taken: 1, inDelivery: 1, clockAheadMs: 1 })).toEqual(none);
+  expect(await store.nodes.list()).toEqual([]);
+  await store.close();
+});
+
 test('what a session says of itself with its last beat is seen by all, until it says nothing', () =>
   onStage(async ({ node }) => {
     const [a, b] = [await node('a'), await node('b')];
