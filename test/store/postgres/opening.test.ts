@@ -60,6 +60,35 @@ test('a server that is not there, a database that is not there and missing right
   expect(await refusal(url)).toContain('The role needs the right to create tables');
 });
 
+test('the schema is written down with the time that was given, and days are made from that time on', async () => {
+  const server = await testServer();
+  const admin = server.admin();
+  await admin.unsafe('CREATE DATABASE later');
+  await admin.close();
+  const now = Date.UTC(2031, 4, 6, 7);
+  await (await open(server.url('later'), { now })).close();
+  // Whoever opens it later changes nothing of that.
+  await (await open(server.url('later'), { now: now + 1 })).close();
+  const there = server.admin('later');
+  const steps: unknown = await there.unsafe(
+    'SELECT version, name, length(checksum) AS checksum, applied_at::text AS at FROM migrations',
+  );
+  const days = (await there.unsafe(
+    "SELECT c.relname AS name FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid WHERE i.inhparent = 'events'::regclass ORDER BY 1",
+  )) as { name: string }[];
+  await there.close();
+  expect([...(steps as unknown[])]).toEqual([
+    { version: 1, name: 'initial', checksum: 64, at: String(now) },
+  ]);
+  expect(days.map(({ name }) => name)).toEqual([
+    'events_20310506',
+    'events_20310507',
+    'events_20310508',
+    'events_20310509',
+    'events_other',
+  ]);
+});
+
 test('each commit of a group is told with its writes; a backup is somebody else’s work', async () => {
   const url = await (await testServer()).freshDatabase();
   const commits: [commitMs: number, writes: number][] = [];

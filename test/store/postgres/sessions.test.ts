@@ -292,6 +292,8 @@ describe('at the end of a session', () => {
       const causes = (await Promise.allSettled(writes)).map((end) =>
         end.status === 'rejected' ? end.reason : null,
       );
+      const ended = new SessionEndedError('the session of this server was ended');
+      expect(causes).toEqual(writes.map(() => ended));
       for (const cause of causes) expect(cause).toBeInstanceOf(SessionEndedError);
       expect(await b.recipients(message.message.id)).toMatchObject([{ status: 'queued' }]);
       expect(await b.attempts(message.message.id)).toEqual([]);
