@@ -61,6 +61,18 @@ eachStore(
       note: null,
     });
 
+    // What is no account is not all of them.
+    for (const nobody of ['no id', newAccount('nobody').id])
+      expect(await store.eraseAddress(LOWER, nobody)).toEqual({
+        messages: 0,
+        shared: 0,
+        waiting: 0,
+        log_rows: 0,
+        confirmed: 0,
+        suppressions_kept: 0,
+      });
+    expect(await store.messageById(foreign.message.id)).not.toBeNull();
+
     const [recipient] = waiting.recipients;
     if (recipient === undefined) throw new Error('no recipient');
     await store.finish(finishOf(waiting, recipient, { events: [] }));
