@@ -6,9 +6,10 @@ import type { NewSession } from '../../../src/store/nodes.ts';
 import { SessionEndedError } from '../../../src/store/nodes.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import type { PostgresStore } from '../../../src/store/postgres/store.ts';
-import type { Account } from '../../../src/store/rows.ts';
+import type { Account, Call } from '../../../src/store/rows.ts';
 import { newId } from '../../rig/ids.ts';
 import { testServer } from '../../rig/postgres.ts';
+import { finished } from '../call-steps.ts';
 import {
   accepted,
   batchOf,
@@ -282,12 +283,30 @@ describe('at the end of a session', () => {
       await letLapse(admin, 31);
       expect(await b.nodes.endLost()).toEqual([a.session]);
       const late = finishOf(message, recipient, { owner: a.session });
+      const neverBegun: Call = {
+        id: newId(now),
+        endpointId: newId(now),
+        accountId: account.id,
+        eventId: newId(now),
+        eventType: 'email.sent',
+        messageId: message.message.id,
+        body: '',
+        status: 'open',
+        attempts: 1,
+        nextAttemptAt: now,
+        createdAt: now,
+        requestId: null,
+      };
       const writes = [
         a.finish(late),
         a.begin([beginOf(a.session, id)], now),
         a.takeDue(dueRequest(a.session, now + 60_000)),
         a.accept(batchOf(account.id, newMessage(account.id))),
         a.beginCalls([], now),
+        a.noteSent([]),
+        a.finishCall(finished(neverBegun, true)),
+        a.releaseLeases(a.session, now),
+        a.retryNow({ id: null, domain: null }, now),
       ];
       const causes = (await Promise.allSettled(writes)).map((end) =>
         end.status === 'rejected' ? end.reason : null,
