@@ -110,7 +110,7 @@ describe('connections', () => {
       await busy.end();
       expect(await waits).toEqual([{ one: 1 }]);
       const timers = set.mock.calls.flatMap(([, ms], at) =>
-        ms !== undefined && ms > 600_000 ? [set.mock.results[at]?.value as unknown] : [],
+        ms !== undefined && ms > 600_000 ? [set.mock.results[at]?.value] : [],
       );
       const cleared = clear.mock.calls.map(([timer]) => timer as unknown);
       set.mockRestore();

@@ -114,6 +114,7 @@ test('rare changes wait for each other, and nothing else for them', async () => 
   const own = Object.getOwnPropertyDescriptor(Database.prototype, 'transaction')
     ?.value as Database['transaction'];
   const { promise: mayGo, resolve: go } = Promise.withResolvers<void>();
+  const { promise: hasBegun, resolve: tell } = Promise.withResolvers<void>();
   let isFirst = true;
   let [underWay, most] = [0, 0];
   const transaction = spyOn(Database.prototype, 'transaction').mockImplementation(async function <
@@ -123,19 +124,20 @@ test('rare changes wait for each other, and nothing else for them', async () => 
     try {
       if (isFirst) {
         isFirst = false;
+        tell();
         await mayGo;
       }
       return (await own.call(this, work)) as T;
     } finally {
       underWay -= 1;
     }
-  } as never);
+  });
   try {
     const ended: string[] = [];
     const rare = Object.entries(RARE).map(([verb, change]) =>
       change(store).then(() => ended.push(verb)),
     );
-    while (underWay === 0) await new Promise((resolve) => setImmediate(resolve));
+    await hasBegun;
     // What does not wait for the first change ends, and so do reads and mail.
     for (const work of Object.values(OTHERS)) await work(store);
     expect((await store.accept(batchOf(account.id, newMessage(account.id)))).kind).toBe('accepted');
