@@ -101,6 +101,15 @@ test('each commit of a group is told with its writes; a backup is somebody elseâ
   expect(commits).toEqual([[expect.any(Number), 3]]);
   await store.appendLogs([newLogRecord(account.id)]);
   expect(commits).toHaveLength(2);
+  // Two that are large do not share one.
+  await Promise.all(
+    [1, 2].map(() => {
+      const message = newMessage(account.id);
+      message.body.html = 'x'.repeat(3 * 1024 * 1024);
+      return store.accept(batchOf(account.id, message));
+    }),
+  );
+  expect(commits.slice(2).map(([, writes]) => writes)).toEqual([1, 1]);
   expect(Math.min(...commits.map(([ms]) => ms))).toBeGreaterThan(0);
   const backup = await store.backUpTo('/nowhere', () => undefined).catch((error: unknown) => error);
   expect(backup).toBeInstanceOf(OperatorError);
