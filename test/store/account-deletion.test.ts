@@ -7,6 +7,7 @@ import { beginAll, finished, happen } from './call-steps.ts';
 import { furnish } from './furnished-account.ts';
 import {
   accepted,
+  batchOf,
   dueRequest,
   finishOf,
   newAccount,
@@ -107,6 +108,19 @@ eachStore('mail that waits is due no more from the first step on', async (store,
   const { ours } = await store.takeDue(dueRequest('me', Date.now() + 1e9));
   expect(ours.map(({ accountId }) => accountId)).toEqual(Array.from({ length: 5 }, () => other.id));
   expect(steps).toEqual([5]);
+});
+
+eachStore('what is told of a long removal is how many messages went until then', async (store) => {
+  const account = newAccount('doomed');
+  await store.createAccount(account);
+  const messages = Array.from({ length: 120 }, () => newMessage(account.id));
+  await store.accept(batchOf(account.id, ...messages));
+  const told: number[] = [];
+  const gone = await store.removeAccount(account.id, [], (count) => told.push(count));
+  expect(gone).toMatchObject({ messages: 120, log_rows: 0, suppressions: 0, confirmed: 0 });
+  expect(told.length).toBeGreaterThan(1);
+  expect(told).toEqual([...new Set(told)].toSorted((a, b) => a - b));
+  expect(told.at(-1)).toBe(120);
 });
 
 eachStore('what was cut off in the middle is gone on with', async (store) => {

@@ -1,9 +1,11 @@
 /** Counters: what became of recipients, harm that messages did, and messages by their present status. */
 import { expect } from 'bun:test';
 
+import { idBound } from '../../src/base/ids.ts';
 import type { EventType, MessageStatus } from '../../src/base/status.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { NewMessage } from '../../src/store/journey.ts';
+import { newId } from '../rig/ids.ts';
 import {
   accepted,
   finishOf,
@@ -68,6 +70,23 @@ eachStore('outcomes are counted by hour, destination and provider', async (store
     { start, ...gmail, ...NOTHING, delayed: 1, delivered: 1 },
     { start, ...rest, ...NOTHING, bounced: 2, failed: 1 },
   ]);
+  for (const nobody of ['no id', newAccount('nobody').id])
+    expect(await store.outcomes({ ...query, accountId: nobody, bucket: 'day' })).toEqual([]);
+  // A bucket that holds the beginning is whole; the last one ends before that of `until` begins.
+  const within = { ...query, from: start + HOUR - 1, until: start + HOUR + 1 };
+  expect((await store.outcomes({ ...within, bucket: 'hour' })).map((row) => row.start)).toEqual([
+    start,
+    start + HOUR,
+    start + HOUR,
+  ]);
+  const fromMiddle = { ...query, from: start + HOUR + 5, until: start + 2 * HOUR };
+  expect(await store.outcomes({ ...fromMiddle, bucket: 'day' })).toMatchObject([
+    { start, ...gmail, delayed: 1, delivered: 1 },
+    { start, ...rest, bounced: 2 },
+  ]);
+  expect((await store.outcomes({ ...fromMiddle, bucket: 'hour' })).map((row) => row.start)).toEqual(
+    [start + HOUR, start + HOUR],
+  );
   const until = { ...query, until: start + HOUR };
   expect(await store.outcomes({ ...until, bucket: 'hour' })).toHaveLength(1);
 });
@@ -99,6 +118,24 @@ eachStore('harm is what messages of the account did', async (store, account) => 
   expect(await harmed(99, 2)).toEqual([account.id]);
   expect(await harmed(2, 3)).toEqual([]);
 });
+
+eachStore(
+  'messages are counted from the day on in which the asked moment is',
+  async (store, account) => {
+    const day = Math.floor(Date.now() / (24 * HOUR)) * 24 * HOUR;
+    for (const createdAt of [day - 1, day, day + HOUR]) {
+      const id = idBound(createdAt) + newId(createdAt).slice(13);
+      await accepted(store, newMessage(account.id, { id, createdAt, isSandbox: true }));
+    }
+    const counted = async (since: number) => [
+      (await store.countsByStatus(account.id, since)).queued,
+      (await store.sandboxCountsByStatus(account.id, since)).queued,
+    ];
+    expect(await counted(day + 5 * HOUR)).toEqual([2, 2]);
+    expect(await counted(day)).toEqual([2, 2]);
+    expect(await counted(day - 1)).toEqual([3, 3]);
+  },
+);
 
 eachStore(
   'messages are counted by status, those of sandbox keys apart too',

@@ -2,7 +2,15 @@
 import { expect } from 'bun:test';
 
 import { LOWER, PERSON, sent } from './person.ts';
-import { finishOf, newAccount, newLogRecord, newSuppression } from './samples.ts';
+import {
+  batchOf,
+  finishOf,
+  newAccount,
+  newLogRecord,
+  newMessage,
+  newSuppression,
+  recipientOf,
+} from './samples.ts';
 import { eachStore } from './stores.ts';
 
 eachStore(
@@ -53,6 +61,18 @@ eachStore(
       note: null,
     });
 
+    // What is no account is not all of them.
+    for (const nobody of ['no id', newAccount('nobody').id])
+      expect(await store.eraseAddress(LOWER, nobody)).toEqual({
+        messages: 0,
+        shared: 0,
+        waiting: 0,
+        log_rows: 0,
+        confirmed: 0,
+        suppressions_kept: 0,
+      });
+    expect(await store.messageById(foreign.message.id)).not.toBeNull();
+
     const [recipient] = waiting.recipients;
     if (recipient === undefined) throw new Error('no recipient');
     await store.finish(finishOf(waiting, recipient, { events: [] }));
@@ -68,6 +88,25 @@ eachStore('more emails of one address go than one step takes', async (store, acc
   await sent(store, account.id, ['b@x.example']);
   expect(await store.eraseAddress(LOWER, account.id)).toMatchObject({ messages: 101, shared: 0 });
 });
+
+eachStore(
+  'emails that wait are each counted once, however many there are',
+  async (store, account) => {
+    const messages = Array.from({ length: 230 }, (_, at) =>
+      newMessage(account.id, {}, at % 23 === 0 ? [PERSON, `${at}@x.example`] : [PERSON]),
+    );
+    await store.accept(batchOf(account.id, ...messages));
+    // One of those behind the first step waits no more.
+    const done = messages[180];
+    if (done === undefined) throw new Error('no message');
+    await store.finish(finishOf(done, recipientOf(done), { events: [] }));
+    expect(await store.eraseAddress(LOWER, account.id)).toMatchObject({
+      messages: 1,
+      shared: 0,
+      waiting: 229,
+    });
+  },
+);
 
 eachStore('an email that another recipient still waits for stays whole', async (store, account) => {
   const shared = await sent(store, account.id, [PERSON, 'b@x.example'], false);

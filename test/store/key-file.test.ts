@@ -155,6 +155,18 @@ test('a key that cannot be opened, or not be given its name, is said: no other i
   expect(readdirSync(dir)).toEqual([]);
 });
 
+test('a key that another process makes at the same moment is the key', () => {
+  makeDataDir(dir);
+  const linking = spyOn(fs, 'linkSync').mockImplementation(() => {
+    writeFileSync(file, OTHER, { mode: 0o600 });
+    throw Object.assign(new Error('there is one'), { code: 'EEXIST' });
+  });
+  const key = masterKey(dir);
+  linking.mockRestore();
+  expect(key).toEqual(OTHER);
+  expect(readdirSync(dir)).toEqual(['secret.key']);
+});
+
 test('a staged key waits beside the key, is replaced whole, and follows or goes', () => {
   installKey(dir, KEY);
   expect(stagedKey(dir)).toBeNull();

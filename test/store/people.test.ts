@@ -36,6 +36,7 @@ describe('operators', () => {
     const answers = [];
     for (const operator of asked) answers.push(await store.createOperator(operator, 2));
     expect(answers).toEqual(['created', 'exists', 'created', 'too_many']);
+    expect(await store.createOperator(newOperator('ann'), 2)).toBe('too_many');
     expect(await store.operators()).toEqual([ann, bob]);
     expect(await store.operator(bob.id)).toEqual(bob);
     expect(await store.operatorNamed('bob')).toEqual(bob);

@@ -24,5 +24,16 @@ eachStore(
     expect(await store.exchangeTakes('a', null, MINUTE_MS)).toMatchObject([more]);
     expect(await store.exchangeTakes('c', null, MINUTE_MS)).toHaveLength(2);
     expect(await store.exchangeTakes('c', null, 0)).toEqual([]);
+    // Each tells of its own, and hears all of the others in one answer.
+    const third: Takes = {
+      at: 7,
+      windows: [
+        ['send a', 1, 1],
+        ['read b', 2, 2],
+      ],
+    };
+    const others = await store.exchangeTakes('c', third, MINUTE_MS);
+    expect(others?.map(({ at, windows }) => ({ at, windows }))).toEqual([takes, more]);
+    expect(await store.exchangeTakes('a', takes, MINUTE_MS)).toMatchObject([more, third]);
   },
 );

@@ -85,6 +85,18 @@ eachStore('more bodies than one step takes are all removed', async (store, accou
   expect(await store.purgeBodies(Date.now() + 1)).toBe(250);
 });
 
+eachStore('mail that waits stands in the way of none behind it', async (store, account) => {
+  const messages = Array.from({ length: 230 }, (_, at) =>
+    newMessage(account.id, {}, at < 120 || at === 229 ? ['ann@example.org'] : []),
+  );
+  await store.accept(batchOf(account.id, ...messages));
+  expect(await store.purgeBodies(Date.now() + 1)).toBe(109);
+  // The newest of all stays.
+  await store.accept(batchOf(account.id, newMessage(account.id)));
+  expect(await store.purgeMessages(Date.now() + DAY_MS)).toBe(109);
+  expect((await store.countsByStatus(account.id, 0)).queued).toBe(231);
+});
+
 eachStore(
   'events, attempts and calls are removed by the age of their message',
   async (store, account) => {
@@ -181,6 +193,40 @@ eachStore(
     expect(await store.idempotencyRecord(account.id, 'new', now)).not.toBeNull();
     expect(await store.purgeExpired(Date.now() + 8 * DAY_MS)).toBe(2);
     expect(await store.suppression(account.id, 'kept@x.org')).not.toBeNull();
+  },
+);
+
+eachStore(
+  'records and settings expire by steady time, marks and counts by the wall clock, each to the millisecond',
+  async (store, account) => {
+    const now = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+    const steady = now + 1_000 * DAY_MS;
+    const idempotency = {
+      key: 'k',
+      route: 'POST /emails',
+      bodyHash: 'h',
+      status: 200,
+      response: '{}',
+      createdAt: now,
+      expiresAt: steady,
+    };
+    await store.accept({ ...batchOf(account.id), idempotency });
+    await store.setSetting(`${EXPIRING}code`, String(steady));
+    await store.addSuppression(newSuppression(account.id, 'gone@x.example'));
+    await store.removeSuppression(account.id, 'gone@x.example', now);
+    const { message } = await accepted(store, newMessage(account.id));
+    const harm = { reason: 'complaint', source: message.id, createdAt: now } as const;
+    await store.addSuppression(newSuppression(account.id, 'harm@x.example', harm));
+    const gone = async (wallMs: number, steadyMs: number): Promise<number> =>
+      store.purgeExpired(now + wallMs, steady + steadyMs);
+    // The record and the setting; the mark; the harm of an hour.
+    expect([await gone(7 * DAY_MS, 0), await gone(0, 1)]).toEqual([0, 2]);
+    expect([await gone(7 * DAY_MS, 9), await gone(7 * DAY_MS + 1, 9)]).toEqual([0, 1]);
+    const hour = DAY_MS / 24;
+    expect(await gone(9 * DAY_MS + hour - 1, 9)).toBe(0);
+    expect(await store.harm(account.id, now)).toEqual({ hardBounces: 0, complaints: 1 });
+    expect(await gone(9 * DAY_MS + hour, 9)).toBe(1);
+    expect(await store.harm(account.id, now)).toEqual({ hardBounces: 0, complaints: 0 });
   },
 );
 

@@ -107,6 +107,29 @@ eachStore(
 );
 
 eachStore(
+  'behind a cursor that never was in the list there is nothing; before it the list begins with its oldest rows',
+  async (store, account) => {
+    const other = newAccount('other');
+    await store.createAccount(other);
+    const emails = ['a', 'b', 'c'].map((name) => `${name}@x.example`);
+    await store.addSuppressions(emails.map((email) => newSuppression(account.id, email)));
+    const foreign = await store.addSuppression(newSuppression(other.id, 'f@x.example'));
+    const page = async (change: { after: string } | { before: string }) => {
+      const where = { limit: 2, after: null, before: null, ...change };
+      const { rows, hasMore } = await store.suppressions(account.id, null, where);
+      return [rows.map(({ email }) => email), hasMore];
+    };
+    for (const cursor of [foreign.id, foreign.email, other.id, 'no@x.example', 'no id', '']) {
+      expect([cursor, await page({ after: cursor })]).toEqual([cursor, [[], false]]);
+      expect([cursor, await page({ before: cursor })]).toEqual([
+        cursor,
+        [['b@x.example', 'a@x.example'], true],
+      ]);
+    }
+  },
+);
+
+eachStore(
   'a list larger than one step of the writer is added whole, and other writes run between steps',
   async (store, account) => {
     const rows: Suppression[] = Array.from({ length: 3500 }, (_, at) =>

@@ -84,6 +84,10 @@ describe('what is carried', () => {
       ],
     });
     expect(planTransfer(catalog(), one)[1]).toEqual(accounts);
+    const logs = { id: 'text', name: null } as const;
+    expect(() => planTransfer({ ...catalog(), logs }, { ...catalog(), logs })).toThrow(
+      'no side knows logs.name',
+    );
   });
 
   test.each([

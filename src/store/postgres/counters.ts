@@ -38,6 +38,9 @@ export function counterVerbs(database: Access): CounterStore {
       return row ?? { hardBounces: 0, complaints: 0 };
     },
     async outcomes({ accountId, from, until, bucket }) {
+      const of = accountId === null ? null : idOrNull(accountId);
+      // No account has it; null would mean all of them together.
+      if (of === null && accountId !== null) return [];
       const hours = HOURS[bucket];
       const first = Math.floor(hourOf(from) / hours) * hours;
       const rows = await database.all<Omit<OutcomeBucket, 'start'> & { bucket: number }>(
@@ -47,7 +50,7 @@ export function counterVerbs(database: Access): CounterStore {
             ' WHERE account_id IS NOT DISTINCT FROM $2 AND hour >= $3 AND hour < $4' +
             ' GROUP BY bucket, destination, provider ORDER BY bucket, destination, provider',
           hours,
-          accountId === null ? null : idOrNull(accountId),
+          of,
           first,
           Math.ceil(until / MS_PER_HOUR),
         ),

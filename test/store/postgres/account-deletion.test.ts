@@ -6,7 +6,7 @@ import { Database } from '../../../src/store/postgres/database.ts';
 import { part } from '../../../src/store/postgres/statement.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import { testServer } from '../../rig/postgres.ts';
-import { accepted, newAccount, newMessage } from '../samples.ts';
+import { accepted, batchOf, newAccount, newMessage } from '../samples.ts';
 
 /** A transaction that locks the row of `id` until it is let go. */
 async function locking(
@@ -27,6 +27,31 @@ async function locking(
     return locked;
   };
 }
+
+test('for an account that is gone nothing is accepted, and whoever asks at the same moment is not harmed', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const store = await openPostgres({ url, passwordFile: '', now: Date.now() });
+  const [account, gone] = [newAccount('here'), newAccount('gone')];
+  await store.createAccount(account);
+  const send = (id: string) =>
+    store.accept(batchOf(id, newMessage(id))).then(
+      ({ kind }) => kind,
+      (error: unknown) => String(error),
+    );
+  const nothing = store.accept(batchOf(gone.id)).then(
+    ({ kind }) => kind,
+    (error: unknown) => String(error),
+  );
+  const words = 'Error: an account was deleted before the acceptance';
+  expect(await Promise.all([send(account.id), send(gone.id), nothing, send(account.id)])).toEqual([
+    'accepted',
+    words,
+    words,
+    'accepted',
+  ]);
+  expect((await store.countsByStatus(account.id, 0)).queued).toBe(2);
+  await store.close();
+});
 
 test('a message that came at the last moment and is in somebody’s hands goes too, before the account', async () => {
   const url = await (await testServer()).freshDatabase();

@@ -35,23 +35,92 @@ describe('the URL', () => {
 
   test('takes the password from a file, without its last line break', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'postrider-password-')), 'password');
-    writeFileSync(file, ' se:cret@ \n');
-    expect(databaseAddress('postgres://mail@db/mail', file).password).toBe(' se:cret@ ');
+    const read = (text: string): string => {
+      writeFileSync(file, text);
+      return databaseAddress('postgres://mail@db/mail', file).password;
+    };
+    expect([' se:cret@ \n', 'a\r\n', 'a\n\n', 'a', '\n', 'a\nb'].map(read)).toEqual([
+      ' se:cret@ ',
+      'a',
+      'a\n',
+      'a',
+      '',
+      'a\nb',
+    ]);
   });
 
-  for (const [url, says] of [
-    ['postgres://mail:secret@db/mail', 'not the URL'],
-    ['mysql://mail@db/mail', 'not the URL'],
-    ['postgres://mail@db', 'not the URL'],
-    ['postgres://mail@db:port/mail', '"db:port" is not a host'],
-    ['postgres://mail@/mail', 'not the URL'],
-    ['postgres://mail@db/mail?sslmode=require', 'sslmode=require is not supported'],
-    ['postgres://mail@db/mail?sslrootcert=/nowhere/ca.pem', 'sslrootcert cannot be read'],
+  test('is percent-encoded where it must be, and its own authority and the check of the name are read of it', () => {
+    const encoded = databaseAddress('postgres://m%40x%3A@d%62:1/p%3Fq%2F', '');
+    expect(encoded).toMatchObject({ username: 'm@x:', database: 'p?q/' });
+    expect(encoded.hosts).toEqual([{ hostname: 'db', port: 1 }]);
+    expect(databaseAddress('postgres://m@[::1],db:65535/x', '').hosts).toEqual([
+      { hostname: '::1', port: 5432 },
+      { hostname: 'db', port: 65_535 },
+    ]);
+    const ca = join(mkdtempSync(join(tmpdir(), 'postrider-ca-')), 'ca.pem');
+    writeFileSync(ca, 'an authority');
+    const tls = (options: string) => databaseAddress(`postgres://m@db/x${options}`, '').tls;
+    const full = { ca: 'an authority', rejectUnauthorized: true } as const;
+    expect(tls(`?sslrootcert=${ca}`)).toEqual(full);
+    expect(tls(`?application_name=x&sslmode=verify-full`)).toEqual({ rejectUnauthorized: true });
+    expect(tls(`?sslmode=disable&sslrootcert=/nowhere`)).toBe(false);
+    const chain = tls(`?sslrootcert=${ca}&sslmode=verify-ca`);
+    expect(chain).toEqual({ ...full, checkServerIdentity: expect.any(Function) as never });
+    expect(chain !== false && chain.checkServerIdentity?.()).toBeUndefined();
+  });
+
+  const SHAPE = [
+    '[store] url is not the URL of a database',
+    'Write it as postgres://USER@HOST:5432,HOST2:5432/DATABASE?sslmode=verify-full and put the password into password_file.',
+  ];
+  const notHost = (text: string) => [
+    `[store] url: "${text}" is not a host with a port`,
+    SHAPE[1] ?? '',
+  ];
+  const notMode = (mode: string) => [
+    `[store] url: sslmode=${mode} is not supported`,
+    'Use verify-full, verify-ca, or disable on a network that nobody else can reach.',
+  ];
+  const notRead = (what: string, file: string) => [
+    `[store] ${what} cannot be read: ENOENT: no such file or directory, open '${file}'`,
+    'Check the path and the mode of the file.',
+  ];
+  for (const [url, told, file = ''] of [
+    ['postgres://mail:secret@db/mail', SHAPE],
+    ['mysql://mail@db/mail', SHAPE],
+    ['x postgres://mail@db/mail', SHAPE],
+    ['postgres://mail@db', SHAPE],
+    ['postgres://mail@db/', SHAPE],
+    ['postgres://mail@db/mail/other', SHAPE],
+    ['postgres://db/mail', SHAPE],
+    ['postgres://@db/mail', SHAPE],
+    ['postgres://mail@/mail', SHAPE],
+    ['postgres://mail@db:port/mail', notHost('db:port')],
+    ['postgres://mail@db:/mail', notHost('db:')],
+    ['postgres://mail@db:123456/mail', notHost('db:123456')],
+    ['postgres://mail@db:5432x/mail', notHost('db:5432x')],
+    ['postgres://mail@db,,other/mail', notHost('')],
+    ['postgres://mail@:5432/mail', notHost(':5432')],
+    ['postgres://mail@db/mail?sslmode=require', notMode('require')],
+    ['postgres://mail@db/mail?sslmode=', notMode('')],
+    ['postgres://mail@db/mail?sslmode=DISABLE', notMode('DISABLE')],
+    [
+      'postgres://mail@db/mail?sslrootcert=/nowhere/ca.pem',
+      notRead('sslrootcert', '/nowhere/ca.pem'),
+    ],
+    ['postgres://mail@db/mail', notRead('password_file', '/nowhere/word'), '/nowhere/word'],
   ] as const) {
-    test(`refuses ${url}, and repeats no password`, () => {
-      expect(() => databaseAddress(url, '')).toThrow(OperatorError);
-      expect(() => databaseAddress(url, '')).toThrow(says);
-      expect(() => databaseAddress(url, '')).not.toThrow('secret');
+    const beside = file === '' ? '' : ` with ${file}`;
+    test(`refuses ${url}${beside}, says what to write, and repeats no password`, () => {
+      let refused: unknown = null;
+      try {
+        databaseAddress(url, file);
+      } catch (error) {
+        refused = error;
+      }
+      expect(refused).toBeInstanceOf(OperatorError);
+      const { message, hint } = refused as OperatorError;
+      expect([message, hint]).toEqual([...told]);
     });
   }
 });

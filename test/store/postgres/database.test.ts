@@ -1,5 +1,5 @@
 /** The few connections of a node: who gets one, who waits, what is run again, and what becomes of the rest at the end. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import type { SQL } from 'bun';
 
 import { databaseAddress } from '../../../src/store/postgres/address.ts';
@@ -100,6 +100,25 @@ describe('connections', () => {
       expect(await database.all(part('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
       expect(stateOf(database)).toEqual({ used: 0, idle: 7, waiting: 0, isAway: false });
     }, 1_000));
+
+  test('whoever has got one in time waits for nothing any more', () =>
+    withDatabase(async (database) => {
+      const [set, clear] = [spyOn(globalThis, 'setTimeout'), spyOn(globalThis, 'clearTimeout')];
+      const busy = holding(database, 7);
+      await busy.begun;
+      const waits = database.all(part('SELECT 1 AS one'));
+      await busy.end();
+      expect(await waits).toEqual([{ one: 1 }]);
+      const timers = set.mock.calls.flatMap(([, ms], at) =>
+        ms !== undefined && ms > 600_000 ? [set.mock.results[at]?.value] : [],
+      );
+      const cleared = clear.mock.calls.map(([timer]) => timer as unknown);
+      set.mockRestore();
+      clear.mockRestore();
+      // A timer that was left would later take another one out of the line.
+      expect(timers).toHaveLength(1);
+      expect(cleared).toContain(timers[0]);
+    }, 700_000));
 
   test('that are lost are replaced at once for who waits, and otherwise when they are needed', () =>
     withDatabase(async (database) => {

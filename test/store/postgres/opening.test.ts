@@ -39,11 +39,12 @@ test('a database of a newer release, or of another history, is left alone', asyn
   const url = await server.freshDatabase();
   const admin = server.admin(nameIn(url));
   await admin.unsafe("INSERT INTO migrations VALUES (99, 'later', 'x', 0)");
-  expect(await refusal(url)).toContain('A newer release has changed this database');
+  const hint = 'Run the release that wrote this database, or a newer one.';
+  expect(await refusal(url)).toBe(`A newer release has changed this database ${hint}`);
   await admin.unsafe(
     "DELETE FROM migrations WHERE version = 99; UPDATE migrations SET checksum = 'x'",
   );
-  expect(await refusal(url)).toContain("Step 1 of this database's schema is another one");
+  expect(await refusal(url)).toBe(`Step 1 of this database's schema is another one ${hint}`);
   await admin.close();
 });
 
@@ -57,6 +58,67 @@ test('a server that is not there, a database that is not there and missing right
   await admin.close();
   const url = server.url('bare').replace('postrider@', 'poor@');
   expect(await refusal(url)).toContain('The role needs the right to create tables');
+});
+
+test('the schema is written down with the time that was given, and days are made from that time on', async () => {
+  const server = await testServer();
+  const admin = server.admin();
+  await admin.unsafe('CREATE DATABASE later');
+  await admin.close();
+  const now = Date.UTC(2031, 4, 6, 7);
+  await (await open(server.url('later'), { now })).close();
+  // Whoever opens it later changes nothing of that.
+  await (await open(server.url('later'), { now: now + 1 })).close();
+  const there = server.admin('later');
+  const steps: unknown = await there.unsafe(
+    'SELECT version, name, length(checksum) AS checksum, applied_at::text AS at FROM migrations',
+  );
+  const days = (await there.unsafe(
+    "SELECT c.relname AS name FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid WHERE i.inhparent = 'events'::regclass ORDER BY 1",
+  )) as { name: string }[];
+  await there.close();
+  expect([...(steps as unknown[])]).toEqual([
+    { version: 1, name: 'initial', checksum: 64, at: String(now) },
+  ]);
+  expect(days.map(({ name }) => name)).toEqual([
+    'events_20310506',
+    'events_20310507',
+    'events_20310508',
+    'events_20310509',
+    'events_other',
+  ]);
+});
+
+test('each commit of a group is told with its writes; a backup is somebody else’s work', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const commits: [commitMs: number, writes: number][] = [];
+  const store = await open(url, { onCommit: (...commit) => void commits.push(commit) });
+  const account = newAccount('default');
+  await store.createAccount(account);
+  expect(commits).toEqual([]);
+  const send = () => store.accept(batchOf(account.id, newMessage(account.id)));
+  await Promise.all([send(), send(), send()]);
+  expect(commits).toEqual([[expect.any(Number), 3]]);
+  await store.appendLogs([newLogRecord(account.id)]);
+  expect(commits).toHaveLength(2);
+  // Two that are large do not share one.
+  await Promise.all(
+    [1, 2].map(() => {
+      const message = newMessage(account.id);
+      message.body.html = 'x'.repeat(3 * 1024 * 1024);
+      return store.accept(batchOf(account.id, message));
+    }),
+  );
+  expect(commits.slice(2).map(([, writes]) => writes)).toEqual([1, 1]);
+  expect(Math.min(...commits.map(([ms]) => ms))).toBeGreaterThan(0);
+  const backup = await store.backUpTo('/nowhere', () => undefined).catch((error: unknown) => error);
+  expect(backup).toBeInstanceOf(OperatorError);
+  const { message, hint } = backup as OperatorError;
+  expect([message, hint]).toEqual([
+    'This store is on PostgreSQL, which Postrider does not back up',
+    'Back up the database with pgBackRest or pg_basebackup, and the file secret.key.',
+  ]);
+  await store.close();
 });
 
 test('closing waits for every write that was asked for', async () => {

@@ -6,9 +6,10 @@ import type { NewSession } from '../../../src/store/nodes.ts';
 import { SessionEndedError } from '../../../src/store/nodes.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import type { PostgresStore } from '../../../src/store/postgres/store.ts';
-import type { Account } from '../../../src/store/rows.ts';
+import type { Account, Call } from '../../../src/store/rows.ts';
 import { newId } from '../../rig/ids.ts';
 import { testServer } from '../../rig/postgres.ts';
+import { finished } from '../call-steps.ts';
 import {
   accepted,
   batchOf,
@@ -165,6 +166,56 @@ test('sessions are listed until their end, and asked to drain by name or id', ()
     for (const gone of ['b', b.session]) expect(await a.nodes.askToDrain(gone)).toEqual([]);
   }));
 
+test('who begins in a directory by a name ends what it left there, and nobody else; all is listed as it was told', () =>
+  onStage(async ({ admin, node }) => {
+    const a = await node('a');
+    const session = { name: 'x', directory: '/x', addresses: ['192.0.2.7', '2001:db8::7'] };
+    const begin = async (id: string, change: Partial<NewSession> = {}): Promise<string> => {
+      await a.nodes.begin({ ...session, id, version: '1.2.3', ...change });
+      return id;
+    };
+    const before = Date.now();
+    const left = await begin(newId(before));
+    const kept = [
+      a.session,
+      await begin(newId(before), { name: 'y' }),
+      await begin(newId(before), { directory: '/y', version: '7' }),
+    ];
+    const now = await begin(newId(before));
+    const listed = await a.nodes.list();
+    expect(listed.map(({ id }) => id).toSorted()).toEqual([...kept, now].toSorted());
+    expect(listed.find(({ id }) => id === now)).toEqual({
+      id: now,
+      name: 'x',
+      version: '1.2.3',
+      addresses: session.addresses,
+      beganAt: expect.any(Number),
+      heardMsAgo: expect.any(Number),
+      isDrainAsked: false,
+      report: null,
+    });
+    const [ended] = (await admin.unsafe(
+      'SELECT ended_at IS NOT NULL AS ended FROM sessions WHERE session = $1',
+      [left],
+    )) as { ended: boolean }[];
+    expect(ended).toEqual({ ended: true });
+    // What a process ends is the session that it began last.
+    await a.nodes.end();
+    expect((await a.nodes.list()).map(({ id }) => id).toSorted()).toEqual(kept.toSorted());
+  }));
+
+test('who has no session is not live, counts as one more, and ends nothing', async () => {
+  const url = await (await testServer()).freshDatabase();
+  const store = await openPostgres({ url, passwordFile: '', now: Date.now() });
+  const none = { at: expect.any(Number), isLive: false, isDrainAsked: false, live: 1, endings: '' };
+  expect(await store.nodes.beat()).toEqual(none);
+  await store.nodes.end();
+  expect(await store.nodes.endLost()).toEqual([]);
+  expect(await store.nodes.beat({ taken: 1, inDelivery: 1, clockAheadMs: 1 })).toEqual(none);
+  expect(await store.nodes.list()).toEqual([]);
+  await store.close();
+});
+
 test('what a session says of itself with its last beat is seen by all, until it says nothing', () =>
   onStage(async ({ node }) => {
     const [a, b] = [await node('a'), await node('b')];
@@ -232,16 +283,36 @@ describe('at the end of a session', () => {
       await letLapse(admin, 31);
       expect(await b.nodes.endLost()).toEqual([a.session]);
       const late = finishOf(message, recipient, { owner: a.session });
+      const neverBegun: Call = {
+        id: newId(now),
+        endpointId: newId(now),
+        accountId: account.id,
+        eventId: newId(now),
+        eventType: 'email.sent',
+        messageId: message.message.id,
+        body: '',
+        status: 'open',
+        attempts: 1,
+        nextAttemptAt: now,
+        createdAt: now,
+        requestId: null,
+      };
       const writes = [
         a.finish(late),
         a.begin([beginOf(a.session, id)], now),
         a.takeDue(dueRequest(a.session, now + 60_000)),
         a.accept(batchOf(account.id, newMessage(account.id))),
         a.beginCalls([], now),
+        a.noteSent([]),
+        a.finishCall(finished(neverBegun, true)),
+        a.releaseLeases(a.session, now),
+        a.retryNow({ id: null, domain: null }, now),
       ];
       const causes = (await Promise.allSettled(writes)).map((end) =>
         end.status === 'rejected' ? end.reason : null,
       );
+      const ended = new SessionEndedError('the session of this server was ended');
+      expect(causes).toEqual(writes.map(() => ended));
       for (const cause of causes) expect(cause).toBeInstanceOf(SessionEndedError);
       expect(await b.recipients(message.message.id)).toMatchObject([{ status: 'queued' }]);
       expect(await b.attempts(message.message.id)).toEqual([]);
