@@ -30,6 +30,9 @@ test.each([
   ['7bit', 'a=3Db', 'a=3Db'],
   ['8bit', 'a\xfcb', 'a\xfcb'],
   ['unknown', 'YWI=', 'YWI='],
+  ['base64-like', 'YWI=', 'YWI='],
+  ['x-base64', 'YWI=', 'YWI='],
+  ['quoted-printable-like', 'a=3Db', 'a=3Db'],
 ])('%s: %j is %j', (encoding, text, decoded) => expect(body(encoding, text)).toBe(decoded));
 
 test('of a part 262,144 bytes are read, or as many as are asked for', () => {
@@ -65,6 +68,7 @@ test('a text part is read in its charset, without one in UTF-8', () => {
 
 test.each([
   ['=?utf-8?q?a_b=5F?=', 'a b_'],
+  ['=?utf-8?Q?=c3=bC=Zz=4?=', 'ü=Zz=4'],
   ['=?UTF-8?b?w7w=?=', 'ü'],
   ['=?iso-8859-1?q?=FC?= =?utf-8?q?=C3=BC?=', 'üü'],
   ['=?utf-8?q?=C3?= =?iso-8859-1?q?=BC?=', 'Ã¼'],
