@@ -127,6 +127,9 @@ test.each([
   ['text/html', '<p>a</p>b<br/>c<DIV x="y">d</DIV>', '\na\nb\nc\nd\n'],
   ['text/html', 'a<b>b</b>&lt;c@d&gt;&nbsp;&amp;lt;', 'a b <c@d> &lt;'],
   ['text/html', '<ann@receiver.example> <i>', '<ann@receiver.example>  '],
+  ['text/html', '<pre>a</pre><drop>b<list>c', ' a  b c'],
+  ['text/html', '<p class="x">a</p><TR>b<li>c', '\na\n\nb\nc'],
+  ['text/plain', 'a\rb\nc', 'a\rb\nc'],
   ['image/png', 'a', ''],
 ])('%s: %j is read as %j', (type, text, shown) => {
   const message = new InboundMessage(Buffer.from(`Content-Type: ${type}\r\n\r\n${text}`));
