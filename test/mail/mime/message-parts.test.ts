@@ -177,6 +177,26 @@ test.each([
   ['Content-Disposition: attachment; filename = "a b.txt"', 'a b.txt'],
   ['Content-Disposition: attachment; filename=""; x="y"', 'unnamed'],
   ['Content-Disposition: attachment; filename=; x="y"', 'unnamed'],
+  ['Content-Disposition: attachment', 'unnamed'],
+  // RFC 2231, as Python and Apple Mail write it: in front of the name for older readers, or behind it.
+  ["Content-Disposition: attachment; filename*=utf-8''%C3%9Cber%20sicht.pdf", 'Über sicht.pdf'],
+  ["Content-Disposition: attachment; FILENAME*=ISO-8859-1'de'%fc%DF.txt; size=1", 'üß.txt'],
+  ["Content-Disposition: attachment; filename=u.txt; filename*=utf-8''%C3%BC.txt", 'ü.txt'],
+  ["Content-Disposition: attachment; filename*=utf-8''%C3%BC.txt; filename=u.txt", 'ü.txt'],
+  ["Content-Disposition: attachment; filename*=''%C3%BC.txt", 'ü.txt'],
+  ["Content-Disposition: attachment; filename*=\"UTF-8''%C3%BC 'a'.txt\"", "ü 'a'.txt"],
+  ['Content-Disposition: attachment; filename*=a%20b.txt', 'a b.txt'],
+  ["Content-Disposition: attachment; filename*=utf-8''100%.txt", '100%.txt'],
+  ["Content-Disposition: attachment; filename*=utf-8''; filename=u.txt", 'u.txt'],
+  // In pieces, which may come in any order and need not all be encoded (section 4.1).
+  ["Content-Disposition: attachment; filename*0*=utf-8''%C3; filename*1*=%BC.txt", 'ü.txt'],
+  [
+    'Content-Disposition: attachment; filename*1=" 50%20.pdf"; filename*0*=utf-8\'\'%C3%BC',
+    'ü 50%20.pdf',
+  ],
+  ['Content-Disposition: attachment; filename*0=a; filename*1=b; filename*3=c', 'ab'],
+  ['Content-Disposition: attachment; filename*0=a; filename*0=b', 'a'],
+  ['Content-Disposition: attachment; filename*1=b; filename=u.txt', 'u.txt'],
 ])('%s: attached as %s', (field, name) => {
   const { text, attachments } = readParts(Buffer.from(`${field}\r\n\r\nx`));
   expect([text, attachments.map(({ filename }) => filename)]).toEqual([null, [name]]);
