@@ -117,3 +117,20 @@ test('a type that only begins like a multipart has no parts', () => {
   );
   expect(splitMime(bytes)).toMatchObject({ contentType: 'multipart-x/mixed', children: [] });
 });
+
+test.each([
+  ['the end of a part', ['--i', '', 'in', '--i--']],
+  // The part has a header alone.
+  ['a header that is cut off', ['--i', 'A: b', '--i--']],
+])(
+  'what stands behind %s and its multipart is no header, even if it looks like one',
+  (_, inner) => {
+    const lines = [OUTER, '', '--b', INNER, '', ...inner];
+    for (const epilogue of [[OUTER, ''], [OUTER, '', 'x'], [OUTER], ['', OUTER, '']]) {
+      const bytes = Buffer.from([...lines, ...epilogue, '--b', '', 'last', '--b--'].join('\r\n'));
+      const [first, last, ...more] = splitMime(bytes).children;
+      expect([first?.children.length, last?.children.length, more]).toEqual([1, 0, []]);
+      expect(bytes.toString('latin1', last?.bodyStart, last?.bodyEnd)).toBe('last');
+    }
+  },
+);
