@@ -111,11 +111,23 @@ test('bytes inside of a larger memory are read by themselves', () => {
   ]);
 });
 
-test('a type that only begins like a multipart has no parts', () => {
-  const bytes = Buffer.from(
-    'Content-Type: multipart-x/mixed; boundary=b\r\n\r\n--b\r\n\r\nx\r\n--b--',
-  );
-  expect(splitMime(bytes)).toMatchObject({ contentType: 'multipart-x/mixed', children: [] });
+test.each(['multipart-x/mixed', 'x-multipart/mixed', 'text/multipart'])(
+  'what has the type %s has no parts',
+  (type) => {
+    const text = `Content-Type: ${type}; boundary=b\r\n\r\n--b\r\n\r\nx\r\n--b--`;
+    expect(splitMime(Buffer.from(text))).toMatchObject({ contentType: type, children: [] });
+  },
+);
+
+test('a value may have colons, near its name or far from it', () => {
+  for (const value of ['https://x.example:80/', `${'x'.repeat(190)}: y`, ':', 'a :b']) {
+    const bytes = Buffer.from(`Link: ${value}\r\n\r\n`);
+    const root = splitMime(bytes);
+    expect([root.fields.map(({ name }) => name), fieldValue(bytes, root, 'link')]).toEqual([
+      ['link'],
+      value,
+    ]);
+  }
 });
 
 test.each([
