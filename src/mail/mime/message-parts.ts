@@ -102,7 +102,7 @@ function filenameOf(raw: Uint8Array, part: MimePart): string {
 function extendedFilename(disposition: string): string {
   const pieces = new Map<number, string>();
   for (const [, number, star, quoted, bare] of disposition.matchAll(
-    /\bfilename\*(?:(\d{1,3})(\*?))?\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi,
+    /(?<![\w-])filename\*(?:(\d{1,3})(\*?))?\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi,
   )) {
     const at = Number(number ?? 0);
     const text = quoted ?? bare ?? '';

@@ -196,6 +196,13 @@ test.each([
   ],
   ['Content-Disposition: attachment; filename*0=a; filename*1=b; filename*3=c', 'ab'],
   ['Content-Disposition: attachment; filename*0=a; filename*0=b', 'a'],
+  ['Content-Disposition: attachment; filename*0=a; filename*2=b; filename*3=c', 'a'],
+  [
+    `Content-Disposition: attachment; ${Array.from({ length: 12 }, (_, at) => `filename*${at}=${at}`).join('; ')}`,
+    '01234567891011',
+  ],
+  ["Content-Disposition: attachment; filename*=KOI8-R'ru-RU'%D0%D2.txt", 'пр.txt'],
+  ["Content-Disposition: attachment; x-filename*=utf-8''a; xfilename*=utf-8''b", 'unnamed'],
   ['Content-Disposition: attachment; filename*1=b; filename=u.txt', 'u.txt'],
 ])('%s: attached as %s', (field, name) => {
   const { text, attachments } = readParts(Buffer.from(`${field}\r\n\r\nx`));
