@@ -135,6 +135,29 @@ test('attachments alone, one or two, are read as they were given', async () => {
   }
 });
 
+test.each(['\n', '\r', '\r\n'])(
+  'line ends of text and html, %j, are line ends of the message',
+  async (end) => {
+    const content = ['ü, and some more words in ASCII', '', '  two ', 'three'].join(end);
+    const written = ['', '=C3=BC, and some more words in ASCII', '', '  two=20', 'three'].join(
+      '\r\n',
+    );
+    for (const change of [
+      { text: content },
+      { text: null, html: content },
+      { text: content, html: content },
+      { text: content, html: content, attachments: [FILE] },
+    ]) {
+      const message = (await compose({ ...PLAIN, ...change })).toString();
+      const times = (change.text ? 1 : 0) + (change.html ? 1 : 0);
+      expect([message.split(`\r\n${written}\r\n`).length - 1, message.includes('=0')]).toEqual([
+        times,
+        false,
+      ]);
+    }
+  },
+);
+
 test('an attachment is written from its own bytes, wherever they lie', async () => {
   const around = Uint8Array.of(9, 9, 0, 255, 10, 13, 9);
   const email = await PostalMime.parse(

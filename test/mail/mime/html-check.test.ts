@@ -258,6 +258,7 @@ test.each([
   [`<img alt="" src="${'a'.repeat(1_995)}.webp">`, ['images of the type webp']],
   [`<img alt="" src="${'a'.repeat(1_996)}.webp">`, []],
   ['<style>@media', ['<style>', '@media']],
+  ['<style><video></style>', ['<style>']],
   ['<style>a{}</STYLE><video>', ['<style>', '<video>']],
 ])('%#: attributes and addresses as they are spelled', (html, features) => {
   expect(used(html)).toEqual(features);
