@@ -163,3 +163,37 @@ test('of several fields with control characters the first is named', () => {
   });
   expect(repair('X-Tab: a\tb\r\n').bytes.toString()).toContain('X-Tab: a\tb\r\n');
 });
+
+test('every control character but TAB and the ends of lines is refused, in whatever field', () => {
+  for (let code = 0; code <= 0x7f; code += 1) {
+    if (code >= 0x20 && code < 0x7f) continue;
+    if (code === 0x09 || code === 0x0a || code === 0x0d) continue;
+    const result = read(`X-Odd: a${String.fromCharCode(code)}b\r\n`);
+    expect([code, result]).toEqual([
+      code,
+      { error: 'has a control character in its header x-odd' },
+    ]);
+  }
+});
+
+test.each([
+  ['<a@b>', true],
+  ['<!;=?~@!;=?~>', true],
+  ['<a@b@c>', true],
+  ['<a@b>x', false],
+  ['<a@b> <c@d>', false],
+  ['x<a@b>', false],
+  ['<a b@c>', false],
+  ['<a@b c>', false],
+  ['<a<@b>', false],
+  ['<a@>', false],
+  ['<@b>', false],
+  ['<a>', false],
+  ['<a@\xfc>', false],
+])('the Message-ID %j of the sender is kept: %p', (value, isKept) => {
+  const { messageId, bytes } = repair(`Message-ID: ${value}\r\n`);
+  expect(messageId).toBe(isKept ? value : '<new@mail.example.com>');
+  expect(bytes.toString('latin1').match(/^Message-ID: .*$/gm)).toEqual([
+    `Message-ID: ${messageId}`,
+  ]);
+});
