@@ -114,6 +114,7 @@ test.each([
   ['X-Note', `${utf8('ü')} =?utf-8?q?=C3=9F?=`, '=?UTF-8?B?w7wgw58=?='],
   ['X-Note', utf8(`${'a'.repeat(21)}\tü`), `=?UTF-8?Q?${'a'.repeat(21)}=09=C3=BC?=`],
   ['Subject', utf8('ü'), '=?UTF-8?B?w7w=?='],
+  ['X-Content-Note', utf8('ü'), '=?UTF-8?B?w7w=?='],
 ])('raw bytes in %s: %j are encoded', (name, value, encoded) => {
   expect(written(name, `${name}: ${value}\r\n`)).toEqual([`${name}: ${encoded}`]);
 });
@@ -143,6 +144,7 @@ test.each([
   ['To: undisclosed-recipients:;\r\nTo: g:;\r\n', ['To: undisclosed-recipients:;']],
   ['To: nobody\r\nTo: anybody\r\n', ['To: nobody']],
   ['To: nobody\r\nTo: a@x.example\r\n', ['To: a@x.example']],
+  ['To \t: a@x.example\r\nTO: b@x.example\r\n', ['To: a@x.example, b@x.example']],
   ['TO: a@x.example (Ann)\r\n', ['TO: a@x.example (Ann)']],
   ['To: \xfc <a@x.example>\r\n', ['To: =?UTF-8?B?w7w=?= <a@x.example>']],
 ])('%j is written as %j', (fields, lines) => {
@@ -196,4 +198,16 @@ test.each([
   expect(bytes.toString('latin1').match(/^Message-ID: .*$/gm)).toEqual([
     `Message-ID: ${messageId}`,
   ]);
+});
+
+test('the first line of raw text that is encoded has 75 characters at most, its name with it', () => {
+  let longest = 0;
+  for (let length = 1; length <= 30; length += 1) {
+    const name = 'X'.repeat(length);
+    for (const character of ['ü', 'ü  ']) {
+      const [first = ''] = written(name, `${name}: ${utf8(character.repeat(60).trim())}\r\n`);
+      longest = Math.max(longest, first.length);
+    }
+  }
+  expect(longest).toBe(75);
 });
