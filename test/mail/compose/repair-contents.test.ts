@@ -198,6 +198,8 @@ test.each([
   ['text/plain', 'base64', 'base64'],
   ['application/pdf', '8bit', 'base64'],
   ['application/text', 'quoted-printable', 'base64'],
+  ['x-text/plain', '8bit', 'base64'],
+  ['x-message/plain', '8bit', 'base64'],
   ['image/svg+xml', 'Base64', 'base64'],
 ])('a part of the type %s in %s is encoded anew in %s', (type, from, to) => {
   const body = from.toLowerCase() === 'base64' ? Buffer.from(long).toString('base64') : long;
