@@ -78,6 +78,8 @@ test.each<[words: string, change: Partial<ComposeInput>]>([
   ['address "nobody" must be of the form', { replyTo: ['nobody'] }],
   ['not a Message-ID', { messageId: '1@mail.example.com' }],
   ['not a Message-ID', { messageId: '<1>' }],
+  ['not a Message-ID', { messageId: '<@b>' }],
+  ['not a Message-ID', { messageId: '<a@>' }],
   ['not a Message-ID', { messageId: '<1@mail.example.com>\r\nBcc: x' }],
   ['not a Message-ID', { messageId: '<a b@mail.example.com>' }],
   ['not a Message-ID', { messageId: '<a@b>c@d>' }],
@@ -122,7 +124,8 @@ test('the first line of an encoded value has its name too and is no longer than 
 });
 
 test('attachments alone, one or two, are read as they were given', async () => {
-  for (const attachments of [[FILE], [FILE, { ...FILE, filename: 'b.bin' }]]) {
+  const shown = { ...FILE, filename: 'b.bin', contentId: 'b' };
+  for (const attachments of [[FILE], [FILE, shown], [shown]]) {
     const email = await PostalMime.parse(await compose({ ...PLAIN, text: null, attachments }));
     expect([email.text ?? '', email.html ?? '']).toEqual(['', '']);
     expect(

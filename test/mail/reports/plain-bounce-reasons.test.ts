@@ -89,8 +89,8 @@ test('of a line 400 characters are searched for an address', () => {
     `${' '.repeat(before)}ann@receiver.example`,
     '550 5.1.1 No',
   ];
-  const room = 400 - 'ann@receiver.example'.length;
-  expect(read([DAEMON], lines(room))).toEqual(ANN);
+  const most = 400 - 'ann@receiver.example'.length;
+  expect(read([DAEMON], lines(most))).toEqual(ANN);
   expect(read([DAEMON], lines(400))).toEqual([null]);
 });
 
