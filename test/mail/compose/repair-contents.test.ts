@@ -5,6 +5,8 @@ import PostalMime from 'postal-mime';
 import { repairSubmission, type Submission } from '../../../src/mail/compose/repair.ts';
 import { toSevenBit } from '../../../src/mail/compose/seven-bit.ts';
 import { hasLongLine, isSevenBit } from '../../../src/mail/mime/lines.ts';
+import { attachmentBytes, readParts } from '../../../src/mail/mime/message-parts.ts';
+import { splitMime } from '../../../src/mail/mime/tree.ts';
 import { seeded, type Random } from '../random.ts';
 
 const DEFAULTS = {
@@ -81,6 +83,22 @@ async function contentsOf(bytes: Buffer): Promise<Record<string, string>> {
   );
 }
 
+/** The same as this service reads it for people. */
+function ownContentsOf(bytes: Buffer): Record<string, string> {
+  const { attachments } = readParts(bytes);
+  expect(attachmentBytes(bytes, splitMime(bytes))).toBe(
+    attachments.reduce((sum, one) => sum + one.content().length, 0),
+  );
+  return Object.fromEntries(
+    attachments.map(({ filename, content }) => [
+      filename,
+      content()
+        .toString('latin1')
+        .replace(/(?:\r\n)+$/, ''),
+    ]),
+  );
+}
+
 test('random trees of parts keep their contents, also for servers that take ASCII alone', async () => {
   for (let seed = 60_000; seed < 60_150; seed += 1) {
     const random = seeded(seed);
@@ -93,10 +111,12 @@ test('random trees of parts keep their contents, also for servers that take ASCI
     expect([seed, await contentsOf(bytes)]).toEqual([seed, expected]);
     expect([seed, hasLongLine(bytes), bytes.includes(0)]).toEqual([seed, false, false]);
     expect([seed, bytes.subarray(-2).toString()]).toEqual([seed, '\r\n']);
+    expect([seed, ownContentsOf(bytes)]).toEqual([seed, expected]);
     const ascii = toSevenBit(bytes);
     if (ascii === null) throw new Error(`${seed}: it cannot be written in ASCII`);
     expect([seed, isSevenBit(ascii), hasLongLine(ascii)]).toEqual([seed, true, false]);
     expect([seed, await contentsOf(ascii)]).toEqual([seed, expected]);
+    expect([seed, ownContentsOf(ascii)]).toEqual([seed, expected]);
     expect(repair(bytes.toString('latin1')).bytes.equals(bytes)).toBe(true);
   }
 }, 60_000);
