@@ -106,7 +106,9 @@ function extendedFilename(disposition: string): string {
   )) {
     const at = Number(number ?? 0);
     const text = quoted ?? bare ?? '';
-    if (!pieces.has(at)) pieces.set(at, star === '' ? text.replaceAll('%', '%25') : text);
+    // One that is not encoded has no charset in front either.
+    const escaped = star === '' ? text.replaceAll('%', '%25').replaceAll("'", '%27') : text;
+    if (!pieces.has(at)) pieces.set(at, escaped);
   }
   let value = '';
   for (let at = 0; pieces.has(at); at += 1) value += pieces.get(at) ?? '';

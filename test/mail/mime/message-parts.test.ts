@@ -196,6 +196,9 @@ test.each([
   ],
   ['Content-Disposition: attachment; filename*0=a; filename*1=b; filename*3=c', 'ab'],
   ['Content-Disposition: attachment; filename*0=a; filename*0=b', 'a'],
+  ['Content-Disposition: attachment; filename*0="a\'b\'c 10%41.txt"', "a'b'c 10%41.txt"],
+  ['Content-Disposition: attachment; filename*="a b\'c\'d.txt"', "a b'c'd.txt"],
+  ["Content-Disposition: attachment; filename*=utf-8''a.txt ; x=y", 'a.txt'],
   ['Content-Disposition: attachment; filename*0=a; filename*2=b; filename*3=c', 'a'],
   [
     `Content-Disposition: attachment; ${Array.from({ length: 12 }, (_, at) => `filename*${at}=${at}`).join('; ')}`,
@@ -225,6 +228,15 @@ test('an attachment is given whole, however long', () => {
   const long = Buffer.from(`Content-Type: a/b\r\n\r\n${'x'.repeat(262_145)}`);
   expect(readParts(long).attachments[0]?.content()).toHaveLength(262_145);
   expect(attachmentBytes(long, splitMime(long))).toBe(262_145);
+});
+
+test('an image is put in whatever quotes it stands in, and nothing that is only called one', () => {
+  const parts = [image('logo', 1).part, image('other', 1, 'x-image/png').part];
+  const html = `<img src='cid:logo'><img src="cid:logo"><p style="background:url(cid:logo)">`;
+  const put = html.replaceAll('cid:logo', urlOf('logo'));
+  expect(withInlineImages(`${html}<img src="cid:other">`, parts)).toBe(
+    `${put}<img src="cid:other">`,
+  );
 });
 
 test('where an image is named ends at white space, and begins at a word', () => {
