@@ -137,3 +137,60 @@ test('the text of a report is searched once, whoever asks', () => {
   ]);
   expect(looks).toBe(1);
 });
+
+test.each([
+  'Your message has been returned to you',
+  'The message is undeliverable',
+  'Your message to Ann has been rejected',
+  `The message ${'x'.repeat(198)} has been returned`,
+  `The following address ${'x'.repeat(58)} deferred`,
+])('%s is an introduction', (words) => {
+  expect(read([DAEMON], [words, '', ...TEXT.slice(2)])).toEqual(ANN);
+});
+
+test.each([
+  `The message ${'x'.repeat(199)} has been returned`,
+  `The following address ${'x'.repeat(59)} deferred`,
+])('%s is none', (words) => {
+  expect(read([DAEMON], [words, '', ...TEXT.slice(2)])).toBeNull();
+});
+
+test.each([
+  ['\t--- Original message', true],
+  [`--${'-'.repeat(20)}Original message${'-'.repeat(80)}`, true],
+  [`-- ${'x'.repeat(19)}Original message`, true],
+  [`-- ${'x'.repeat(20)}Original message`, false],
+  [`--- Original message${'x'.repeat(80)}`, true],
+  [`--- Original message${'x'.repeat(81)}`, false],
+  ['---', true],
+  ['--- ', true],
+  // What stands above a signature, and a line that is only set off.
+  ['--', false],
+  ['-- ', false],
+  ['--- and so on', false],
+  ['---  ', false],
+  [`Received: from ${'x'.repeat(200)}`, true],
+  [`Received: from ${'x'.repeat(201)}`, false],
+  ['Received: for x', false],
+  ['Original message headers', true],
+  ['Original message headers: x', false],
+])('%j begins the copy of our message: %p', (marker, isMarker) => {
+  const copy = told([...TEXT, marker, 'To: bo@receiver.example'])?.['original'];
+  expect(copy !== '').toBe(isMarker);
+});
+
+test.each([
+  ['Delivery to the following recipient has been delayed.', 'delayed'],
+  ['delivery to the following recipients has been delayed', 'delayed'],
+  ['The delivery was delayed', 'delayed'],
+  ['The message is delayed', 'delayed'],
+  ['It will keep being retried', 'delayed'],
+  ['We will not deliver it', 'failed'],
+  ['It was delayed on the way and then refused', 'failed'],
+])('%s: %s', (words, action) => {
+  expect(told([...TEXT, words])?.['action']).toBe(action as never);
+});
+
+test('a text may begin with the reply', () => {
+  expect(read([DAEMON], ['550 no', 'Your message could not be delivered.'])).toEqual([null]);
+});
