@@ -194,3 +194,11 @@ test.each([
 test('a text may begin with the reply', () => {
   expect(read([DAEMON], ['550 no', 'Your message could not be delivered.'])).toEqual([null]);
 });
+
+test.each(['waited 1550 seconds', 'from 10.0.0.550 port 25', 'for bo@550 x', 'took 550ms'])(
+  'numbers in %j are no reply that a reason begins with',
+  (words) => {
+    const line = `ann@a.example: ${words}`;
+    expect(reasons(line)).toEqual([['ann@a.example', line, null]]);
+  },
+);
