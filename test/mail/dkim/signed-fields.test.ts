@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { DkimSigner, generateDkimKey } from '../../../src/mail/dkim/dkim.ts';
+import type { Libcrypto } from '../../../src/mail/dkim/libcrypto.ts';
 import { verifyOwn } from '../../../src/mail/dkim/proof.ts';
 import { seeded, type Random } from '../random.ts';
 
@@ -125,4 +126,13 @@ test('a lookup that fails proves nothing, and neither does a key in the halves o
   });
   const halves = async () => ['v=DKIM1; k=rsa; ', `p=${key.publicKeyBase64}`];
   expect((await verifyOwn(bytes, halves)).isProven).toBe(false);
+});
+
+test.each([0, 255, 257])('a signature of %i bytes is none of this key', async (length) => {
+  const library = {
+    readKey: () => ({ sign: () => Buffer.alloc(length), free: () => undefined }),
+  } as unknown as Libcrypto;
+  const odd = new DkimSigner(identity, library);
+  const failed = odd.sign('From: a@sender.example\r\n\r\nx\r\n');
+  expect(await failed.catch(String)).toBe(`Error: cannot sign: the signature has ${length} bytes`);
 });
