@@ -4,7 +4,7 @@
  * Promises bounded work on any bytes (mime/tree). `withInlineImages` puts images into the HTML as data: URLs
  * up to a limit, so that a page which shows it needs nothing from elsewhere. Never throws.
  */
-import { decodeBody, decodeText, decodeWords } from './text.ts';
+import { decodeBody, decodeCharset, decodeText, decodeWords } from './text.ts';
 import { fieldValue, type MimePart, partsOf, splitMime } from './tree.ts';
 
 /** Bytes of all inline images together that are put into the HTML. */
@@ -90,8 +90,33 @@ function isAttachment(raw: Uint8Array, part: MimePart): boolean {
 
 function filenameOf(raw: Uint8Array, part: MimePart): string {
   const disposition = fieldValue(raw, part, 'content-disposition') ?? '';
-  const named = /filename\*?\s*=\s*(?:"([^"]*)"|([^;\s]*))/i.exec(disposition);
-  return decodeWords(named?.[1] ?? named?.[2] ?? part.parameters.get('name') ?? '') || 'unnamed';
+  const named = /filename\s*=\s*(?:"([^"]*)"|([^;\s]*))/i.exec(disposition);
+  return (
+    extendedFilename(disposition) ||
+    decodeWords(named?.[1] ?? named?.[2] ?? part.parameters.get('name') ?? '') ||
+    'unnamed'
+  );
+}
+
+/** `filename*=charset'language'text` (RFC 2231 section 4), whole or in pieces (section 3); empty without one. */
+function extendedFilename(disposition: string): string {
+  const pieces = new Map<number, string>();
+  for (const [, number, star, quoted, bare] of disposition.matchAll(
+    /(?<![\w-])filename\*(?:(\d{1,3})(\*?))?\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi,
+  )) {
+    const at = Number(number ?? 0);
+    const text = quoted ?? bare ?? '';
+    // One that is not encoded has no charset in front either.
+    const escaped = star === '' ? text.replaceAll('%', '%25').replaceAll("'", '%27') : text;
+    if (!pieces.has(at)) pieces.set(at, escaped);
+  }
+  let value = '';
+  for (let at = 0; pieces.has(at); at += 1) value += pieces.get(at) ?? '';
+  const [, charset = '', escaped = value] = /^([\w.:+-]{0,40})'[^']*'(.*)$/.exec(value) ?? [];
+  const bytes = escaped.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return decodeCharset(Buffer.from(bytes, 'latin1'), charset || 'utf-8');
 }
 
 function contentIdOf(raw: Uint8Array, part: MimePart): string | null {

@@ -26,6 +26,7 @@ test.each([
   ['', 'must not be empty'],
   ['a\r\nX-Own: b', LINE_BREAK],
   ['a\0b', 'must not contain NUL'],
+  ['a\tb', 'must not contain the control character U+0009'],
 ])('a name %j', (filename, reason) => {
   expect(checkFilename(filename)).toBe(reason);
   const write = () => mimeAttachments([{ ...FILE, filename }], '');
@@ -37,6 +38,12 @@ test.each([
   ['application/pdf', null],
   ['text/calendar; method=REQUEST; charset="utf-8"', null],
   ['image/svg+xml', null],
+  ['text/plain  ;  charset=utf-8;x=y', null],
+  ['text/plain; charset = utf-8', 'must be a media type such as application/pdf'],
+  ['text/plain\t', 'must not contain the control character U+0009'],
+  ['multipart/report; report-type=x', 'must not be a multipart type'],
+  ['multipart/x-own', 'must not be a multipart type'],
+  ['multiparted/x', null],
   [`x/${'y'.repeat(127)}`, null],
   [`${'x'.repeat(127)}/y`, null],
   [`${'x'.repeat(128)}/y`, 'must be a media type such as application/pdf'],
@@ -66,6 +73,7 @@ test.each([
   ['x'.repeat(251), ID_WORDS],
   ['', ID_WORDS],
   ['a b', ID_WORDS],
+  ['a\tb', 'must not contain the control character U+0009'],
   ['<logo>', ID_WORDS],
   ['größe', ID_WORDS],
   ['a\r\nX-Own: b', LINE_BREAK],
@@ -160,6 +168,16 @@ test('a file without a Content-ID is never shown inside the HTML', () => {
     },
   ]);
 });
+
+test.each(['message/global', 'message/delivery-status', 'MESSAGE/http'])(
+  'what is of the type %s is not encoded, like any message',
+  (contentType) => {
+    const file = { ...FILE, contentType, content: Buffer.from('a: b\n') };
+    expect(mimeAttachments([file], '')).toMatchObject([
+      { contentType, content: Buffer.from('a: b\r\n'), contentTransferEncoding: '7bit' },
+    ]);
+  },
+);
 
 test('a type that only ends like one of messages is encoded like any other', () => {
   const file = { ...FILE, contentType: 'x-message/a' };

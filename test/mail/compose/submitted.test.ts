@@ -18,6 +18,9 @@ test("a sender's own stays the only one, however it is spelled and wherever it s
     const own = `${HEAD}${name}: a:b:c:mine\r\n\r\nbody\r\n`;
     expect(write(own)).toBe(own);
   }
+  // An empty one is still what the sender wants.
+  const empty = `${HEAD}Feedback-ID:\r\n\r\nbody\r\n`;
+  expect(write(empty)).toBe(empty);
   // In the body it is text.
   const quoted = `${HEAD}\r\nFeedback-ID: a:b:c:mine\r\n`;
   expect(write(quoted)).toBe(`${OURS}${quoted}`);

@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 import { createPrivateKey, generateKeyPairSync, verify } from 'node:crypto';
 
+import { DkimSigner } from '../../../src/mail/dkim/dkim.ts';
 import { Libcrypto } from '../../../src/mail/dkim/libcrypto.ts';
 import { RsaKey } from '../../../src/mail/dkim/rsa.ts';
 
@@ -30,6 +31,21 @@ test('where the library could not sign, the runtime does', async () => {
   const failing = { readKey: () => key } as unknown as Libcrypto;
   expect(await new RsaKey(pem, failing).sign('x')).toEqual(await new RsaKey(pem).sign('x'));
   expect(asked).toBe(1);
+});
+
+test('a key, and the signer that has it, gives back what the library holds, once', () => {
+  const [pem = ''] = pems;
+  let given = 0;
+  const library = {
+    readKey: () => ({ sign: () => null, free: () => void (given += 1) }),
+  } as unknown as Libcrypto;
+  new RsaKey(pem, library).free();
+  expect(given).toBe(1);
+  new DkimSigner({ domain: 'd.example', selector: 's', privateKeyPem: pem }, library).free();
+  expect(given).toBe(2);
+  // Without a library there is nothing to give back.
+  new RsaKey(pem).free();
+  expect(given).toBe(2);
 });
 
 test('knows the length of its signatures, and refuses what is no RSA key', () => {

@@ -164,6 +164,7 @@ test('a dead thread: when the next is started, what is logged, and what is count
     { time, ...died, signed_by_main_thread: 1, hint },
   ]);
   expect(logged).toHaveLength(9 + 8);
+  expect(logged.flatMap(({ deaths }) => deaths ?? [])).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   expect(await metrics.render()).toContain('postrider_signing_thread_restarts_total 8\n');
 });
 

@@ -3,7 +3,11 @@ import { afterEach, expect, spyOn, test } from 'bun:test';
 
 import type { ComposeInput } from '../../../src/mail/compose/compose.ts';
 import { DkimSigner, generateDkimKey } from '../../../src/mail/dkim/dkim.ts';
-import { writeSigned, type Content } from '../../../src/mail/dkim/signed-message.ts';
+import {
+  UncomposableError,
+  writeSigned,
+  type Content,
+} from '../../../src/mail/dkim/signed-message.ts';
 import type {
   FromSigningThread,
   SignRequest,
@@ -162,4 +166,47 @@ test.each<[words: string, content: Content, isMade: boolean]>([
   const [result] = results();
   if (result === undefined || 'error' in result) throw new Error('not signed');
   expect(Buffer.from(result.bytes).toString().includes('\r\n\r\nHi\r\n')).toBe(isMade);
+});
+
+/** Parts that end in an error of this kind as soon as they are read. */
+function failing(error: Error): Content {
+  const content = parts();
+  if (content.kind !== 'parts') throw new Error('not parts');
+  Object.defineProperty(content.input, 'from', {
+    get() {
+      throw error;
+    },
+  });
+  return content;
+}
+
+test('only what the content is at fault for can never be composed, and its cause is kept', async () => {
+  const signer = new DkimSigner(identity);
+  const caught = async (content: Content): Promise<Error> =>
+    writeSigned(content, signer).then(
+      () => new Error('signed'),
+      (error: unknown) => error as Error,
+    );
+  const own = new TypeError('odd');
+  const refused = await caught(failing(own));
+  expect([refused instanceof UncomposableError, refused.message, refused.cause]).toEqual([
+    true,
+    'odd',
+    own,
+  ]);
+  // Too little memory says nothing of the message.
+  const memory = new RangeError('Out of memory');
+  expect(await caught(failing(memory))).toBe(memory);
+  const unsigned = await caught(whole('Subject: no From\r\n\r\nx\r\n'));
+  expect([unsigned instanceof UncomposableError, unsigned.message]).toEqual([
+    false,
+    'cannot sign: the message has no From',
+  ]);
+});
+
+test('what DATA transfers is the message and the final dot, in memory of its own', async () => {
+  const { message, data } = await writeSigned(parts(), new DkimSigner(identity));
+  expect(data?.toString()).toBe(`${message.toString()}.\r\n`);
+  expect(message.toString()).toEndWith('\r\n\r\nhello\r\n');
+  expect(data?.buffer.byteLength).toBe(data?.length);
 });

@@ -73,6 +73,11 @@ test.each([
   ['A <b,c@x.example>', [], 1, true],
   ['no, none, A <b> <a@x.example>, C <d> <e@x.example>', [], 4, true],
   ['A < a@x.example >', ['A <a@x.example>'], 0, true],
+  ['"<a>"@x.example', ['<"<a>"@x.example>'], 0, true],
+  ['A <a@x.example> b', [], 1, true],
+  ['"A <b>" <a@x.example>', ['A <b> <a@x.example>'], 0, true],
+  ['"<" <a@x.example>, b@x.example', ['< <a@x.example>', '<b@x.example>'], 0, true],
+  ['A\tB <a@x.example>,\tb@x.example', ['A B <a@x.example>', '<b@x.example>'], 0, true],
 ])('of %j is read', (value, entries, refused, isPlain) => {
   expect(read(value)).toEqual([entries, refused, isPlain]);
 });

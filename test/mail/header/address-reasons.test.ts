@@ -61,6 +61,15 @@ test.each([
   ['a@x y.example', NO_DOMAIN],
   ['a@x.123', NO_DOMAIN],
   ['a@xn--a.example', NO_DOMAIN],
+  ['a@sub.xn--a.example', NO_DOMAIN],
+  ['a@sub.XN--a.example', NO_DOMAIN],
+  // 30 letters of two bytes each, and 194 for the domain.
+  [
+    `${'ü'.repeat(30)}@${'d'.repeat(63)}.${'e'.repeat(63)}.${'f'.repeat(63)}.ab`,
+    'is longer than 254 bytes',
+  ],
+  // Each label is longer as it is sent.
+  [`a@${`${'ü'.repeat(30)}x.`.repeat(7)}example`, 'has a domain of more than 253 characters'],
 ])('%j %s', (text, error) => expect(parseAddress(text)).toEqual({ error }));
 
 test.each([
@@ -82,6 +91,8 @@ test.each([
   ['a@MU\u0308LLER.example', '', 'a', 'xn--mller-kva.example'],
   ['zoe\u0308@x.example', '', 'zo\u00eb', 'x.example'],
   ['a@1.x1', '', 'a', '1.x1'],
+  ['a@sub.xn--mller-kva.example', '', 'a', 'sub.xn--mller-kva.example'],
+  ['a@x.рф', '', 'a', 'x.xn--p1ai'],
 ])('%j is %j, %j, %j', (text, name, local, domain) =>
   expect(parseAddress(text)).toEqual({ name, local, domain }),
 );

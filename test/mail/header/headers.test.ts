@@ -52,6 +52,7 @@ test('what the service writes itself is reserved in any case', () => {
   expect(isReservedHeader('Content-Anything')).toBe(true);
   expect(isReservedHeader('X-Content-Anything')).toBe(false);
   expect(isReservedHeader('List-Unsubscribe')).toBe(false);
+  expect(['Content', 'Contents', 'Content-'].map(isReservedHeader)).toEqual([false, false, true]);
 });
 
 test('every control character is refused, with its reason', () => {
@@ -218,6 +219,14 @@ test.each([
   ['Ann "A" \\ Lee', '"Ann \\"A\\" \\\\ Lee"'],
   ['Ann  Lee', '"Ann  Lee"'],
   ['Dr. Lee', '"Dr. Lee"'],
+  ['Ann A. Lee', '"Ann A. Lee"'],
+  [' Ann', '" Ann"'],
+  ['Ann\tLee', '"Ann\tLee"'],
+  // The first word of a name has a line of its own.
+  [
+    'ü'.repeat(30),
+    `=?UTF-8?B?${Buffer.from('ü'.repeat(22)).toString('base64')}?= =?UTF-8?B?${Buffer.from('ü'.repeat(8)).toString('base64')}?=`,
+  ],
   ['a@b', '"a@b"'],
   ['=?x', '=?UTF-8?B?PT94?='],
   ['Jürgen', '=?UTF-8?Q?J=C3=BCrgen?='],

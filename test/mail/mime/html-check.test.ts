@@ -258,9 +258,43 @@ test.each([
   [`<img alt="" src="${'a'.repeat(1_995)}.webp">`, ['images of the type webp']],
   [`<img alt="" src="${'a'.repeat(1_996)}.webp">`, []],
   ['<style>@media', ['<style>', '@media']],
+  ['<style><video></style>', ['<style>']],
   ['<style>a{}</STYLE><video>', ['<style>', '<video>']],
 ])('%#: attributes and addresses as they are spelled', (html, features) => {
   expect(used(html)).toEqual(features);
+});
+
+test('of links as of features the first 262,144 characters are looked at', () => {
+  const link = '<a href="https://x.example/">';
+  const at = (end: number): number => linksOf(`${' '.repeat(end - link.length)}${link}`).length;
+  expect([at(262_144), at(262_145)]).toEqual([1, 0]);
+});
+
+test.each([
+  // Behind a colon there may be others.
+  ['<a href="#top">', 'no whole address: it leads nowhere in a mail program'],
+  ['<a href="sms:+491">', 'sms: is blocked by mail programs'],
+  ['<a href="x-mailto:a">', 'x-mailto: is blocked by mail programs'],
+  ['<a href="HTTPS://X.example/">', null],
+  ['<a href="HTTP://x.example/">', 'not encrypted: use https'],
+  ['<a href="https://x.example/?data:x">', null],
+  ['<a href="//x.example/a">', 'no whole address: it leads nowhere in a mail program'],
+])('%s is a link, with the problem %p', (html, problem) => {
+  expect(linksOf(html).map((link) => link.problem)).toEqual([problem]);
+});
+
+test('every escaped ampersand of an address is one, and a comment begins with two dashes', () => {
+  expect(linksOf('<a href="https://x.example/?a&amp;b&amp;c&lt;">')[0]?.url).toBe(
+    'https://x.example/?a&b&c&lt;',
+  );
+  expect(used('<!- ><video>-->')).toEqual(['<video>']);
+});
+
+test('an image, like anything else, may have a background', () => {
+  expect(used('<img alt="" background="a.png"><source srcset="b">')).toEqual([
+    'background="…"',
+    'srcset="…"',
+  ]);
 });
 
 test('a style element in the head is where it belongs, whatever the body has', () => {

@@ -177,6 +177,36 @@ test.each([
   ['Content-Disposition: attachment; filename = "a b.txt"', 'a b.txt'],
   ['Content-Disposition: attachment; filename=""; x="y"', 'unnamed'],
   ['Content-Disposition: attachment; filename=; x="y"', 'unnamed'],
+  ['Content-Disposition: attachment', 'unnamed'],
+  // RFC 2231, as Python and Apple Mail write it: in front of the name for older readers, or behind it.
+  ["Content-Disposition: attachment; filename*=utf-8''%C3%9Cber%20sicht.pdf", 'Über sicht.pdf'],
+  ["Content-Disposition: attachment; FILENAME*=ISO-8859-1'de'%fc%DF.txt; size=1", 'üß.txt'],
+  ["Content-Disposition: attachment; filename=u.txt; filename*=utf-8''%C3%BC.txt", 'ü.txt'],
+  ["Content-Disposition: attachment; filename*=utf-8''%C3%BC.txt; filename=u.txt", 'ü.txt'],
+  ["Content-Disposition: attachment; filename*=''%C3%BC.txt", 'ü.txt'],
+  ["Content-Disposition: attachment; filename*=\"UTF-8''%C3%BC 'a'.txt\"", "ü 'a'.txt"],
+  ['Content-Disposition: attachment; filename*=a%20b.txt', 'a b.txt'],
+  ["Content-Disposition: attachment; filename*=utf-8''100%.txt", '100%.txt'],
+  ["Content-Disposition: attachment; filename*=utf-8''; filename=u.txt", 'u.txt'],
+  // In pieces, which may come in any order and need not all be encoded (section 4.1).
+  ["Content-Disposition: attachment; filename*0*=utf-8''%C3; filename*1*=%BC.txt", 'ü.txt'],
+  [
+    'Content-Disposition: attachment; filename*1=" 50%20.pdf"; filename*0*=utf-8\'\'%C3%BC',
+    'ü 50%20.pdf',
+  ],
+  ['Content-Disposition: attachment; filename*0=a; filename*1=b; filename*3=c', 'ab'],
+  ['Content-Disposition: attachment; filename*0=a; filename*0=b', 'a'],
+  ['Content-Disposition: attachment; filename*0="a\'b\'c 10%41.txt"', "a'b'c 10%41.txt"],
+  ['Content-Disposition: attachment; filename*="a b\'c\'d.txt"', "a b'c'd.txt"],
+  ["Content-Disposition: attachment; filename*=utf-8''a.txt ; x=y", 'a.txt'],
+  ['Content-Disposition: attachment; filename*0=a; filename*2=b; filename*3=c', 'a'],
+  [
+    `Content-Disposition: attachment; ${Array.from({ length: 12 }, (_, at) => `filename*${at}=${at}`).join('; ')}`,
+    '01234567891011',
+  ],
+  ["Content-Disposition: attachment; filename*=KOI8-R'ru-RU'%D0%D2.txt", 'пр.txt'],
+  ["Content-Disposition: attachment; x-filename*=utf-8''a; xfilename*=utf-8''b", 'unnamed'],
+  ['Content-Disposition: attachment; filename*1=b; filename=u.txt', 'u.txt'],
 ])('%s: attached as %s', (field, name) => {
   const { text, attachments } = readParts(Buffer.from(`${field}\r\n\r\nx`));
   expect([text, attachments.map(({ filename }) => filename)]).toEqual([null, [name]]);
@@ -198,6 +228,15 @@ test('an attachment is given whole, however long', () => {
   const long = Buffer.from(`Content-Type: a/b\r\n\r\n${'x'.repeat(262_145)}`);
   expect(readParts(long).attachments[0]?.content()).toHaveLength(262_145);
   expect(attachmentBytes(long, splitMime(long))).toBe(262_145);
+});
+
+test('an image is put in whatever quotes it stands in, and nothing that is only called one', () => {
+  const parts = [image('logo', 1).part, image('other', 1, 'x-image/png').part];
+  const html = `<img src='cid:logo'><img src="cid:logo"><p style="background:url(cid:logo)">`;
+  const put = html.replaceAll('cid:logo', urlOf('logo'));
+  expect(withInlineImages(`${html}<img src="cid:other">`, parts)).toBe(
+    `${put}<img src="cid:other">`,
+  );
 });
 
 test('where an image is named ends at white space, and begins at a word', () => {

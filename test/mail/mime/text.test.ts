@@ -30,6 +30,9 @@ test.each([
   ['7bit', 'a=3Db', 'a=3Db'],
   ['8bit', 'a\xfcb', 'a\xfcb'],
   ['unknown', 'YWI=', 'YWI='],
+  ['base64-like', 'YWI=', 'YWI='],
+  ['x-base64', 'YWI=', 'YWI='],
+  ['quoted-printable-like', 'a=3Db', 'a=3Db'],
 ])('%s: %j is %j', (encoding, text, decoded) => expect(body(encoding, text)).toBe(decoded));
 
 test('of a part 262,144 bytes are read, or as many as are asked for', () => {
@@ -65,6 +68,7 @@ test('a text part is read in its charset, without one in UTF-8', () => {
 
 test.each([
   ['=?utf-8?q?a_b=5F?=', 'a b_'],
+  ['=?utf-8?Q?=c3=bC=Zz=4?=', 'ü=Zz=4'],
   ['=?UTF-8?b?w7w=?=', 'ü'],
   ['=?iso-8859-1?q?=FC?= =?utf-8?q?=C3=BC?=', 'üü'],
   ['=?utf-8?q?=C3?= =?iso-8859-1?q?=BC?=', 'Ã¼'],
@@ -83,6 +87,11 @@ test('a text part is read whole, of header text 262,144 characters', () => {
 test.each([
   ['=?utf-8?q?a?= =?utf-8?q?b?=\r\n  =?utf-8?q?c?=', 'abc'],
   ['a =?utf-8?q??= b', 'a  b'],
+  ['=?utf-8?q?a?=\t=?utf-8?q?b?=', 'ab'],
+  ['=?utf-8?q?a?=x =?utf-8?q?b?=', 'ax b'],
+  ['=??q?a?=', '=??q?a?='],
+  ['=?ISO_8859-1:1987?q?=FC?=', 'ü'],
+  ['=?iso_8859-1:1987*de-DE?q?=FC?=', 'ü'],
   ['=?utf-8*en?Q?a_b?= c', 'a b c'],
   [`=?${'x'.repeat(40)}?q?a?=`, 'a'],
   [`=?${'x'.repeat(41)}?q?a?=`, `=?${'x'.repeat(41)}?q?a?=`],

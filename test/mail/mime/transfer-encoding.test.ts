@@ -110,12 +110,26 @@ test.each([
   ['a\nb', 'a=0Ab'],
   ['a\r\r\nb', 'a=0D\r\nb'],
   ['a\r\n\nb', 'a\r\n=0Ab'],
+  ['a\rb\rc\nd\r\ne\n', 'a=0Db=0Dc=0Ad\r\ne=0A'],
+  ['a\tü\tb', 'a\t=C3=BC\tb'],
+  ['a\tb', 'a\tb'],
   ['a=b', 'a=3Db'],
   ['~ !<>\u007f\0\u001f', '~ !<>=7F=00=1F'],
 ])('%j is written as %j', (text, coded) => {
   expect(quotedPrintable(Buffer.from(text))).toBe(coded);
   if (isPrintable(text)) expect(quotePrintable(text)).toBe(coded);
   expect(decode(coded)).toBe(text === '' ? '' : text);
+});
+
+test('every byte is written by itself, and read as it was', () => {
+  for (let byte = 0; byte < 256; byte += 1) {
+    const isKept = byte === 9 || (byte >= 0x20 && byte < 0x7f && byte !== 0x3d);
+    const hex = byte.toString(16).toUpperCase().padStart(2, '0');
+    const coded = isKept ? String.fromCharCode(byte) : `=${hex}`;
+    expect(quotedPrintable(Buffer.from([0x61, byte, 0x62]))).toBe(`a${coded}b`);
+    const isAscii = (byte >= 0x20 && byte < 0x7f) || [9, 10, 13].includes(byte);
+    expect([byte, isPrintable(String.fromCharCode(byte))]).toEqual([byte, isAscii]);
+  }
 });
 
 test('base64 is cut behind each 76th character, never at the end', () => {

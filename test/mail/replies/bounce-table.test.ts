@@ -92,3 +92,29 @@ test.each([
   const { bounceType, isPermanent } = classifyReply({ code, enhanced, text: '', stage: 'rcpt' });
   expect([bounceType, isPermanent]).toEqual([type, type === 'Permanent']);
 });
+
+test.each([
+  // An enhanced code that says nothing gives way to one in the words, in any stage.
+  [452, '4.0.0', '4.2.2 over', 'rcpt', 'mailbox_full', 'Transient', false],
+  [550, '5.0.0', '5.1.1 none', 'rcpt', 'recipient', 'Permanent', true],
+  [550, '5.7.1', '5.1.1 none', 'rcpt', 'policy', 'Permanent', false],
+  // Without a code it still says whether it is for good.
+  [0, '5.0.0', 'sorry', 'report', 'unknown', 'Permanent', false],
+  [0, '4.0.0', 'sorry', 'report', 'unknown', 'Transient', false],
+  // In a session the reply code decides, in a report the status, where there is one.
+  [550, '4.4.7', 'expired', 'rcpt', 'network', 'Permanent', false],
+  [550, '4.4.7', 'expired', 'report', 'network', 'Transient', false],
+  [450, '5.1.1', 'none', 'rcpt', 'recipient', 'Transient', false],
+  [450, '5.1.1', 'none', 'report', 'recipient', 'Permanent', true],
+  [450, null, 'no such user', 'report', 'recipient', 'Transient', false],
+  [550, null, 'no such user', 'report', 'recipient', 'Permanent', true],
+  [550, null, 'no such user 4.1.1', 'report', 'recipient', 'Transient', false],
+  [550, '5.0.0', 'no such user', 'report', 'recipient', 'Permanent', true],
+] as const)('%i %p %j in %s: %s, %s', (code, enhanced, text, stage, kind, type, isSuppressing) => {
+  expect(classifyReply({ code, enhanced, text, stage })).toMatchObject({
+    class: kind,
+    bounceType: type,
+    isPermanent: type === 'Permanent',
+    isSuppressing,
+  });
+});

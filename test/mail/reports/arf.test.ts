@@ -247,3 +247,32 @@ test('all that is read of a complaint, of one that says nothing, and of one of O
     userAgent: 'JMRP',
   });
 });
+
+test('of a recipient at Outlook.com 320 characters are taken, an address that is longer is cut', () => {
+  const address = (length: number): string => 'ann@'.padEnd(length, 'x');
+  const told = (length: number) =>
+    attached([`X-HmXmrOriginalRecipient: ${address(length)}`])?.recipients;
+  expect([told(320), told(321)]).toEqual([[address(320)], [address(320)]]);
+});
+
+test('a header that stands before the message that was reported is not the one reported', () => {
+  const lines = [
+    'From: staff@hotmail.com',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'Content-Type: text/rfc822-headers',
+    '',
+    'Message-ID: <other@shop.example>',
+    '--b',
+    'Content-Type: message/rfc822',
+    '',
+    'Message-ID: <1@shop.example>',
+    'X-HmXmrOriginalRecipient: ann@outlook.com',
+    '--b--',
+  ];
+  expect(parseArf(new InboundMessage(Buffer.from(lines.join('\r\n'))))).toMatchObject({
+    messageId: '<1@shop.example>',
+    recipients: ['ann@outlook.com'],
+  });
+});

@@ -127,6 +127,31 @@ test.each([
   expect(classification.class).toBe(kind);
 });
 
+test.each([
+  // An address that cannot be read does not hide the other one.
+  ['Original-Recipient: rfc822; nobody', 'cy@c.example'],
+  ['Original-Recipient:', 'cy@c.example'],
+  ['Original-Recipient: rfc822; bo@b.example', 'bo@b.example'],
+])('%s counts before X-Actual-Recipient: %s', (field, address) => {
+  const actual = 'X-Actual-Recipient: rfc822; cy@c.example';
+  expect(one(FINAL, field, actual).originalRecipient).toBe(address);
+});
+
+test.each([
+  // No more is known than that it failed, or is late.
+  ['5.0.0', 'smtp; sorry', 'Permanent', 'unknown', false],
+  ['4.0.0', 'smtp; sorry', 'Transient', 'unknown', false],
+  ['none', 'smtp; sorry', 'Undetermined', 'unknown', false],
+  // A server that may take it later says nothing of the address for good.
+  ['none', 'smtp; 450 no such user', 'Transient', 'recipient', false],
+  ['4.1.1', 'smtp; no such user', 'Transient', 'recipient', false],
+  ['none', 'smtp; 550 no such user', 'Permanent', 'recipient', true],
+  ['5.1.1', 'smtp; no such user', 'Permanent', 'recipient', true],
+] as const)('the status %s with %j is %s, %s', (status, words, bounceType, kind, isSuppressing) => {
+  const { classification } = one(FINAL, `Status: ${status}`, `Diagnostic-Code: ${words}`);
+  expect(classification).toMatchObject({ bounceType, class: kind, isSuppressing });
+});
+
 test('words about the mailbox without any code make a permanent bounce', () => {
   expect(one(FINAL, 'Diagnostic-Code: smtp; no such user').classification.bounceType).toBe(
     'Permanent',
@@ -265,4 +290,29 @@ test('all that is read of a report: each recipient in its order, with its own wo
 test('a report that names nobody is none', () => {
   expect(parse(['Content-Type: message/delivery-status', '', 'Reporting-MTA: dns; a'])).toBeNull();
   expect(parse(['Content-Type: message/delivery-status', '', ''])).toBeNull();
+});
+
+test('a report that names nobody is none, whatever its text says', () => {
+  const lines = [
+    'From: MAILER-DAEMON@mx.a.example',
+    'Content-Type: multipart/report; boundary=b',
+    '',
+    '--b',
+    '',
+    'Your message could not be delivered.',
+    '',
+    'ann@a.example: 550 5.1.1 no such user',
+    '--b',
+    'Content-Type: message/delivery-status',
+    '',
+    'Reporting-MTA: dns; mx.a.example',
+    '--b--',
+  ];
+  expect(parse(lines)).toBeNull();
+});
+
+test('an envelope id is the one of the report, not one of a recipient', () => {
+  const lines = ['Content-Type: message/delivery-status', '', 'Reporting-MTA: dns; mx', ''];
+  const report = parse([...lines, FINAL, 'Original-Envelope-ID: e2']);
+  expect([report?.envelopeId, report?.recipients.length]).toEqual([null, 1]);
 });

@@ -127,6 +127,13 @@ test.each([
   ['text/html', '<p>a</p>b<br/>c<DIV x="y">d</DIV>', '\na\nb\nc\nd\n'],
   ['text/html', 'a<b>b</b>&lt;c@d&gt;&nbsp;&amp;lt;', 'a b <c@d> &lt;'],
   ['text/html', '<ann@receiver.example> <i>', '<ann@receiver.example>  '],
+  ['text/html', '<pre>a</pre><drop>b<list>c', ' a  b c'],
+  ['text/html', '<p class="x">a</p><TR>b<li>c', '\na\n\nb\nc'],
+  ['text/html', '<p\n<b>a<b\n<p>c', '<p\n a<b\n\nc'],
+  ['text/html', `<p ${'y'.repeat(999)}>a<i ${'y'.repeat(998)}>b`, '\na b'],
+  ['text/html', `<p ${'y'.repeat(1_000)}>a`, `<p ${'y'.repeat(1_000)}>a`],
+  ['text/html', `<i ${'y'.repeat(999)}>b`, `<i ${'y'.repeat(999)}>b`],
+  ['text/plain', 'a\rb\nc', 'a\rb\nc'],
   ['image/png', 'a', ''],
 ])('%s: %j is read as %j', (type, text, shown) => {
   const message = new InboundMessage(Buffer.from(`Content-Type: ${type}\r\n\r\n${text}`));
@@ -190,6 +197,12 @@ test('of several parts of one type the first is read', () => {
   const message = two('message/delivery-status');
   const first = message.part(/delivery-status$/);
   expect(first && message.text(first)).toBe('one');
+});
+
+test('of the domain of a return path 253 characters are taken', () => {
+  const local = RETURN_PATH.split('@')[0] ?? '';
+  const path = `${local}@${'d.'.repeat(126)}e`;
+  expect(new InboundMessage(Buffer.from(`${path}f`)).returnPaths).toEqual([path]);
 });
 
 test('a return path that the first MiB ends within is cut there, and one behind it is not found', () => {

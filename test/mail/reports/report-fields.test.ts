@@ -34,6 +34,8 @@ test('of a group a hundred fields are read, of a value 4,000 characters', () => 
   const [first, second] = groups(...many, '', 'G: x');
   expect(Object.keys(first ?? {})).toHaveLength(100);
   expect(second).toEqual({ g: ['x'] });
+  const after = groups('G: x', '', ...many);
+  expect(after.map((group) => Object.keys(group).length)).toEqual([1, 100]);
   expect(groups(`A: ${'x'.repeat(4_001)}`)[0]?.['a']?.[0]).toHaveLength(4_000);
   expect(groups(`A: ${'x'.repeat(3_990)}`, ` ${'y'.repeat(20)}`)[0]?.['a']?.[0]).toHaveLength(
     4_000,

@@ -41,3 +41,9 @@ test('a changed, foreign or malformed local part does not decode', () => {
     expect(decodeReturnPath(other, mac)).toBeNull();
   }
 });
+
+test('the tag is the first eight bytes of the HMAC of the id in hexadecimal', () => {
+  const id = newId(1_790_000_000_000);
+  const hex = id.replaceAll('-', '');
+  expect(encodeReturnPath(id, mac)).toBe(`b-${hex}-${mac(hex).toString('hex').slice(0, 16)}`);
+});
