@@ -30,6 +30,8 @@ test.each([
   ['-_-_', '\xfb\xff\xbf'],
   ['+/+/', '\xfb\xff\xbf'],
   ['BEGIN:VCALENDAR\r\nEND:VCALENDAR', 'BEGIN:VCALENDAR\r\nEND:VCALENDAR'],
+  // Its text is sent in UTF-8 (RFC 5545 section 3.1.4).
+  ['BEGIN:VCALENDAR\nSUMMARY:ü €', 'BEGIN:VCALENDAR\nSUMMARY:\xc3\xbc \xe2\x82\xac'],
 ])('content %j is %j', (content, bytes) => {
   expect(read(file(content))).toMatchObject({ filename: 'a.txt', content: bytes });
 });
