@@ -181,3 +181,25 @@ test('a file to attach is never fetched for a command: its content must come alo
     'attachments[0].path is not supported on this route; send content instead.',
   );
 });
+
+test('an email to send by command needs content and may have all that a batch takes', async () => {
+  await fixture.verified(sender, 'acme.example');
+  const email = { from: 'hello@acme.example', to: 'ann@x.example', subject: 'Hello' };
+  const send = (change: object) =>
+    perform(scope, 'email.send', {
+      account: sender.account.name,
+      email: JSON.stringify({ ...email, ...change }),
+      isSandbox: true,
+    });
+  expect(await send({}).catch(String)).toBe('ApiError: Missing `html` or `text` field.');
+  expect(await send({ text: '' }).catch(String)).toBe('ApiError: text must not be empty.');
+  const { id } = await send({
+    html: '<p>Hello.</p>',
+    cc: 'cy@x.example',
+    bcc: ['dan@x.example'],
+    headers: { 'X-Own': 'own' },
+    attachments: [{ filename: 'a.txt', content: 'YQ==' }],
+  });
+  const { message } = await perform(scope, 'queue.show', { id });
+  expect(message).toMatchObject({ cc: ['cy@x.example'], bcc: ['dan@x.example'], isSandbox: true });
+});
