@@ -184,6 +184,7 @@ test('a file to attach is never fetched for a command: its content must come alo
 
 test('an email to send by command needs content and may have all that a batch takes', async () => {
   await fixture.verified(sender, 'acme.example');
+  scope = { ...scope, queue: null };
   const email = { from: 'hello@acme.example', to: 'ann@x.example', subject: 'Hello' };
   const send = (change: object) =>
     perform(scope, 'email.send', {
