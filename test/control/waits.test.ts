@@ -137,6 +137,42 @@ test('giving up counts what a running queue leaves alone, and nothing that has e
   expect(asked).toEqual([id]);
 });
 
+test('who names a recipient waits for the whole email, and sees that recipient alone', async () => {
+  const { store } = fixture.ctx;
+  const mine = await waiting('ann@x.example', 'bob@x.example');
+  const [ann, bob] = mine.made.recipients;
+  if (ann === undefined || bob === undefined) throw new Error('no recipients');
+  let isOver = false;
+  const wait = perform(scope, 'email.wait', { id: ann.id }).then((detail) => {
+    isOver = true;
+    return detail;
+  });
+  await ticks();
+  await store.finish(finishOf(mine.made, ann, { attempt: null }));
+  mine.tell('email.delivered', 0);
+  await ticks();
+  expect(isOver).toBe(false);
+  await store.finish(finishOf(mine.made, bob, { attempt: null }));
+  mine.tell('email.delivered', 1);
+  const { message, recipients } = await wait;
+  expect([message.id, recipients.map(({ id }) => id)]).toEqual([mine.made.message.id, [ann.id]]);
+});
+
+test('of one recipient that a running queue gives up the others are not counted', async () => {
+  const mine = await waiting('ann@x.example', 'bob@x.example');
+  const [ann] = mine.made.recipients;
+  if (ann === undefined) throw new Error('no recipients');
+  const asked: string[] = [];
+  const fail = async (id: string): Promise<number> => {
+    asked.push(id);
+    await fixture.ctx.store.finish(finishOf(mine.made, ann, { status: 'failed', attempt: null }));
+    return 1;
+  };
+  scope = { ...scope, queue: { fail } as unknown as Queue };
+  expect(await perform(scope, 'queue.fail', { id: ann.id })).toEqual({ failed: 1, under_way: 0 });
+  expect(asked).toEqual([ann.id]);
+});
+
 test('a store that cannot be read ends the wait with its error, and nobody follows any more', async () => {
   const mine = await waiting('ann@x.example');
   const wait = perform(scope, 'email.wait', { id: mine.made.message.id }).catch(String);

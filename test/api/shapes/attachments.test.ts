@@ -61,6 +61,43 @@ test('type and id have three spellings, of which the first counts', () => {
   }
 });
 
+test('what is null was not set, beside a text and beside a list of numbers', () => {
+  const nothing = {
+    path: null,
+    content_type: null,
+    contentType: null,
+    content_id: null,
+    contentId: null,
+    inline_content_id: null,
+  };
+  for (const content of ['YQ==', [97], { type: 'Buffer', data: [97] }]) {
+    expect(read(file(content, nothing))).toEqual({
+      filename: 'a.txt',
+      contentType: 'text/plain',
+      contentId: null,
+      content: 'a',
+    });
+  }
+  const missing = ['filename', 'content'].map((field) => [
+    `attachments[0].${field}`,
+    `Missing \`attachments[0].${field}\` field.`,
+    true,
+  ]);
+  expect(read({ filename: null, content: null })).toEqual(missing.toReversed());
+});
+
+test('each of several files that are lists of numbers has its own bytes', () => {
+  const attachments = [[1, 2], { type: 'Buffer', data: [3] }, [], [255]].map((content) => ({
+    filename: 'same',
+    content,
+  }));
+  const rules = { kind: 'full', at: '', mayLink: false, needsContent: true } as const;
+  const result = readEmail({ ...EMAIL, attachments }, rules);
+  expect(
+    Array.isArray(result) ? result : result.draft.attachments.map(({ content }) => [...content]),
+  ).toEqual([[1, 2], [3], [], [255]]);
+});
+
 test('what lacks or is not valid is named with its path', () => {
   const at = 'attachments[0]';
   for (const [attachment, path, message, isMissing] of [
