@@ -188,6 +188,25 @@ test('an endpoint gets the events that are named, and every event where none is'
   }
 });
 
+test('what a resource does not know is ignored, and an empty name of a domain is none', async () => {
+  const { id } = (await ask({ path: '/webhooks', body: { url: 'https://127.0.0.1/u' } })).json;
+  for (const [method, path, body, status] of [
+    ['POST', '/api-keys', { name: 'known' }, 201],
+    ['POST', '/suppressions', { email: 'known@x.example' }, 201],
+    ['PATCH', `/webhooks/${id}`, { status: 'disabled' }, 200],
+    ['DELETE', `/webhooks/${id}`, {}, 200],
+  ] as const) {
+    const sent = await ask({ method, path, body: { ...body, colour: 'red', note: { a: 1 } } });
+    expect([path, sent.status]).toEqual([path, status]);
+    expect(sent.text).not.toContain('red');
+  }
+  const none = await ask({ path: '/domains', body: { name: '' } });
+  expect([none.status, none.json.detail]).toEqual([
+    422,
+    { issues: [{ path: 'name', message: 'name must not be empty.' }] },
+  ]);
+});
+
 test('a check of a domain tells each record, with the reason of each that is missing', async () => {
   const path = `/domains/${domain.id}/verify`;
   const { records } = (await ask({ path: `/domains/${domain.id}` })).json;
