@@ -56,6 +56,21 @@ test.each([
   expect([answer?.status, await answer?.json()]).toEqual([status, { status: word }]);
 });
 
+test('of several reasons that a send is refused the node’s comes first, then the halt', async () => {
+  const node = { notReady: 'leaving' as string | null };
+  const ctx = { ...bench.ctx, node } as typeof bench.ctx;
+  const ready = createHealth(ctx, new Vitals(bench.ctx), new TrustedProxies(bench.ctx));
+  const word = async (): Promise<unknown> => {
+    const answer = await ready(new Request('http://api.test/ready'), null);
+    return ((await answer?.json()) as { status: string }).status;
+  };
+  bench.ctx.disk.isLow = true;
+  await bench.ctx.halt.halt('Moving.');
+  expect(await word()).toBe('leaving');
+  node.notReady = null;
+  expect(await word()).toBe('halted');
+});
+
 test('alive while halted or full: a restart would change neither', async () => {
   bench.ctx.disk.isLow = true;
   await bench.ctx.halt.halt('Moving.');
@@ -67,7 +82,11 @@ test('other paths and methods are not for it', async () => {
     expect([path, await ask(path)]).toEqual([path, null]);
   }
   expect(await ask('/health', { method: 'POST' })).toBeNull();
-  expect(await ask('/ready?verbose', { method: 'HEAD' })).toMatchObject([200, expect.anything()]);
+  for (const path of ['/ready?verbose', '/health', '/metrics', '/metrics?x']) {
+    const asked = await ask(path, { method: 'HEAD' });
+    expect([path, asked?.[0]]).toEqual([path, 200]);
+    expect(await ask(path, { method: 'PUT' })).toBeNull();
+  }
 });
 
 test.each([
@@ -78,6 +97,20 @@ test.each([
   // The bench trusts the proxies of 127.0.0.0/8.
   ['a proxy that names a reader', '127.0.0.1', { 'x-forwarded-for': '127.0.0.9' }, true],
   ['a proxy that names somebody else', '127.0.0.1', { 'x-forwarded-for': '203.0.113.7' }, false],
+  [
+    'a proxy that names a reader in each header that it writes',
+    '127.0.0.1',
+    { 'x-forwarded-for': '127.0.0.9', 'x-real-ip': '127.0.0.9', via: '1.1 proxy' },
+    true,
+  ],
+  [
+    'a proxy that passes on what somebody else says of himself',
+    '127.0.0.1',
+    { 'x-forwarded-for': '127.0.0.9, 203.0.113.7', 'x-real-ip': '127.0.0.9' },
+    false,
+  ],
+  ['this machine as a socket for both families shows it', '::ffff:127.0.0.1', {}, true],
+  ['somebody else there', '::ffff:203.0.113.7', {}, false],
   ['one that says so itself', '203.0.113.7', { 'x-forwarded-for': '127.0.0.1' }, false],
   ['a proxy nobody trusts', '::1', { 'x-forwarded-for': '127.0.0.1' }, false],
   ['a proxy with another header', '127.0.0.1', { 'x-real-ip': '127.0.0.9' }, false],

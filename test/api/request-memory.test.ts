@@ -91,6 +91,18 @@ test('an account that has its half of the memory is refused, another is not', as
   });
 });
 
+test('a HEAD of a long response has its length, and gives back what it took', async () => {
+  const path = `/emails/${longId}`;
+  const get = await bench.ask({ path, key });
+  const head = await bench.ask({ path, key, method: 'HEAD' });
+  expect([head.status, head.text, head.headers.get('content-length')]).toEqual([
+    200,
+    '',
+    String(Buffer.byteLength(get.text)),
+  ]);
+  expect(Buffer.byteLength(get.text)).toBeGreaterThan(LONG.html.length);
+});
+
 test('a long body is not worked on before the one that was before it has ended', async () => {
   const first = bench.ctx.budget.open('somebody');
   expect(first.grow(MIB)).toBe(true);

@@ -12,6 +12,7 @@ const TOO_LONG = { 'content-length': '14680065' };
 const clock = new TestClock();
 let bench: Bench;
 let account: Account;
+let spent: Account;
 let keys: Record<string, string | null>;
 
 beforeAll(async () => {
@@ -25,12 +26,13 @@ rate_per_second = 1`,
   });
   account = await bench.account('steps', 'fast');
   await bench.domain(account, 'own.example');
-  const spent = await bench.account('spent', 'narrow');
+  spent = await bench.account('spent', 'narrow');
   await bench.domain(spent, 'own.example');
   keys = {
     full: await bench.key(account),
     sending: await bench.key(account, 'sending_access'),
     sandbox: await bench.key(account, 'full_access', true),
+    sendingSandbox: await bench.key(account, 'sending_access', true),
     spent: await bench.key(spent),
     spentSandbox: await bench.key(spent, 'full_access', true),
     none: null,
@@ -60,6 +62,11 @@ const ROWS: [who: string, what: Ask, code: string, left: string | null][] = [
   ['sending', { path: '/domains', raw: '{' }, 'forbidden', null],
   ['sandbox', { path: '/domains', raw: '{' }, 'forbidden', '59'],
   ['sandbox', { path: `/domains/${UNKNOWN}/verify`, method: 'POST' }, 'not_found', '59'],
+  // What a key may not ask for is neither looked for nor counted.
+  ['sendingSandbox', { path: `/domains/${UNKNOWN}/verify`, method: 'POST' }, 'forbidden', null],
+  ['sending', { path: `/domains/${UNKNOWN}` }, 'forbidden', null],
+  ['spent', { path: `/domains/${UNKNOWN}/verify`, method: 'POST' }, 'rate_limited', '0'],
+  ['spentSandbox', { path: `/webhooks/${UNKNOWN}/test`, method: 'POST' }, 'rate_limited', '0'],
   ['spent', { path: '/domains', raw: '{' }, 'rate_limited', '0'],
   ['spent', { path: '/emails', raw: '{' }, 'rate_limited', '0'],
   ['spentSandbox', { path: '/domains', raw: '{' }, 'rate_limited', '0'],
@@ -92,6 +99,35 @@ test('a refusal is sent before the body is read', async () => {
     const sent = await bench.ask({ path, raw: raw(), headers, key: keys[who] ?? null });
     expect([who, sent.status >= 400, isRead]).toEqual([who, true, who === 'full']);
   }
+});
+
+test('what is refused before its body is read stands in the log without it, and in no audit', async () => {
+  const { store } = bench.ctx;
+  const before = await store.audit({ limit: 1, before: null, who: null });
+  for (const [who, status] of [
+    ['sending', 403],
+    ['sandbox', 403],
+    ['spent', 429],
+  ] as const) {
+    const key = keys[who] ?? null;
+    const sent = await bench.ask({ path: '/domains', key, body: { name: 'a.example' } });
+    const id = sent.json.request_id;
+    await bench.ask({ path: '/logs', key: keys['full'] ?? null });
+    const owner = who === 'spent' ? spent : account;
+    expect([sent.status, await store.log(owner.id, id)]).toEqual([
+      status,
+      expect.objectContaining({
+        id,
+        status,
+        path: '/domains',
+        isSandbox: who === 'sandbox',
+        keyPermission: who === 'sending' ? 'sending_access' : 'full_access',
+        requestBody: null,
+        responseBody: sent.text,
+      }),
+    ]);
+  }
+  expect(await store.audit({ limit: 1, before: null, who: null })).toEqual(before);
 });
 
 test('a body of a request that takes none is not read', async () => {

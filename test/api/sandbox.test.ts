@@ -194,6 +194,22 @@ describe('what a sandbox key sees', () => {
     expect((await asked('/emails', live)).json.data).toHaveLength(10);
   });
 
+  test('its emails and its requests, which a live key sees one by one, too', async () => {
+    const [id = ''] = ids;
+    const logs = (await asked('/logs?limit=1&method=POST', sandbox)).json.data;
+    for (const path of [
+      `/emails/${id}`,
+      `/emails/${id}/body`,
+      `/emails/${id}/attachments`,
+      `/email/${id}`,
+      `/logs/${logs[0].id}`,
+    ]) {
+      const [own, other] = [await asked(path, sandbox), await asked(path, live)];
+      expect([path, own.status, other.status]).toEqual([path, 200, 200]);
+      expect(other.json).toEqual(own.json);
+    }
+  });
+
   test('its usage, which spends nothing', async () => {
     const { usage, counts } = (await asked('/usage', sandbox)).json;
     expect([usage.usedThisMonth, counts.delivered, counts.queued]).toEqual([0, 5, 0]);

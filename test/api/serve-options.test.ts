@@ -96,6 +96,49 @@ test('while another server takes over, each response ends its connection', async
   expect(await ask()).toBeNull();
 });
 
+test('a page ends its connection too while another server takes over, and a refused one waits for its body', async () => {
+  const unread = new UnreadBodies();
+  const asked = spyOn(unread, 'after');
+  let isLeaving = false;
+  const server = serve({
+    unread,
+    isLeaving: () => isLeaving,
+    before: () => new Response('page', { status: 403, headers: { 'X-Own': 'own' } }),
+  });
+  const seen: unknown[] = [];
+  for (const leaving of [false, true]) {
+    isLeaving = leaving;
+    const { headers } = await fetch(`http://127.0.0.1:${server.port}/page`);
+    seen.push(['connection', 'x-own', 'x-request-id'].map((name) => headers.get(name)));
+  }
+  expect(seen).toEqual([
+    [null, 'own', 'made'],
+    ['close', 'own', 'made'],
+  ]);
+  expect(asked.mock.calls.map(([request, { status }]) => [request.url, status])).toEqual([
+    [`http://127.0.0.1:${server.port}/page`, 403],
+  ]);
+});
+
+test('a body and its headers arrive whole where the Host was replaced', async () => {
+  const server = serveApi(
+    {
+      async handle(request) {
+        const type = request.headers.get('content-type');
+        return new Response(`${request.method} ${type} ${await request.text()}`);
+      },
+      requestId: () => 'made',
+    },
+    { listen: LISTEN, tls: null },
+  );
+  open.push(server);
+  const said = await exchange(
+    server.port,
+    'PATCH /x HTTP/1.1\r\nHost: [\r\nContent-Type: a/b\r\nContent-Length: 9\r\nConnection: close\r\n\r\nthe body.',
+  );
+  expect(said).toEndWith('\r\n\r\nPATCH a/b the body.');
+});
+
 test('only what ends its connection waits for a body, and with those of the stop', async () => {
   const unread = new UnreadBodies();
   const asked = spyOn(unread, 'after');

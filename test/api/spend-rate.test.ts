@@ -61,10 +61,30 @@ test('a send counts by the second, a read by key and by account, a change by acc
   ]);
 });
 
-test('a sandbox key has windows of its own', () => {
-  const test = { ...caller, key: { ...caller.key, isTest: true } };
-  const live = spend(WRITE, []).taken[0]?.[0];
-  expect(spend(WRITE, [], 1, test).taken[0]?.[0]).not.toBe(live);
+test('a sandbox key has windows of its own, and those of its account are shared by all of them', () => {
+  const key = { ...caller.key, isTest: true };
+  const another = { ...key, id: 'another', name: 'key' };
+  const names = (route: Route, by: typeof key): string[] =>
+    spend(route, [], 1, { ...caller, key: by }).taken.map(([name]) => name);
+  const live = { ...caller.key, name: 'key' };
+  for (const route of [{ ...WRITE, isSend: true }, WRITE, { ...WRITE, perMinute: 6 }]) {
+    expect(names(route, key).filter((name) => names(route, live).includes(name))).toEqual([]);
+    expect(names(route, another)).toEqual(names(route, key));
+  }
+  const [own, all] = names(READ, key);
+  const [ownOther, allOther] = names(READ, another);
+  expect([own === ownOther, all === allOther]).toEqual([false, true]);
+  expect(names(READ, live)).not.toContain(all);
+});
+
+test('routes with a limit of their own have a window each', () => {
+  const own = (change: object) =>
+    spend({ ...WRITE, perMinute: 6, ...change }, []).taken.map(([name]) => name);
+  const [shared, window] = own({});
+  for (const other of [own({ path: '/y' }), own({ method: 'PATCH' })]) {
+    expect(other[0]).toBe(shared);
+    expect(other[1]).not.toBe(window);
+  }
 });
 
 test('the headers are those of the window with the least left', () => {

@@ -1,6 +1,6 @@
 /** The command's side of the control socket: a reader that fails lets the server stop its work. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { createLog } from '../../src/base/log.ts';
 import { askServer } from '../../src/control/client.ts';
 import type { Sink } from '../../src/control/protocol.ts';
 import { ControlServer } from '../../src/control/server.ts';
+import { describeWith } from '../rig/programs.ts';
 
 let dataDir: string;
 let server: ControlServer;
@@ -64,6 +65,43 @@ test('without a server there is nobody to ask, also where a dead one left its so
   expect(await askServer(join(dataDir, 'none'), { operation: 'x', args: {} }, sink)).toBeNull();
   writeFileSync(join(dataDir, 'control.sock'), '');
   expect(await askServer(dataDir, { operation: 'x', args: {} }, sink)).toBeNull();
+  // Too long for the address of a socket, and not there.
+  const long = join(dataDir, 'x'.repeat(120));
+  expect(await askServer(long, { operation: 'x', args: {} }, sink)).toBeNull();
+});
+
+test('a server in a directory with a long path is found', async () => {
+  await server.stop();
+  const long = join(dataDir, 'x'.repeat(120));
+  mkdirSync(long);
+  server = new ControlServer(
+    long,
+    (operation, args, { by }) => Promise.resolve([operation, args, by]),
+    createLog(() => undefined, Date.now),
+  );
+  await server.start();
+  const request = { operation: 'x', args: { a: 1 }, by: 'ann' };
+  expect(await askServer(long, request, sink)).toEqual({ value: ['x', { a: 1 }, 'ann'] });
+});
+
+describeWith(['root'], 'another user of the machine', () => {
+  test('is told that the server cannot be reached, not that there is none', async () => {
+    const program = `
+      const { askServer } = await import(${JSON.stringify(join(import.meta.dir, '../../src/control/client.ts'))});
+      process.setgroups([]); process.setgid(65534); process.setuid(65534);
+      const sink = { progress() {}, async chunk() {} };
+      const told = await askServer(${JSON.stringify(dataDir)}, { operation: 'x', args: {} }, sink)
+        .catch(({ message, hint }) => ({ message, hint }));
+      console.log(JSON.stringify(told));`;
+    const child = Bun.spawn([process.execPath, '-e', program], { cwd: '/', stdout: 'pipe' });
+    const path = join(dataDir, 'control.sock');
+    expect(JSON.parse(await new Response(child.stdout).text())).toEqual({
+      message: expect.stringMatching(
+        new RegExp(`^Cannot talk to the server over ${path}: .*EACCES.*\\.$`),
+      ),
+      hint: "Run the command as the server's user or as root, and look at the log of the server.",
+    });
+  });
 });
 
 /** What the command gets of a server that says `pieces`, each after the line of progress in the one before. */

@@ -76,7 +76,7 @@ test('sites that slow us down are listed with their time in ISO 8601', async () 
 });
 
 test('a retry is the running queue’s, and of an id that nothing has it is refused first', async () => {
-  expect(await run('queue.retry', { id: null, domain: 'a.example' })).toEqual({ retried: 7 });
+  expect(await run('queue.retry', { id: null, domain: 'A.Example' })).toEqual({ retried: 7 });
   expect(told).toEqual([['retry', { id: null, domain: 'a.example' }]]);
   const refused = await run('queue.retry', { id: 'x', domain: null }).catch(String);
   expect(refused).toContain('There is no message or recipient x.');

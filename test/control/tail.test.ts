@@ -168,6 +168,34 @@ test('an email belongs to the domain of each who gets a copy, and one that is go
   }
 });
 
+test('what happens to one recipient concerns its domain and the sender’s, not those of the others', async () => {
+  const [ofOne, ofTwo, ofAcme] = ['one.example', 'two.example', 'acme.example'].map(
+    (domain) => new Reader({ domain }),
+  );
+  for (const reader of readers) await reader.isReady();
+  const to = ['ann@one.example', 'bob@two.example'].map((address) => mailbox(address));
+  const { events } = await fixture.stored(await fixture.accept(acme, draft({ to })));
+  const [queued] = events;
+  if (queued === undefined) throw new Error('no event');
+  const payload = JSON.stringify({ recipient: 'ann@one.example', reply: '550 no' });
+  fixture.ctx.followers.tell([{ ...queued, id: 'bounced', type: 'email.bounced', payload }]);
+  await ofAcme?.has(2);
+  await ofOne?.has(2);
+  // Comes after what it would have been told before.
+  fixture.ctx.followers.tell([{ ...queued, id: 'last' }]);
+  await ofTwo?.has(2);
+  const told = [ofOne, ofTwo, ofAcme].map((reader) =>
+    reader?.lines.slice(0, 2).map(({ id, type, recipient }) => [id, type, recipient]),
+  );
+  const first = [queued.id, 'email.queued', null];
+  const bounced = ['bounced', 'email.bounced', 'ann@one.example'];
+  expect(told).toEqual([
+    [first, bounced],
+    [first, ['last', 'email.queued', null]],
+    [first, bounced],
+  ]);
+});
+
 test('the domain of an address is behind its last @', async () => {
   const [ofName, ofDomain] = ['one.example', 'two.example'].map((domain) => new Reader({ domain }));
   for (const reader of readers) await reader.isReady();

@@ -137,6 +137,42 @@ test('giving up counts what a running queue leaves alone, and nothing that has e
   expect(asked).toEqual([id]);
 });
 
+test('who names a recipient waits for the whole email, and sees that recipient alone', async () => {
+  const { store } = fixture.ctx;
+  const mine = await waiting('ann@x.example', 'bob@x.example');
+  const [ann, bob] = mine.made.recipients;
+  if (ann === undefined || bob === undefined) throw new Error('no recipients');
+  let isOver = false;
+  const wait = perform(scope, 'email.wait', { id: ann.id }).then((detail) => {
+    isOver = true;
+    return detail;
+  });
+  await ticks();
+  await store.finish(finishOf(mine.made, ann, { attempt: null }));
+  mine.tell('email.delivered', 0);
+  await ticks();
+  expect(isOver).toBe(false);
+  await store.finish(finishOf(mine.made, bob, { attempt: null }));
+  mine.tell('email.delivered', 1);
+  const { message, recipients } = await wait;
+  expect([message.id, recipients.map(({ id }) => id)]).toEqual([mine.made.message.id, [ann.id]]);
+});
+
+test('of one recipient that a running queue gives up the others are not counted', async () => {
+  const mine = await waiting('ann@x.example', 'bob@x.example');
+  const [ann] = mine.made.recipients;
+  if (ann === undefined) throw new Error('no recipients');
+  const asked: string[] = [];
+  const fail = async (id: string): Promise<number> => {
+    asked.push(id);
+    await fixture.ctx.store.finish(finishOf(mine.made, ann, { status: 'failed', attempt: null }));
+    return 1;
+  };
+  scope = { ...scope, queue: { fail } as unknown as Queue };
+  expect(await perform(scope, 'queue.fail', { id: ann.id })).toEqual({ failed: 1, under_way: 0 });
+  expect(asked).toEqual([ann.id]);
+});
+
 test('a store that cannot be read ends the wait with its error, and nobody follows any more', async () => {
   const mine = await waiting('ann@x.example');
   const wait = perform(scope, 'email.wait', { id: mine.made.message.id }).catch(String);
@@ -180,4 +216,27 @@ test('a file to attach is never fetched for a command: its content must come alo
   expect(await perform(scope, 'email.send', args).catch(String)).toContain(
     'attachments[0].path is not supported on this route; send content instead.',
   );
+});
+
+test('an email to send by command needs content and may have all that a batch takes', async () => {
+  await fixture.verified(sender, 'acme.example');
+  scope = { ...scope, queue: null };
+  const email = { from: 'hello@acme.example', to: 'ann@x.example', subject: 'Hello' };
+  const send = (change: object) =>
+    perform(scope, 'email.send', {
+      account: sender.account.name,
+      email: JSON.stringify({ ...email, ...change }),
+      isSandbox: true,
+    });
+  expect(await send({}).catch(String)).toBe('ApiError: Missing `html` or `text` field.');
+  expect(await send({ text: '' }).catch(String)).toBe('ApiError: text must not be empty.');
+  const { id } = await send({
+    html: '<p>Hello.</p>',
+    cc: 'cy@x.example',
+    bcc: ['dan@x.example'],
+    headers: { 'X-Own': 'own' },
+    attachments: [{ filename: 'a.txt', content: 'YQ==' }],
+  });
+  const { message } = await perform(scope, 'queue.show', { id });
+  expect(message).toMatchObject({ cc: ['cy@x.example'], bcc: ['dan@x.example'], isSandbox: true });
 });

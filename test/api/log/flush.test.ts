@@ -119,3 +119,23 @@ test('a flush that was asked for is not followed by the one that was due', async
   await clock.advance(1);
   expect(writes).toHaveLength(2);
 });
+
+test('rows are written half a second after the first of them, and each batch has a half second of its own', async () => {
+  const { requests, writes, clock } = opened();
+  const counts = async (ms: number): Promise<number[]> => {
+    await clock.advance(ms);
+    for (const { done } of writes) done.resolve();
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+    return writes.map(({ rows }) => rows.length);
+  };
+  for (const ms of [200, 200, 99]) {
+    requests.add(row());
+    expect(await counts(ms)).toEqual([]);
+  }
+  expect(await counts(1)).toEqual([3]);
+  expect(await counts(100)).toEqual([3]);
+  requests.add(row());
+  // None of the rows before it has a time of its own.
+  expect(await counts(499)).toEqual([3]);
+  expect(await counts(1)).toEqual([3, 1]);
+});

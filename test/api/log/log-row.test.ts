@@ -16,6 +16,8 @@ const LONG = 'h'.repeat(2_000);
 function row(
   change: {
     method?: string;
+    /** As it is routed: a HEAD is routed as GET. */
+    routed?: string;
     path?: string;
     headers?: Record<string, string>;
     raw?: string | Uint8Array;
@@ -50,7 +52,11 @@ function row(
   };
   return logRow(
     { clock, config: config as never },
-    { request: new Request('http://api.test/', { method, headers }), method, path },
+    {
+      request: new Request('http://api.test/', { method: change.routed ?? method, headers }),
+      method,
+      path,
+    },
     known,
     { status: change.status ?? 200, ...change.result },
     change.payload ?? '{"id":"x"}',
@@ -122,6 +128,13 @@ test('the response of a read is kept where it is a refusal, bytes never', () => 
   expect(kept('POST', 200, new Uint8Array(3))).toBeNull();
   expect(kept('GET', 404, new Uint8Array(3))).toBeNull();
   expect(kept('POST', 200, '{"token":"x"}')).toBe('{"token":"[hidden]"}');
+});
+
+test('a HEAD is a read, and stands in its row as it was sent', () => {
+  const sent = { method: 'HEAD', path: '/v1/usage' };
+  const head = row({ ...sent, routed: 'GET' });
+  expect(head).toEqual({ ...ROW, ...sent, responseBody: null } as never);
+  expect(row({ ...sent, routed: 'GET', status: 404 }).responseBody).toBe('{"id":"x"}');
 });
 
 test('of a body that was not read as JSON 256 KiB are looked through, by its own bytes alone', () => {

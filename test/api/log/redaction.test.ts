@@ -177,3 +177,10 @@ test('an attachment that is no object is hidden, and what stands beside it is sh
   const text = JSON.stringify({ subject: 's', attachments });
   expect(logBody(text)).toBe(JSON.stringify({ subject: 's', attachments: shown }));
 });
+
+test('what is no JSON is measured in characters, whatever they take in bytes', () => {
+  for (const text of ['{"ü€', 'näh', '{"token":"ü']) {
+    expect(logBody(text)).toBe(`[${text.length} characters that are not JSON]`);
+  }
+  expect([logBody(''), logBody(null), logBody('', { isJson: true })]).toEqual([null, null, null]);
+});

@@ -148,6 +148,65 @@ test('a sandbox key renames and revokes one of its own, and the same of a live o
   expect((await revoke(live, key)).status).toBe(200);
 });
 
+test('a key is renamed to a name of 1 to 60 characters, and to nothing else', async () => {
+  const { id } = (await ask({ path: '/api-keys', body: { name: 'before' } })).json;
+  const rename = (body: object) => ask({ path: `/api-keys/${id}`, method: 'PATCH', body });
+  const name = async (): Promise<string | undefined> =>
+    (await bench.ctx.store.keys(account.id)).find((one) => one.id === id)?.name;
+  for (const [body, error] of [
+    [{}, 'missing_required_field'],
+    [{ name: null }, 'missing_required_field'],
+    [{ name: '' }, 'validation_error'],
+    [{ name: 5 }, 'validation_error'],
+    [{ name: 'n'.repeat(61) }, 'validation_error'],
+  ] as const) {
+    const { status, json } = await rename(body);
+    const [issue] = json.detail.issues;
+    expect([body, status, json.name, issue.path]).toEqual([body, 422, error, 'name']);
+  }
+  expect(await name()).toBe('before');
+  const longest = 'n'.repeat(60);
+  expect([(await rename({ name: longest })).json, await name()]).toEqual([
+    { object: 'api_key', id },
+    longest,
+  ]);
+});
+
+test('an endpoint gets the events that are named, and every event where none is', async () => {
+  for (const [events, stored] of [
+    [undefined, []],
+    [null, []],
+    [[], []],
+    [['email.sent'], ['email.sent']],
+  ] as const) {
+    const body = { url: 'https://127.0.0.1/events', ...(events !== undefined && { events }) };
+    const { status, json } = await ask({ path: '/webhooks', body });
+    expect([events, status, json.events]).toEqual([events, 201, [...stored]]);
+    const row = await bench.ctx.store.endpoint(account.id, json.id);
+    expect(row).toMatchObject({ url: 'https://127.0.0.1/events', events: [...stored] });
+    await ask({ path: `/webhooks/${json.id}`, method: 'DELETE' });
+  }
+});
+
+test('what a resource does not know is ignored, and an empty name of a domain is none', async () => {
+  const { id } = (await ask({ path: '/webhooks', body: { url: 'https://127.0.0.1/u' } })).json;
+  for (const [method, path, body, status] of [
+    ['POST', '/api-keys', { name: 'known' }, 201],
+    ['POST', '/suppressions', { email: 'known@x.example' }, 201],
+    ['PATCH', `/webhooks/${id}`, { status: 'disabled' }, 200],
+    ['DELETE', `/webhooks/${id}`, {}, 200],
+  ] as const) {
+    const sent = await ask({ method, path, body: { ...body, colour: 'red', note: { a: 1 } } });
+    expect([path, sent.status]).toEqual([path, status]);
+    expect(sent.text).not.toContain('red');
+  }
+  const none = await ask({ path: '/domains', body: { name: '' } });
+  expect([none.status, none.json.detail]).toEqual([
+    422,
+    { issues: [{ path: 'name', message: 'name must not be empty.' }] },
+  ]);
+});
+
 test('a check of a domain tells each record, with the reason of each that is missing', async () => {
   const path = `/domains/${domain.id}/verify`;
   const { records } = (await ask({ path: `/domains/${domain.id}` })).json;

@@ -225,6 +225,8 @@ test('a domain is added under either name, has no settings, and belongs to its a
     [{ tls: 'enforced' }, 'tls'],
     [{ capabilities: { sending: 'disabled' } }, 'capabilities.sending'],
     [{ capabilities: { receiving: 'enabled' } }, 'capabilities.receiving'],
+    [{ capabilities: { sending: 'enabled', more: 'enabled' } }, 'capabilities.more'],
+    [{ capabilities: ['sending'] }, 'capabilities'],
     [{ name: 'x.example' }, 'name'],
   ] as const) {
     expect(refusal(await change(body))).toEqual([422, 'validation_error', path]);

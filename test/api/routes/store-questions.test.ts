@@ -117,6 +117,13 @@ test.each([
     'live',
     [[null, { ...ALL, before: ID }, undefined]],
   ],
+  [
+    'suppressions',
+    '/suppressions?before=Ann@X.example',
+    'live',
+    [[null, { ...ALL, before: 'ann@x.example' }, undefined]],
+  ],
+  ['suppressions', `/suppressions?after=${ID}`, 'live', [[null, { ...ALL, after: ID }, undefined]]],
   ['keys', '/api-keys', 'live', [[]]],
   ['domains', '/domains', 'live', [[]]],
   ['domains', '/domains', 'sandbox', []],

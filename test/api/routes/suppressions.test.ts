@@ -98,3 +98,25 @@ test('an address is suppressed with a reason of the list, by default manual, and
     ],
   ]);
 });
+
+test('a text that is no address refuses the whole list, by its place in it', async () => {
+  await addSuppression(bench.ctx, account.id, { email: 'kept@x.example' });
+  for (const path of ['/suppressions/batch/add', '/suppressions/batch/remove']) {
+    for (const [at, emails] of [
+      ['emails[0]', ['nobody', 'kept@x.example']],
+      ['emails[2]', ['new@x.example', 'kept@x.example', 'nobody', 'none']],
+    ] as const) {
+      const { status, json } = await bench.ask({ path, key, body: { emails } });
+      expect([path, status, json.detail]).toEqual([
+        path,
+        422,
+        { issues: [{ path: at, message: `${at} must be of the form name@domain.` }] },
+      ]);
+    }
+  }
+  await bench.ctx.store.setSetting('after', null);
+  expect([await isSuppressed('kept@x.example'), await isSuppressed('new@x.example')]).toEqual([
+    true,
+    false,
+  ]);
+});

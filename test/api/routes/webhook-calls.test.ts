@@ -51,6 +51,18 @@ test.each([
   expect(rest).toEqual(change);
 });
 
+test('two addresses that differ change nothing, nor do they with a status beside them', async () => {
+  const update = spyOn(bench.ctx.store, 'updateEndpoint');
+  undo.push(update);
+  for (const more of [{}, { status: 'disabled' }]) {
+    const body = { endpoint: URL, url: `${URL}2`, ...more };
+    const sent = await ask({ path: `/webhooks/${id}`, method: 'PATCH', body });
+    const message = 'url and endpoint must be equal. Send one of them.';
+    expect([sent.status, sent.json.detail]).toEqual([422, { issues: [{ path: 'url', message }] }]);
+  }
+  expect(update).not.toHaveBeenCalled();
+});
+
 test.each([
   [
     { ok: true, statusCode: 204, durationMs: 12, error: null, response: 'secret words' },
@@ -116,6 +128,27 @@ test('deliveries are listed whole, newest first, page by page', async () => {
   undo.push(asked);
   await list('');
   expect(asked.mock.calls).toEqual([[id, { limit: 50, after: null, before: null }]]);
+});
+
+test('a page of deliveries has 1 to 100 rows, and one cursor of its own', async () => {
+  const path = `/webhooks/${id}/deliveries`;
+  for (const query of ['limit=1', 'limit=100', `after=${EVENT}`, `before=${EVENT}&limit=2`]) {
+    expect([query, (await ask({ path: `${path}?${query}` })).status]).toEqual([query, 200]);
+  }
+  for (const [query, at] of [
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['after=x', 'after'],
+    ['before=a@x.example', 'before'],
+    [`after=${EVENT}&before=${EVENT}`, 'before'],
+  ]) {
+    const { status, json } = await ask({ path: `${path}?${query}` });
+    expect([query, status, json.detail.issues.map((one: { path: string }) => one.path)]).toEqual([
+      query,
+      422,
+      [at],
+    ]);
+  }
 });
 
 test('what is replayed is asked of the store, given to the dispatcher, and counted', async () => {

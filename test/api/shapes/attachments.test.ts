@@ -30,6 +30,8 @@ test.each([
   ['-_-_', '\xfb\xff\xbf'],
   ['+/+/', '\xfb\xff\xbf'],
   ['BEGIN:VCALENDAR\r\nEND:VCALENDAR', 'BEGIN:VCALENDAR\r\nEND:VCALENDAR'],
+  // Its text is sent in UTF-8 (RFC 5545 section 3.1.4).
+  ['BEGIN:VCALENDAR\nSUMMARY:ü €', 'BEGIN:VCALENDAR\nSUMMARY:\xc3\xbc \xe2\x82\xac'],
 ])('content %j is %j', (content, bytes) => {
   expect(read(file(content))).toMatchObject({ filename: 'a.txt', content: bytes });
 });
@@ -57,6 +59,43 @@ test('type and id have three spellings, of which the first counts', () => {
   ] as const) {
     expect(read(file('YQ==', more))).toMatchObject(found);
   }
+});
+
+test('what is null was not set, beside a text and beside a list of numbers', () => {
+  const nothing = {
+    path: null,
+    content_type: null,
+    contentType: null,
+    content_id: null,
+    contentId: null,
+    inline_content_id: null,
+  };
+  for (const content of ['YQ==', [97], { type: 'Buffer', data: [97] }]) {
+    expect(read(file(content, nothing))).toEqual({
+      filename: 'a.txt',
+      contentType: 'text/plain',
+      contentId: null,
+      content: 'a',
+    });
+  }
+  const missing = ['filename', 'content'].map((field) => [
+    `attachments[0].${field}`,
+    `Missing \`attachments[0].${field}\` field.`,
+    true,
+  ]);
+  expect(read({ filename: null, content: null })).toEqual(missing.toReversed());
+});
+
+test('each of several files that are lists of numbers has its own bytes', () => {
+  const attachments = [[1, 2], { type: 'Buffer', data: [3] }, [], [255]].map((content) => ({
+    filename: 'same',
+    content,
+  }));
+  const rules = { kind: 'full', at: '', mayLink: false, needsContent: true } as const;
+  const result = readEmail({ ...EMAIL, attachments }, rules);
+  expect(
+    Array.isArray(result) ? result : result.draft.attachments.map(({ content }) => [...content]),
+  ).toEqual([[1, 2], [3], [], [255]]);
 });
 
 test('what lacks or is not valid is named with its path', () => {

@@ -303,6 +303,19 @@ test('a domain has its times, and a check says what is wrong with each record', 
       { ...record, found: true },
     ],
   });
+  const check = { isDnsReady: false, isProven: true, records: [] };
+  const said = (['pending', 'failed', 'verified'] as const).map((status) => {
+    const { dns_ready, ses_verified, ...rest } = domainCheck({
+      domain: { ...domain, status },
+      ...check,
+    });
+    return [rest.status, dns_ready, ses_verified];
+  });
+  expect(said).toEqual([
+    ['pending', false, true],
+    ['pending', false, true],
+    ['verified', false, true],
+  ]);
 });
 
 test('an error says status, name and message twice, its code and its request', () => {
