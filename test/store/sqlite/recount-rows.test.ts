@@ -59,7 +59,7 @@ test('harm of one hour that one group brings is counted for each account apart',
     reason: SuppressionReason,
     hour: number,
   ): void => {
-    const email = `${writer.column('SELECT count(*) FROM suppressions')[0]}@x.example`;
+    const email = `${String(writer.column('SELECT count(*) FROM suppressions')[0])}@x.example`;
     list.add(newSuppression(accountId, email, { source, reason, createdAt: hour * HOUR_MS + 1 }));
   };
   add(one.id, mine, 'hard_bounce', 7);

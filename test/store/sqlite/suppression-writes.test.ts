@@ -30,7 +30,7 @@ function row(id: string, change: Partial<Suppression>): Suppression {
 /** As it stands in the table. */
 function stored(
   seq: number,
-  { accountId: _, ...rest }: Suppression,
+  { accountId: _account, ...rest }: Suppression,
   removedAt: number | null = null,
 ) {
   return { seq, ...rest, removedAt };
