@@ -116,6 +116,27 @@ test('older harm is counted from the newest row on, and no row from before the m
   expect(step(0, 2)).toEqual([0, hours(2, 3, 4, 5, 9), []]);
 });
 
+test('a step that is undone with its item, or with its group, is taken again', () => {
+  const harm = new HarmCounts(writer.mail);
+  const source = sourceOf(one.id);
+  writer.mail.run("INSERT INTO recounts VALUES ('harm', 9)");
+  for (const n of [1, 2, 3]) {
+    writer.addSuppression(
+      newSuppression(one.id, `${n}@x.example`, { source, reason: 'complaint' }),
+    );
+  }
+  for (const undo of ['drop', 'forget'] as const) {
+    writer.mail.run('SAVEPOINT item');
+    expect(harm.step(0, 1)).toBe(3);
+    writer.mail.run('ROLLBACK TO item');
+    harm[undo]();
+  }
+  expect(harm.step(0, 2)).toBe(2);
+  harm.keep();
+  harm.flush();
+  expect(harmRows()).toMatchObject([{ bounces: 0, complaints: 2 }]);
+});
+
 /** What is counted: hour, kind of destination, provider, and whose sum. */
 const outcomeRows = (): unknown[] =>
   all(
