@@ -267,6 +267,18 @@ describe('refused with what to do', () => {
         ]);
       }
       await openFilesSource(dir).close();
+      // All steps of its schema but the last one: the release before this one has opened it.
+      for (const path of [log, mail]) {
+        change(
+          path,
+          'DELETE FROM migrations WHERE version = (SELECT max(version) FROM migrations)',
+        );
+        expect(await refusal(() => openFilesSource(dir))).toEqual([
+          `${path} was written by an earlier release`,
+          `${once} its first line that it listens, stop it, then migrate.`,
+          1,
+        ]);
+      }
     }));
 
   test('a target with data in it, and a directory in which a transfer was cut off', () =>
