@@ -139,3 +139,35 @@ test('a message that fails shows the newest reason of those recipients that fail
   end(2, 40, 'delivered', '250 ok');
   expect(messageRow(message)).toEqual({ status: 'failed', updatedAt: 40, reason: '550 newest' });
 });
+
+test('an accepted recipient is of the owner that has begun its attempt, where one is to come', () => {
+  const message = newMessage(account.id, {}, ['a@x.example', 'b@x.example']);
+  recipientOf(message, 1).nextAttemptAt = null;
+  writer.accept(batchOf(account.id, { ...message, owner: 'me' }, newMessage(account.id)));
+  const rows = writer.column('SELECT owner FROM recipients ORDER BY address');
+  // The second is of a message without an owner, and the third waits for nobody.
+  expect(rows).toEqual(['me', null, null]);
+});
+
+test('what a webhook would be sent is kept with an event where the account has an endpoint, and nowhere else', () => {
+  const other = newAccount('two');
+  writer.createAccount(other);
+  const bodies: unknown[] = [];
+  for (const { id } of [account, other]) {
+    const message = newMessage(id);
+    const event = newEvent(message.message, null, 'email.sent');
+    message.events.push(event);
+    writer.accept(batchOf(id, message));
+    bodies.push(event.webhookBody);
+  }
+  const kept = writer.mail.query(
+    'SELECT m.account_id AS account, e.type, e.webhook_body AS body FROM events AS e JOIN messages AS m ON m.id = e.message_id' +
+      ' ORDER BY m.seq, e.type',
+  );
+  expect(kept.all()).toEqual([
+    { account: account.id, type: 'email.queued', body: null },
+    { account: account.id, type: 'email.sent', body: bodies[0] },
+    { account: other.id, type: 'email.queued', body: null },
+    { account: other.id, type: 'email.sent', body: null },
+  ]);
+});
