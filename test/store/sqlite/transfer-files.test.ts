@@ -16,7 +16,7 @@ import { join } from 'node:path';
 
 import { EXIT_CONFIG, OperatorError } from '../../../src/base/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { openFilesSource } from '../../../src/store/sqlite/transfer-reading.ts';
+import { FilesReading, openFilesSource } from '../../../src/store/sqlite/transfer-reading.ts';
 import { openFilesTarget, refuseHalfTransfer } from '../../../src/store/sqlite/transfer-writing.ts';
 import type { TransferProgress } from '../../../src/store/transfer-run.ts';
 import { POSITION } from '../../../src/store/sqlite/positions.ts';
@@ -177,6 +177,16 @@ describe('a data directory', () => {
       expect(sums.filter(([account]) => account === '')).toEqual([]);
       expect(readdirSync(dir).toSorted()).toEqual(before);
     }));
+});
+
+test('what has to be sorted for a transfer may be larger than the memory: it is sorted in files', () => {
+  const files = { mail: new Database(':memory:'), log: new Database(':memory:') };
+  const reading = new FilesReading(files);
+  for (const db of Object.values(reading.files)) {
+    // https://www.sqlite.org/pragma.html#pragma_temp_store: 1 is FILE.
+    expect(db.query('PRAGMA temp_store').values()).toEqual([[1]]);
+    db.close();
+  }
 });
 
 describe('a data directory whose log is not empty', () => {
