@@ -90,24 +90,3 @@ test('a log row of an account that is being deleted keeps none behind it from be
     kept.map(({ id }) => ({ id })),
   );
 });
-
-test('a domain is written with each of its fields', () => {
-  const { createDomain } = domainWrites(writer.mail);
-  const times = {
-    createdAt: 1,
-    verifiedAt: 2,
-    lastCheckedAt: 3,
-    nextCheckAt: 4,
-    failingSince: 5,
-    pendingSince: 6,
-    deletedAt: 7,
-  };
-  const domain = { ...newDomain(account.id, 'a.example'), status: 'verified' as const, ...times };
-  expect(createDomain(domain, 1)).toBe('created');
-  const row = writer.mail.query(
-    'SELECT id, account_id AS accountId, name, status, selector, dkim_public_key AS dkimPublicKey, sealed_dkim_key AS sealedDkimKey,' +
-      ' record_states AS recordStates, created_at AS createdAt, verified_at AS verifiedAt, last_checked_at AS lastCheckedAt,' +
-      ' next_check_at AS nextCheckAt, failing_since AS failingSince, pending_since AS pendingSince, deleted_at AS deletedAt FROM domains',
-  );
-  expect(row.all()).toEqual([{ ...domain, recordStates: JSON.stringify(domain.recordStates) }]);
-});
