@@ -1,5 +1,6 @@
 /**
- * The writer's program as it opens its files on a full disk, and what it remembers of messages that went with their account.
+ * The writer's program as it opens its files on a full disk, what it remembers of messages that went with their account, and
+ * what it says of a write that it does not know and of an end that fails.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
@@ -8,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
 import { DiskReserve } from '../../../src/store/disk-reserve.ts';
+import { Checkpoints } from '../../../src/store/sqlite/checkpoints.ts';
 import { batchOf, newAccount, newMessage } from '../samples.ts';
 import { threadAtHand } from './thread-at-hand.ts';
 import type { ThreadAtHand } from './thread-at-hand.ts';
@@ -100,4 +102,28 @@ test('the number of the newest message, which went with its account, is not give
   );
   await resultsIn(thread.said, calls.length);
   expect(rowsIn(dir, 'SELECT seq FROM messages ORDER BY seq')).toEqual([{ seq: 1 }, { seq: 3 }]);
+});
+
+test('a write that the writer does not know fails by itself', async () => {
+  open();
+  const calls: Call[] = [['nothing'], ['setSetting', 'a', 'one']];
+  thread.tell(
+    calls.map(([name, ...args], at) => ({ kind: 'write', ticket: at, request: { name, args } })),
+  );
+  const said = await resultsIn(thread.said, 2);
+  expect(said.slice(1)).toEqual([['mail', [0, 'Error', 'no verb nothing'], [1, undefined]]]);
+  expect(rowsIn(dir, 'SELECT value FROM settings')).toEqual([{ value: 'one' }]);
+});
+
+test.each([
+  ['SQLITE_FULL', { kind: 'closed' }],
+  ['SQLITE_IOERR', { kind: 'fatal', error: expect.objectContaining({ code: 'SQLITE_IOERR' }) }],
+])('a last checkpoint that fails with %s is told as it deserves', (code, told) => {
+  open();
+  const finishing = spyOn(Checkpoints.prototype, 'finish').mockImplementation(() => {
+    throw Object.assign(new Error('no'), { code });
+  });
+  thread.tell([{ kind: 'close' }]);
+  finishing.mockRestore();
+  expect(thread.said.items).toEqual([{ kind: 'ready' }, told]);
 });
