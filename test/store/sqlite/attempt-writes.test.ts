@@ -98,7 +98,7 @@ test('a recipient that is begun, said to be sent, put off and delivered has each
   };
   expect(recipientRow(recipient)).toEqual(waiting);
   expect(messageRow(message)).toEqual({ status: 'delivery_delayed', updatedAt: 40, reason: null });
-  // One that did not take place gives its number back; what is not said again stays the last word.
+  // One that did not happen gives its number back; what is not said again stays the last word.
   writer.begin([{ ...attempt, leaseUntil: 280, nextAttemptAt: 290 }], 210);
   expect(recipientRow(recipient)).toMatchObject({ attempts: 2, owner: 'me', lease: 280 });
   finish({ ...delayed, now: 220, lastReason: null, attempt: null, isUnbegun: true });

@@ -36,7 +36,7 @@ function stored(
   return { seq, ...rest, removedAt };
 }
 
-test('a stronger reason takes over id, reason, source and note, and leaves the place and the time', () => {
+test('a stronger reason takes over id, reason, source and note, and leaves the position and the time', () => {
   const manual = row('a', { source: 'api', note: 'asked', createdAt: 1 });
   const other = row('b', { email: 'bob@x.example', createdAt: 2 });
   expect([manual, other].map((each) => writer.addSuppression(each))).toEqual([manual, other]);

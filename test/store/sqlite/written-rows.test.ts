@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import type { Database } from 'bun:sqlite';
 
+import { POSITION } from '../../../src/store/sqlite/positions.ts';
 import { domainWrites } from '../../../src/store/sqlite/write-domains.ts';
 import {
   batchOf,
@@ -119,7 +120,7 @@ test('a message with its content, its recipient, its events and an attempt', () 
   expect(rowOf('messages')).toEqual({
     ...message,
     seq: 1,
-    place: 1,
+    [POSITION]: 1,
     isSandbox: 1,
     sender: from,
     toList: JSON.stringify(to),
@@ -136,7 +137,7 @@ test('a message with its content, its recipient, its events and an attempt', () 
   expect(rowOf('bodies')).toEqual({ ...body, messageSeq: 1, headers, bytes });
   const [file] = attachments;
   const content = Uint8Array.from(file?.content ?? []);
-  expect(rowOf('attachments')).toEqual({ ...file, messageSeq: 1, place: 0, content });
+  expect(rowOf('attachments')).toEqual({ ...file, messageSeq: 1, [POSITION]: 0, content });
   const { accountId: _account, ...written } = event ?? { accountId: '' };
   expect(rowOf('events')).toEqual({ ...written, webhookBody: null });
   expect(rowOf('idempotency')).toEqual({ ...idempotency, accountId: account.id });
