@@ -166,3 +166,28 @@ eachStore(
     }
   },
 );
+
+eachStore(
+  'a message stays counted on the day that it was made, however late it ends',
+  async (store, account) => {
+    const now = Date.now();
+    const createdAt = now - 48 * HOUR;
+    const none = {
+      queued: 0,
+      sent: 0,
+      delivered: 0,
+      delivery_delayed: 0,
+      bounced: 0,
+      complained: 0,
+      failed: 0,
+      suppressed: 0,
+    };
+    const counts = (since: number) => store.countsByStatus(account.id, since);
+    const message = await accepted(store, newMessage(account.id, { createdAt }));
+    for (const status of ['queued', 'delivered', 'complained'] as const) {
+      if (status !== 'queued') await ended(store, message, status, now);
+      expect(await counts(createdAt)).toEqual({ ...none, [status]: 1 });
+      expect(await counts(now)).toEqual(none);
+    }
+  },
+);

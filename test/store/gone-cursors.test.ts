@@ -72,3 +72,65 @@ eachStore('an erased row of the request log as a cursor', async (store, { id }) 
     }
   }
 });
+
+/** Ids of the first moment of all, and of the last. */
+const [FIRST, LAST] = [
+  '00000000-0000-7000-8000-000000000000',
+  'ffffffff-ffff-7fff-bfff-ffffffffffff',
+];
+
+/** What comes after or before a cursor that is older than every row, or newer. `ids`: the newest first. */
+async function expectAllOrNone(what: object, ids: readonly string[], list: List): Promise<void> {
+  for (const limit of [2, 9]) {
+    const shown = async (after: string | null, before: string | null): Promise<unknown> => {
+      const { rows, hasMore } = await list({ limit, after, before });
+      return { ids: rows.map(({ id }) => id), hasMore };
+    };
+    const hasMore = limit < ids.length;
+    expect({
+      what,
+      limit,
+      afterLast: await shown(LAST, null),
+      beforeFirst: await shown(null, FIRST),
+      afterFirst: await shown(FIRST, null),
+      beforeLast: await shown(null, LAST),
+    }).toEqual({
+      what,
+      limit,
+      afterLast: { ids: ids.slice(0, limit), hasMore },
+      beforeFirst: { ids: ids.slice(-limit), hasMore },
+      afterFirst: { ids: [], hasMore: false },
+      beforeLast: { ids: [], hasMore: false },
+    });
+  }
+}
+
+eachStore(
+  'a cursor that is older than every row, or newer, has all of them on one side',
+  async (store, { id }) => {
+    const emails: string[] = [];
+    const requests: string[] = [];
+    for (let n = 0; n < 3; n += 1) {
+      const { message } = await accepted(
+        store,
+        newMessage(id, { isSandbox: true, status: 'delivered' }),
+      );
+      emails.unshift(message.id);
+      const record = newLogRecord(id, { isSandbox: true });
+      await store.appendLogs([record]);
+      requests.unshift(record.id);
+    }
+    for (const isSandboxOnly of [false, true]) {
+      for (const isFiltered of [false, true]) {
+        for (const isSearch of [false, true]) {
+          const status = isFiltered ? ('delivered' as const) : null;
+          const filter = { q: isSearch ? 'order' : null, status, isSandboxOnly };
+          await expectAllOrNone(filter, emails, (page) => store.emails(id, { ...filter, ...page }));
+          const method = isFiltered ? 'POST' : null;
+          const asked = { q: isSearch ? 'mail' : null, method, status: null, isSandboxOnly };
+          await expectAllOrNone(asked, requests, (page) => store.logs(id, { ...asked, ...page }));
+        }
+      }
+    }
+  },
+);

@@ -159,6 +159,36 @@ test('an address is erased in pages of recipients: what is alone goes, what is s
   expect(last.recipients).toHaveLength(1);
 });
 
+test('a message that stays loses the address from each of its lists, with the content and what was said of it', () => {
+  const lists = {
+    cc: ['ANN@x.example', 'c@x.example'],
+    bcc: ['b@x.example', 'Ann@x.example'],
+    replyTo: ['Help <help@x.example>', 'Ann <ann@x.example>'],
+  };
+  const message = newMessage(one.id, { ...lists, failureReason: '550 ann' }, [
+    'ann@x.example',
+    'd@x.example',
+  ]);
+  for (const recipient of message.recipients) recipient.nextAttemptAt = null;
+  writer.accept(batchOf(one.id, message));
+  expect(writer.eraseStep('ann@x.example', null, '', 9)).toMatchObject({ shared: 1 });
+  const row = writer.mail.query(
+    'SELECT to_list AS "to", cc_list AS cc, bcc_list AS bcc, reply_to_list AS replyTo, subject, failure_reason AS reason, event_headers AS headers FROM messages',
+  );
+  expect(row.all()).toEqual([
+    {
+      to: '["d@x.example"]',
+      cc: '["c@x.example"]',
+      bcc: '["b@x.example"]',
+      replyTo: '["Help <help@x.example>"]',
+      subject: '[erased]',
+      reason: null,
+      headers: null,
+    },
+  ]);
+  expect(counts('bodies', 'attachments')).toEqual([0, 0]);
+});
+
 test('lists forget an address in one account or in all, and keep the newest mark of a removal', () => {
   for (const { id } of [one, two]) {
     writer.addConfirmedRecipient(id, 'Ann@x.example', 1);

@@ -27,11 +27,13 @@ beforeEach(() => {
 afterEach(() => writer.close());
 
 /** Delivers an email; the id of the call that follows. */
-function happen(now = 10): { id: string; eventId: string } {
+function happen(now = 10, endpoints = 1): { id: string; eventId: string } {
   const message = newMessage(account.id);
   writer.accept(batchOf(account.id, message));
   const end = finishOf(message, recipientOf(message), { now, dueAt: now + 5 });
-  const [call] = writer.finish(end).calls;
+  const { calls } = writer.finish(end);
+  if (calls.length > 0) expect(calls).toHaveLength(endpoints);
+  const [call] = calls;
   const id = call?.id ?? 'no call';
   if (call !== undefined) expect(call).toEqual({ id, endpointId: endpoint.id, dueAt: now + 5 });
   return { id, eventId: end.events[0]?.id ?? '' };
@@ -150,6 +152,35 @@ test('the failure that is one too many disables the endpoint, and the next event
     'open',
   ]);
   expect(begin(id, 40)).toEqual([]);
+});
+
+test('an endpoint that is enabled again misses its open calls from before the moment, and no others', () => {
+  const other = newEndpoint(account.id);
+  writer.createEndpoint(other, 2);
+  // At each moment one call for either endpoint.
+  for (const now of [10, 20, 30]) happen(now, 2);
+  const callsOf = ({ id }: { id: string }) =>
+    writer.column('SELECT id FROM calls WHERE endpoint_id = ? ORDER BY created_at', id).map(String);
+  const [early = '', middle = '', late = ''] = callsOf(endpoint);
+  begin(early, 30);
+  const states = (): unknown[] => [early, middle, late, ...callsOf(other)].map(stateOf);
+  const before = states();
+  const change = (status: 'active' | 'disabled', missedBefore?: number) => {
+    const bound = missedBefore === undefined ? {} : { missedBefore };
+    return writer.updateEndpoint(account.id, endpoint.id, { status, ...bound }, 50);
+  };
+  // It was not disabled, and is not enabled.
+  for (const status of ['active', 'disabled'] as const) {
+    expect(change(status, 99)).toEqual({ ...endpoint, status });
+    expect(states()).toEqual(before);
+  }
+  expect(change('active')).toEqual(endpoint);
+  expect(states()).toEqual(before);
+  change('disabled');
+  expect(change('active', 20)).toEqual(endpoint);
+  const missed = { status: 'failed', attempts: 1, due: null, owner: null, lease: null };
+  expect(states()).toEqual([missed, ...before.slice(1)]);
+  expect(writer.updateEndpoint('another', endpoint.id, { status: 'disabled' }, 50)).toBeNull();
 });
 
 test('the end of a call whose endpoint has gone writes nothing', () => {

@@ -259,7 +259,8 @@ test('a file that becomes another one while it is copied is refused as that', ()
 
 test('a backup says why it was not made, and leaves nothing behind', () => {
   const to = join(root, 'new.backup');
-  for (const end of ['', '-journal']) writeFileSync(`${to}.part${end}`, 'of a crash');
+  for (const end of ['', '-journal', '-wal', '-shm'])
+    writeFileSync(`${to}.part${end}`, 'of a crash');
   expect(toldBy(() => backUp(dir, file))).toEqual([
     'ROOT/one.backup already exists',
     'Name a file that does not exist yet.',

@@ -14,6 +14,7 @@ import {
   tripleText,
 } from '../../../src/store/sqlite/grams.ts';
 import { SearchReader } from '../../../src/store/sqlite/search-index.ts';
+import { messageText, statusClass } from '../../../src/store/sqlite/search-sources.ts';
 
 afterEach(() => spyOn(Map.prototype, 'clear').mockRestore());
 
@@ -45,6 +46,17 @@ test('a row is kept as its marks, then its text, or each pair of its characters 
   expect(pairText(['M1', 'M2'], 'a#z9')).toBe('M1 M2 aģ ģz z9 9Ċ');
   expect(pairText(['M'], 'x')).toBe('M xĊ');
   expect(pairText(['M'], '')).toBe('M');
+});
+
+test('an email is searched by subject, sender and every address that it goes to, each of them apart', () => {
+  const row = { subject: 'Your ORDER', sender: 'Shop <Shop@x.example>' };
+  const text = 'your order\nshop <shop@x.example>\n';
+  const of = (...to: string[]): string => messageText({ ...row, toList: JSON.stringify(to) });
+  expect(of('Ann@x.example', 'ÄNN@y.example', 'c@z.example')).toBe(
+    `${text}ann@x.example\nänn@y.example\nc@z.example`,
+  );
+  expect(of()).toBe(text);
+  expect([199, 200, 299, 404, 599].map(statusClass)).toEqual([1, 2, 2, 4, 5]);
 });
 
 test('the mark of a value is of its kind, three private characters, and the same for ever', () => {

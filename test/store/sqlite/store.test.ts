@@ -55,6 +55,25 @@ test('the index hears of what can be searched once it is written, and of nothing
     expect(await heard(store.setSetting('name', 'value'))).toBe(0);
   }));
 
+test('who opens it hears of each durable commit, with how many writes shared it, and of none of the request log', () =>
+  withDir(async (dataDir) => {
+    const heard: unknown[] = [];
+    const log = { info() {}, warn() {}, error() {} };
+    const onCommit = (commitMs: number, writes: number): void => {
+      heard.push([commitMs > 0, writes]);
+    };
+    const store = await openStore({ dataDir, now: Date.now(), log, onCommit });
+    const account = newAccount('default');
+    await store.createAccount(account);
+    await store.appendLogs([newLogRecord(account.id)]);
+    await Promise.all([store.setSetting('a', 'one'), store.setSetting('b', 'two')]);
+    await store.close();
+    expect(heard).toEqual([
+      [true, 1],
+      [true, 2],
+    ]);
+  }));
+
 test('counters of older rows reach back 92 days for outcomes and 9 for harm', () =>
   withDir(async (dir) => {
     const now = Date.UTC(2026, 5, 1, 12);

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 
 import { EXIT_CONFIG, OperatorError } from '../../../src/base/errors.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { openFilesSource } from '../../../src/store/sqlite/transfer-reading.ts';
+import { FilesReading, openFilesSource } from '../../../src/store/sqlite/transfer-reading.ts';
 import { openFilesTarget, refuseHalfTransfer } from '../../../src/store/sqlite/transfer-writing.ts';
 import type { TransferProgress } from '../../../src/store/transfer-run.ts';
 import { POSITION } from '../../../src/store/sqlite/positions.ts';
@@ -179,6 +179,16 @@ describe('a data directory', () => {
     }));
 });
 
+test('what has to be sorted for a transfer may be larger than the memory: it is sorted in files', () => {
+  const files = { mail: new Database(':memory:'), log: new Database(':memory:') };
+  const reading = new FilesReading(files);
+  for (const db of Object.values(reading.files)) {
+    // https://www.sqlite.org/pragma.html#pragma_temp_store: 1 is FILE.
+    expect(db.query('PRAGMA temp_store').values()).toEqual([[1]]);
+    db.close();
+  }
+});
+
 describe('a data directory whose log is not empty', () => {
   const namesIn = async (dir: string): Promise<(string | undefined)[]> =>
     (await linesOf(dir, 'accounts')).map((fields) => fields[2]);
@@ -267,6 +277,18 @@ describe('refused with what to do', () => {
         ]);
       }
       await openFilesSource(dir).close();
+      // All steps of its schema but the last one: the release before this one has opened it.
+      for (const path of [log, mail]) {
+        change(
+          path,
+          'DELETE FROM migrations WHERE version = (SELECT max(version) FROM migrations)',
+        );
+        expect(await refusal(() => openFilesSource(dir))).toEqual([
+          `${path} was written by an earlier release`,
+          `${once} its first line that it listens, stop it, then migrate.`,
+          1,
+        ]);
+      }
     }));
 
   test('a target with data in it, and a directory in which a transfer was cut off', () =>

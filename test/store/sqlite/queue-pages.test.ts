@@ -1,0 +1,39 @@
+/** The queue as an operator reads it: in pages, of one destination or of all, and only what waits. */
+import { expect, test } from 'bun:test';
+
+import { queueReads } from '../../../src/store/sqlite/read-queue.ts';
+import { batchOf, newAccount, newMessage, recipientOf } from '../samples.ts';
+import { writerAtHand } from './writer-at-hand.ts';
+
+test('pages go on behind the recipient that is named, destination by destination', async () => {
+  const writer = writerAtHand();
+  const account = newAccount('one');
+  writer.createAccount(account);
+  const ids: Record<string, string[]> = { 'a.example': [], 'b.example': [] };
+  for (let n = 0; n < 8; n += 1) {
+    const domain = n % 2 === 0 ? 'b.example' : 'a.example';
+    const message = newMessage(account.id, {}, [`x@${domain}`]);
+    const recipient = recipientOf(message);
+    // The last two have ended.
+    if (n > 5) recipient.nextAttemptAt = null;
+    else ids[domain]?.push(recipient.id);
+    writer.accept(batchOf(account.id, message));
+  }
+  const { queue } = queueReads(writer.mail);
+  const pagesOf = async (domain: string | null): Promise<string[][]> => {
+    const pages: string[][] = [];
+    for (let after: string | null = null; pages.length < 9;) {
+      const rows = await queue({ domain, limit: 2, after });
+      if (rows.length === 0) break;
+      pages.push(rows.map(({ id }) => id));
+      after = rows.at(-1)?.id ?? null;
+    }
+    return pages;
+  };
+  const [a = [], b = []] = [ids['a.example'], ids['b.example']];
+  expect(await pagesOf('b.example')).toEqual([b.slice(0, 2), b.slice(2)]);
+  expect(await pagesOf('c.example')).toEqual([]);
+  const all = [...a, ...b];
+  expect(await pagesOf(null)).toEqual([all.slice(0, 2), all.slice(2, 4), all.slice(4)]);
+  writer.close();
+});
