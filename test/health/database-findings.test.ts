@@ -114,6 +114,7 @@ test('standbys: none, hidden, asynchronous, each with what to do, wanted or requ
     [{}, none, name],
     [{ names: 's' }, none, 'Start a standby of the primary, or see why it cannot connect.'],
     [{ names: 's', connected: 1, hidden: 1 }, unseen, grant],
+    [{ names: 's', connected: 2, hidden: 1 }, unseen, grant],
     [{ connected: 1 }, asynchronous, name],
     [
       { names: 's', connected: 1 },
