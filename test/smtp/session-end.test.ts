@@ -37,6 +37,8 @@ async function loggedIn({ submission, token }: SmtpFixture): Promise<RawClient> 
 
 test('a session has its time to the millisecond, and is told that it has none left', async () => {
   const { submission, clock } = await opened({ sessionMs: 4_000 });
+  // A wall clock that was set, before or meanwhile, neither ends it nor gives it time.
+  clock.jump(3_600_000);
   const one = await client(submission);
   await one.hello();
   await clock.advance(3_999);
@@ -59,6 +61,8 @@ test('sessions are looked at every two seconds, and each has its own time', asyn
 
 test('a handshake that is not finished has the time of a session', async () => {
   const { submissions, clock } = await opened({ sessionMs: 4_000 });
+  // A wall clock that was set, before or meanwhile, neither ends it nor gives it time.
+  clock.jump(3_600_000);
   const one = await client(submissions);
   let isClosed = false;
   void one.closed.then(() => (isClosed = true));
