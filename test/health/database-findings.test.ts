@@ -34,6 +34,8 @@ interface Said {
 /** The findings over a database that says so. */
 async function found(said: Said = {}): Promise<Finding[]> {
   const clock = new TestClock();
+  // The database tells the time of day too.
+  clock.jump(3_600_000);
   spyOn(Database.prototype, 'first').mockImplementation((({ text }: { text: string }) => {
     if (text.includes('pg_stat_replication')) return { ...STANDBYS, ...said.standbys };
     if (text.includes('max_connections')) return { ...SOUND, ...said.facts };
