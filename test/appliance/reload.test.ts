@@ -24,9 +24,7 @@ afterEach(async () => {
 });
 
 /** Starts with `first`, TOML behind `[http]` with `listen`; `reload` takes over another. */
-async function start(
-  first: string,
-): Promise<{
+async function start(first: string): Promise<{
   appliance: Appliance;
   folder: string;
   reload: (toml: string, listen?: string, dataDir?: string) => Reloaded;
