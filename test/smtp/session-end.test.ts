@@ -74,6 +74,17 @@ test('a handshake that is not finished has the time of a session', async () => {
   await one.closed;
 });
 
+test('before TLS a client is told to begin it, and after it to log in', async () => {
+  const { submission } = await opened();
+  const one = await client(submission);
+  await one.hello();
+  const mail = 'MAIL FROM:<a@acme.example>';
+  expect(await one.command(mail)).toBe('530 5.7.0 Must issue a STARTTLS command first');
+  const other = await client(submission);
+  await other.hello(true);
+  expect(await other.command(mail)).toBe('530 5.7.0 Error: authentication Required');
+});
+
 test('silence ends a session', async () => {
   const { inbound } = await opened({ idleMs: 20 });
   const one = await client(inbound);
