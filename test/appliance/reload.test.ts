@@ -3,7 +3,7 @@
  * live part, the old one unchanged.
  */
 import { afterEach, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -24,13 +24,15 @@ afterEach(async () => {
 });
 
 /** Starts with `first`, TOML behind `[http]` with `listen`; `reload` takes over another. */
-async function start(
-  first: string,
-): Promise<{ appliance: Appliance; reload: (toml: string, listen?: string) => Reloaded }> {
+async function start(first: string): Promise<{
+  appliance: Appliance;
+  folder: string;
+  reload: (toml: string, listen?: string, dataDir?: string) => Reloaded;
+}> {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-reload-'));
   cleanUps.push(() => rmSync(folder, { recursive: true, force: true }));
-  const head = (listen = 'listen = "127.0.0.1:0"'): string =>
-    `hostname = "mail.rig.test"\ndata_dir = "${folder}"\n[http]\n${listen}\n`;
+  const head = (listen = 'listen = "127.0.0.1:0"', dataDir = folder): string =>
+    `hostname = "mail.rig.test"\ndata_dir = "${dataDir}"\n[http]\n${listen}\n`;
   let file = head() + first;
   const load = () => parseConfig(file, 'rig');
   const log = createLog(
@@ -41,8 +43,9 @@ async function start(
   cleanUps.push(() => appliance.stop());
   return {
     appliance,
-    reload(toml, listen) {
-      file = head(listen) + toml;
+    folder,
+    reload(toml, listen, dataDir) {
+      file = head(listen, dataDir) + toml;
       return appliance.reload();
     },
   };
@@ -108,6 +111,18 @@ test('HTTP from plain to TLS waits for a restart, and serves on as before', asyn
   expect(reload(pair)).toEqual({ needs_restart: ['http.tls_cert'], new_certificate: false });
   expect(appliance.addresses.http).toStartWith('http://');
   expect((await fetch(`${appliance.addresses.http}/health`)).status).toBe(200);
+});
+
+test('certificates come from the directory that is in use until a restart', async () => {
+  const smtp = '[smtp]\nsubmission = ["127.0.0.1:0"]\n';
+  const { folder, reload } = await start(smtp);
+  const other = join(folder, 'other');
+  mkdirSync(other);
+  expect(reload(smtp, undefined, other)).toEqual({
+    needs_restart: ['data_dir'],
+    new_certificate: false,
+  });
+  expect(readdirSync(other)).toEqual([]);
 });
 
 test('without a public URL links lead to the listener that runs, whatever the file says now', async () => {

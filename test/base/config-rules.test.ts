@@ -126,6 +126,17 @@ test('two plans whose ids are refused are not the same plan', () => {
   ]);
 });
 
+test.each([
+  [['unlimited'], ['plans[0].id is "unlimited", which is built in']],
+  [
+    ['unlimited', 'unlimited'],
+    [0, 1].map((at) => `plans[${at}].id is "unlimited", which is built in`),
+  ],
+  [['a', 'b', 'a'], ['plans[2].id is "a", as in a plan above']],
+])('of plans with the ids %j each is told once what is wrong with it', (ids, said) => {
+  expect(refusals(ids.map((id) => `[[plans]]\nid = "${id}"`).join('\n'))).toEqual(said);
+});
+
 test('a route has its own destination, or the whole of the smarthost', () => {
   const own = '[[delivery.routes]]\ndomains = ["a.example"]\nhost = "10.0.0.5"';
   const none = '[[delivery.routes]]\ndomains = ["*.b.example"]';

@@ -113,6 +113,10 @@ describe('after a restart', () => {
     const nameless = await machine(mark.wall + RESTED_MS, mark.uptime + 1_000_000);
     const steady = new SteadyClock(nameless, { ...mark, bootId: null });
     expect(steady.steady()).toBe(mark.steady + RESTED_MS);
+    // Two boots without an id need not be the same.
+    const again = Object.assign(nameless, { bootId: () => null });
+    const unsure = new SteadyClock(again, { ...mark, bootId: null });
+    expect(unsure.steady()).toBe(mark.steady + RESTED_MS);
   });
 });
 

@@ -33,7 +33,9 @@ describeWith(['openssl'], 'a certificate of the config', () => {
       `hostname = "mail.shop.example"\ndata_dir = "${folder}"\n[http]\ntls_cert = "${path}"\ntls_key = "${path}"`,
       'test',
     );
-    const ctx = { config, clock: new TestClock(now), resolver: silentResolver() };
+    const clock = new TestClock();
+    clock.jump(now - clock.now());
+    const ctx = { config, clock, resolver: silentResolver() };
     const findings = await examineMachine(ctx);
     return findings.find(({ check }) => check === `certificate_${path}`);
   }

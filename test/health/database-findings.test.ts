@@ -34,6 +34,8 @@ interface Said {
 /** The findings over a database that says so. */
 async function found(said: Said = {}): Promise<Finding[]> {
   const clock = new TestClock();
+  // The database tells the time of day too.
+  clock.jump(3_600_000);
   spyOn(Database.prototype, 'first').mockImplementation((({ text }: { text: string }) => {
     if (text.includes('pg_stat_replication')) return { ...STANDBYS, ...said.standbys };
     if (text.includes('max_connections')) return { ...SOUND, ...said.facts };
@@ -114,6 +116,7 @@ test('standbys: none, hidden, asynchronous, each with what to do, wanted or requ
     [{}, none, name],
     [{ names: 's' }, none, 'Start a standby of the primary, or see why it cannot connect.'],
     [{ names: 's', connected: 1, hidden: 1 }, unseen, grant],
+    [{ names: 's', connected: 2, hidden: 1 }, unseen, grant],
     [{ connected: 1 }, asynchronous, name],
     [
       { names: 's', connected: 1 },

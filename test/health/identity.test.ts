@@ -215,20 +215,49 @@ test('only public source addresses are asked about', async () => {
 });
 
 test('without configured source addresses the public addresses of the interfaces count, each once', async () => {
-  const address = (ip: string, family: 'IPv4' | 'IPv6') => ({ address: ip, family });
-  const interfaces = {
-    lo: [address('127.0.0.1', 'IPv4'), address('::1', 'IPv6')],
-    eth0: [address(V4, 'IPv4'), address('10.0.0.7', 'IPv4'), address(V6, 'IPv6')],
-    eth1: [address(V4, 'IPv4'), address('fe80::7', 'IPv6')],
-  };
+  const { addresses } = await onMachine(
+    [
+      [V4, '10.0.0.7', V6],
+      [V4, 'fe80::7'],
+    ],
+    SOUND,
+  );
+  expect(addresses).toEqual([V4, V6]);
+});
+
+/** What is said, without configured source addresses, of a machine whose interfaces have these. */
+async function onMachine(addresses: string[][], zone: Zone, more = INBOUND) {
+  const interfaces = Object.fromEntries(
+    [['127.0.0.1', '::1'], ...addresses].map((list, at) => [
+      `eth${at}`,
+      list.map((address) => ({ address, family: address.includes(':') ? 'IPv6' : 'IPv4' })),
+    ]),
+  );
   const real = { ...os };
   await mock.module('node:os', () => ({ ...real, networkInterfaces: () => interfaces }));
   try {
-    const { addresses } = await examineIdentity(context(SOUND, [], INBOUND));
-    expect(addresses).toEqual([V4, V6]);
+    return await examineIdentity(context(zone, [], more));
   } finally {
     await mock.module('node:os', () => real);
   }
+}
+
+test('behind NAT the addresses of the host name count; where it has none, none is known', async () => {
+  const named = await onMachine([['10.0.0.7', 'fe80::7']], SOUND);
+  expect([named.addresses, named.findings.map(({ check }) => check)]).toEqual([
+    [V4],
+    ['hostname', 'reverse_dns_ipv4', 'host_spf', 'return_path'],
+  ]);
+  const { addresses, findings } = await onMachine([['10.0.0.7', 'fe80::7']], {});
+  expect(addresses).toEqual([]);
+  expect(findings.map(({ check }) => check)).toEqual(['hostname', 'addresses', 'return_path']);
+  expect(findings[1]).toEqual({
+    check: 'addresses',
+    level: 'unchecked',
+    summary: 'The public address of this machine is not known.',
+    advice:
+      'If this machine is behind NAT, publish an A record for the host name with the public address, then run doctor again.',
+  });
 });
 
 test('an address of IPv6 is the same one however it is written', async () => {

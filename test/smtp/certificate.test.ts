@@ -121,6 +121,11 @@ test('a long host name stands whole beside the common name, which has 64 charact
   expect(made.verify(made.publicKey)).toBe(true);
 });
 
+test('its lines have 64 characters, as RFC 7468 section 2 wants them, and the last one the rest', () => {
+  const { cert } = selfSigned('a.example', now);
+  expect(cert).toBe(new X509Certificate(cert).toString());
+});
+
 test('it is valid for ten years, and each has a number of its own', () => {
   const from = Date.UTC(2026, 5, 15);
   const [one, other] = [selfSigned('a.example', from), selfSigned('a.example', from)];

@@ -9,6 +9,7 @@ const PEER = '192.0.2.1';
 
 function blocked(): { clock: TestClock; failures: FailedLogins } {
   const clock = new TestClock();
+  clock.jump(24 * 60 * MINUTE);
   const failures = new FailedLogins(clock);
   for (let n = 0; n < 10; n += 1) {
     expect(failures.isBlocked(PEER)).toBe(false);

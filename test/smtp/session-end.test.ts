@@ -37,6 +37,8 @@ async function loggedIn({ submission, token }: SmtpFixture): Promise<RawClient> 
 
 test('a session has its time to the millisecond, and is told that it has none left', async () => {
   const { submission, clock } = await opened({ sessionMs: 4_000 });
+  // A wall clock that was set, before or meanwhile, neither ends it nor gives it time.
+  clock.jump(3_600_000);
   const one = await client(submission);
   await one.hello();
   await clock.advance(3_999);
@@ -59,6 +61,8 @@ test('sessions are looked at every two seconds, and each has its own time', asyn
 
 test('a handshake that is not finished has the time of a session', async () => {
   const { submissions, clock } = await opened({ sessionMs: 4_000 });
+  // A wall clock that was set, before or meanwhile, neither ends it nor gives it time.
+  clock.jump(3_600_000);
   const one = await client(submissions);
   let isClosed = false;
   void one.closed.then(() => (isClosed = true));
@@ -68,6 +72,17 @@ test('a handshake that is not finished has the time of a session', async () => {
   expect(isClosed).toBe(false);
   await clock.advance(1);
   await one.closed;
+});
+
+test('before TLS a client is told to begin it, and after it to log in', async () => {
+  const { submission } = await opened();
+  const one = await client(submission);
+  await one.hello();
+  const mail = 'MAIL FROM:<a@acme.example>';
+  expect(await one.command(mail)).toBe('530 5.7.0 Must issue a STARTTLS command first');
+  const other = await client(submission);
+  await other.hello(true);
+  expect(await other.command(mail)).toBe('530 5.7.0 Error: authentication Required');
 });
 
 test('silence ends a session', async () => {

@@ -49,6 +49,53 @@ test('the envelope says who gets it, the header where each is listed and by whic
   expect(draftOf('id', SUBMISSION, ENVELOPE.slice(2))).toMatchObject({ to: [], cc: [] });
 });
 
+test('a recipient that the header names twice is listed where it stands first, as it stands there', () => {
+  const submission: Submission = {
+    ...SUBMISSION,
+    to: [mailbox('Ann <Ann@Receiver.example>'), mailbox('Anna <ann@receiver.example>')],
+    cc: [mailbox('A. <ANN@receiver.example>'), mailbox('Bo <bo@receiver.example>')],
+  };
+  const draft = draftOf('id', submission, [mailbox('ann@receiver.example')]);
+  expect([draft.to, draft.cc, draft.bcc]).toEqual([
+    [{ ...mailbox('ann@receiver.example'), name: 'Ann' }],
+    [],
+    [],
+  ]);
+});
+
+test('the draft has what the message says of itself, and its bytes as they came', () => {
+  const submission: Submission = {
+    ...SUBMISSION,
+    replyTo: [mailbox('desk@acme.example')],
+    tags: [{ name: 'kind', value: 'invoice' }],
+    sender: mailbox('robot@acme.example'),
+    attachmentBytes: 77,
+    wantsUnsubscribe: true,
+  };
+  const draft = draftOf('id', submission, []);
+  expect(draft).toEqual({
+    id: 'id',
+    from: mailbox('hello@acme.example'),
+    to: [],
+    cc: [],
+    bcc: [],
+    replyTo: [mailbox('desk@acme.example')],
+    subject: 's',
+    html: null,
+    text: null,
+    headers: [],
+    attachments: [],
+    tags: [{ name: 'kind', value: 'invoice' }],
+    raw: Buffer.from('raw'),
+    messageId: '<1@mail.example>',
+    sender: mailbox('robot@acme.example'),
+    attachmentBytes: 77,
+    wantsUnsubscribe: true,
+  });
+  // Without a Sender it has no such field.
+  expect(Object.keys(draftOf('id', SUBMISSION, []))).not.toContain('sender');
+});
+
 test('fifty tags of 256 characters are taken, what is beyond or of other characters is refused', () => {
   const tagged = (tags: Submission['tags']) =>
     issuesOf(() => draftOf('id', { ...SUBMISSION, tags }, ENVELOPE));
@@ -85,6 +132,9 @@ test('whatever a reader or a program would see differently is another submission
     contentHash({ ...SUBMISSION, ...change }, envelope);
   const same = hash({});
   expect(hash({}, ENVELOPE.toReversed())).toBe(same);
+  // In the order of the text that is compared, however it is spelled.
+  const loud = ['ann@receiver.example', 'BO@receiver.example', 'Cy@receiver.example'];
+  expect(hash({}, loud.map(mailbox))).toBe(same);
   // A program that tries again makes new ones of these.
   expect(hash({ messageId: '<2@mail.example>', bytes: Buffer.from('other') })).toBe(same);
   const other = mailbox('x@acme.example');

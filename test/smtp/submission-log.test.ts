@@ -69,6 +69,33 @@ test('an accepted message has its envelope, its reply and its id, and nothing of
   });
 });
 
+test('of a client without a name, a return path or a key for real mail the row says so', async () => {
+  const rows: Record<string, unknown>[] = [];
+  const { parts, submitted } = rig(async (written) => void rows.push(...written));
+  const { identity, session } = submitted;
+  const key = { ...identity.key, isTest: false };
+  const envelope = { ...session.envelope, mailFrom: false } as const;
+  let now = 5_000;
+  // The clock is set back meanwhile.
+  const clock = { ...parts.clock, now: () => (now -= 1_000) };
+  for (const hostNameAppearsAs of ['', false] as const) {
+    const nameless = { ...session, envelope, hostNameAppearsAs } as Submitted['session'];
+    await logSubmission(
+      { ...parts, clock },
+      { ...submitted, identity: { ...identity, key }, session: nameless },
+      () => Promise.resolve({ text: '2.0.0 OK', messageId: null }),
+    );
+  }
+  const said = {
+    isSandbox: false,
+    durationMs: 0,
+    userAgent: null,
+    requestBody:
+      '{"mail_from":null,"rcpt_to":["ann@receiver.example","bo@receiver.example"],"bytes":42}',
+  };
+  expect(rows).toMatchObject([said, said]);
+});
+
 test.each([
   ['a refusal of the API', new ApiError('forbidden', 'No.'), 403, '550 5.7.1 No.'],
   ['one for good', new SmtpRefusal(554, '5.6.0', 'No.'), 422, '554 5.6.0 No.'],

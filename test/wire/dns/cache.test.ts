@@ -98,3 +98,17 @@ test.each([
   }
   expect(cache.get('a')).toBeNull();
 });
+
+test.each([43_200_000, -43_200_000])(
+  'a wall clock that was set by %p ms changes nothing about how long',
+  async (ms) => {
+    const clock = new TestClock();
+    const cache = new DnsCache<{ kind: string; ttlSeconds?: number }>(clock);
+    cache.put('before', { kind: 'found', ttlSeconds: 90 });
+    clock.jump(ms);
+    cache.put('after', { kind: 'found', ttlSeconds: 90 });
+    expect([cache.get('before')?.secondsLeft, cache.get('after')?.secondsLeft]).toEqual([90, 90]);
+    await clock.advance(90_000);
+    expect([cache.get('before'), cache.get('after')]).toEqual([null, null]);
+  },
+);

@@ -21,6 +21,10 @@ beforeAll(async () => {
   names.set('mx.example', 'TXT', ['v=spf1 mx -all']);
   names.set('mx.example', 'MX', ['10 a.example']);
   names.set('gone.example', 'TXT', ['v=spf1 exists:no.such.example -all']);
+  // RFC 7208 section 4.6.4: two lookups may find nothing, and the third may not.
+  names.set('void2.example', 'TXT', ['v=spf1 a:no1.example a:no2.example -all']);
+  names.set('void3.example', 'TXT', ['v=spf1 a:no1.example a:no2.example a:no3.example -all']);
+  names.set('slip.example', 'TXT', ['v=spf1 ip4:198.51.100.7 include: -all']);
   names.set('lost.example', 'TXT', ['v=spf1 include:no.such.example -all']);
   names.set('include.example', 'TXT', ['v=spf1 include:ip4.example -all']);
   names.set('two.example', 'TXT', ['v=spf1 -all', 'v=spf1 +all']);
@@ -48,6 +52,11 @@ test.each([
   ['none.example', '198.51.100.7', 'none'],
   ['gone.example', '198.51.100.7', 'fail'],
   ['lost.example', '198.51.100.7', 'permerror'],
+  // Section 4.6: a slip anywhere in it, also behind what would match.
+  ['slip.example', '198.51.100.7', 'permerror'],
+  ['void2.example', '198.51.100.7', 'fail'],
+  ['void3.example', '198.51.100.7', 'permerror'],
+  ['void3.example', '2001:db8::1', 'permerror'],
 ] as const)('%s asked for %s says %s', async (domain, address, expected) => {
   expect(await checkSpf(resolver, domain, address, 'mail.example')).toBe(expected);
 });

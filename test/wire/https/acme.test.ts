@@ -25,12 +25,16 @@ function payloadOf(body: string): unknown {
 }
 
 /** An authority that gives what it is asked for; `account`: what it answers to an account. */
-async function authority(account = 201): Promise<{ url: string; asked: [string, unknown][] }> {
-  const { key, cert } = testAuthority().issue(['home.test']);
+async function authority(
+  account = 201,
+  listenAt = '127.0.0.1',
+  name = 'home.test',
+): Promise<{ url: string; asked: [string, unknown][] }> {
+  const { key, cert } = testAuthority().issue([name]);
   const asked: [string, unknown][] = [];
   let nonce = 0;
   const server = createServer({ key, cert }, (request, response) => {
-    const at = `https://home.test:${(server.address() as AddressInfo).port}`;
+    const at = `https://${name}:${(server.address() as AddressInfo).port}`;
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () => {
@@ -73,21 +77,21 @@ async function authority(account = 201): Promise<{ url: string; asked: [string, 
     });
   });
   servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `https://home.test:${(server.address() as AddressInfo).port}/dir`, asked };
+  await new Promise<void>((resolve) => server.listen(0, listenAt, resolve));
+  return { url: `https://${name}:${(server.address() as AddressInfo).port}/dir`, asked };
 }
 
-const resolver = {
-  a: async () => ({
-    kind: 'found',
-    records: ['127.0.0.1'],
-    ttlSeconds: 0,
-    isAuthenticated: false,
-  }),
-  aaaa: async () => ({ kind: 'nodata', isAuthenticated: false }),
-} as unknown as Resolver;
+const found = (address: string) => async () => ({
+  kind: 'found',
+  records: [address],
+  ttlSeconds: 0,
+  isAuthenticated: false,
+});
+const none = async () => ({ kind: 'nodata', isAuthenticated: false });
+const overIpv4 = { a: found('127.0.0.1'), aaaa: none } as unknown as Resolver;
+const overIpv6 = { a: none, aaaa: found('::1') } as unknown as Resolver;
 
-async function order(directoryUrl: string, email: string) {
+async function order(directoryUrl: string, email: string, resolver = overIpv4) {
   const published: string[] = [];
   const accountKey = await newAccountKey();
   const made = await orderCertificate({
@@ -144,6 +148,29 @@ test('a certificate is ordered for every name and proved by HTTP, past every pro
     ['/finalize', { csr }],
     ['/certificate', ''],
   ]);
+});
+
+test('an authority that has an IPv6 address alone is reached at it', async () => {
+  const { url, asked } = await authority(201, '::1');
+  const { made } = await order(url, '', overIpv6);
+  expect(made).toMatchObject({ chain: CHAIN });
+  expect(asked.at(-1)).toEqual(['/certificate', '']);
+});
+
+test('an account that the authority knows is used, though it refuses to change it', async () => {
+  const { url, asked } = await authority(200);
+  const { made } = await order(url, 'ops@rig.test');
+  expect(made).toMatchObject({ chain: CHAIN });
+  // Nothing is at the second of these.
+  const paths = asked.map(([path]) => path);
+  expect(paths.slice(0, 3)).toEqual(['/account', '/accounts/1', '/order']);
+});
+
+test('an authority in our own network may be named by its address', async () => {
+  const { url, asked } = await authority(201, '127.0.0.1', '127.0.0.1');
+  const { made } = await order(url, '');
+  expect(made).toMatchObject({ chain: CHAIN });
+  expect(asked.at(-1)).toEqual(['/certificate', '']);
 });
 
 test('without an address no contact is named', async () => {

@@ -153,11 +153,14 @@ test.each([
   });
   started.push(second);
   await new Promise<void>((resolve) => second.listen(port, '127.0.0.2', resolve));
-  const resolver = resolverOf(['127.0.0.1', '127.0.0.2']);
-  expect(await post(`http://spam.rig.test:${port}/`, { resolver })).toMatchObject({
-    kind: 'failed',
-    reason,
-  });
+  // What it did is told, whatever an address before it did.
+  for (const before of [[], ['127.0.0.99']]) {
+    const resolver = resolverOf([...before, '127.0.0.1', '127.0.0.2']);
+    expect(await post(`http://spam.rig.test:${port}/`, { resolver })).toEqual({
+      kind: 'failed',
+      reason,
+    });
+  }
   expect(asked).toBe(0);
 });
 

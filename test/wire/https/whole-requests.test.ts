@@ -53,7 +53,8 @@ test('a guarded post and a guarded get', async () => {
   const agent = agentWith();
   const request = {
     url: `https://Hook.test:${port}/a/b?c=d&e#f`,
-    headers: { 'X-One': '1', accept: 'text/plain' },
+    // The URL names the host, whatever the headers say.
+    headers: { 'X-One': '1', accept: 'text/plain', host: 'elsewhere.test' },
     agent,
     timeoutMs: 5_000,
     maxResponseBytes: 4,
@@ -87,7 +88,8 @@ test('a guarded post and a guarded get', async () => {
 test('a post to this machine, and one to a service of the operator', async () => {
   const { port, requests } = await plain();
   const url = new URL(`http://127.0.0.1:${port}/a?b=c`);
-  const post = { headers: { 'X-One': '1' }, body: Buffer.from('{}'), timeoutMs: 5_000 };
+  const headers = { 'X-One': '1', host: 'elsewhere.test', 'content-length': '9' };
+  const post = { headers, body: Buffer.from('{}'), timeoutMs: 5_000 };
   expect(await loopbackPost(url, post)).toEqual({
     kind: 'responded',
     statusCode: 202,

@@ -68,6 +68,21 @@ test('HELO may be refused too, and says why', async () => {
   });
 });
 
+test.each(['220 ready', '251 forwarded', '354 go on'])(
+  'HELO answered with %s says nothing that opens a session',
+  async (said) => {
+    const opened = await open(saying('502 what?', said));
+    expect(opened).toEqual({
+      kind: 'failed',
+      stage: 'ehlo',
+      reply: null,
+      cause: `unexpected reply: ${said}`,
+      isLocal: false,
+      tlsFailed: false,
+    });
+  },
+);
+
 test('no HELO follows an EHLO that is unknown only after the upgrade to TLS', async () => {
   const heard: string[] = [];
   const { cert, key } = testAuthority().issue(['mx.test']);
@@ -97,6 +112,37 @@ test('no HELO follows an EHLO that is unknown only after the upgrade to TLS', as
     reply: { code: 502 },
   });
   expect(heard).toEqual(['EHLO client.test']);
+});
+
+test('a stop while TLS is asked for is our own doing, which no plaintext would mend', async () => {
+  const stopping = new AbortController();
+  server = await startScriptedSmtp({
+    keywords: ['STARTTLS'],
+    reply(line) {
+      if (line !== 'STARTTLS') return undefined;
+      stopping.abort();
+      return null;
+    },
+  });
+  const opened = await openSession({
+    address: '127.0.0.1',
+    port: server.port,
+    localAddress: null,
+    heloName: 'client.test',
+    serverName: 'mx.test',
+    tls: { mode: 'opportunistic', verify: false },
+    auth: null,
+    deadlines: PRODUCTION_DEADLINES,
+    signal: stopping.signal,
+  });
+  expect(opened).toEqual({
+    kind: 'failed',
+    stage: 'starttls',
+    reply: null,
+    cause: 'stopped',
+    isLocal: true,
+    tlsFailed: false,
+  });
 });
 
 test('mechanisms that are offered in both spellings of AUTH count together', async () => {

@@ -255,6 +255,18 @@ test.each([
   early.close();
 });
 
+test('a server that closes right behind its 354 is quoted, and has no message', async () => {
+  const { result, isUsable } = await sendTo({ DATA: '354 go on\r\n421 4.3.2 closing' });
+  expect(result).toEqual({
+    kind: 'broken',
+    stage: 'dot',
+    cause: 'unexpected reply: 421 4.3.2 closing',
+    reply: { code: 421, enhanced: '4.3.2', text: 'closing' },
+    mayBeDuplicate: false,
+  });
+  expect([server.bodies, isUsable]).toEqual([[], false]);
+});
+
 describe('parameters', () => {
   const ALL = ['SIZE', '8BITMIME', 'SMTPUTF8', 'DSN'];
   test('none that the message does not need', async () => {

@@ -9,6 +9,7 @@ import { makeChains } from '../../rig/bad-certificates.ts';
 import { makeAuthority, testAuthority } from '../../rig/certificates.ts';
 
 const authority = testAuthority();
+const chains = makeChains();
 const root = new X509Certificate(authority.cert);
 const ANCHOR: TlsaRecord = {
   usage: 2,
@@ -16,6 +17,10 @@ const ANCHOR: TlsaRecord = {
   matchingType: 1,
   data: createHash('sha256').update(root.raw).digest(),
 };
+const certificates = (pem: string): X509Certificate[] =>
+  (pem.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g) ?? []).map(
+    (block) => new X509Certificate(block),
+  );
 const NODATA = { kind: 'nodata', isAuthenticated: true } as const;
 
 const found = <T>(records: T[], isAuthenticated = true): DnsAnswer<T> => ({
@@ -174,11 +179,7 @@ test('a host whose records cannot be looked up, or which the policy does not nam
 });
 
 test('who stands between the leaf and the anchor is an authority, and in date', async () => {
-  const { bad, root: top, goodWithIntermediate } = makeChains();
-  const certificates = (pem: string): X509Certificate[] =>
-    (pem.match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g) ?? []).map(
-      (block) => new X509Certificate(block),
-    );
+  const { bad, root: top, goodWithIntermediate } = chains;
   const anchor = new X509Certificate(top);
   const data = createHash('sha256').update(anchor.raw).digest();
   const [verify] = await plan({ tlsa: { [AT]: found([{ ...ANCHOR, data }]) } });
@@ -191,4 +192,23 @@ test('who stands between the leaf and the anchor is an authority, and in date', 
   expect(refusal(bad['missing intermediate'])).toBe(no);
   expect(refusal(bad.expired)).toBe(no);
   expect(refusal(bad['not yet valid'])).toBe(no);
+});
+
+test('an anchor that the record holds whole and the server does not send is an authority, and in date', async () => {
+  const { bad, goodWithIntermediate } = chains;
+  /** What becomes of the leaf alone, where the certificate that signed it stands in DNS. */
+  const verdict = async ({ cert }: { cert: string }, selector = 0): Promise<string | null> => {
+    const [leaf, issuer] = certificates(cert);
+    if (leaf === undefined || issuer === undefined) throw new Error('no chain');
+    const record = { usage: 2, selector, matchingType: 0, data: issuer.raw };
+    const [verify] = await plan({ tlsa: { [AT]: found([record]) } });
+    if (verify.kind !== 'verify') throw new Error(verify.kind);
+    return verify.checkPeer([leaf]);
+  };
+  const no = 'the certificate matches no TLSA record';
+  expect(await verdict(goodWithIntermediate)).toBeNull();
+  expect(await verdict(bad['expired intermediate'])).toBe(no);
+  expect(await verdict(bad['signed by a leaf'])).toBe(no);
+  // A record that promises a key holds none here.
+  expect(await verdict(goodWithIntermediate, 1)).toBe(no);
 });
