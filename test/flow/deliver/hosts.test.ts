@@ -165,3 +165,38 @@ test('a site waits for the address that may be dialled first, and only while non
   until.delete('192.0.2.2');
   expect(backoffOfSite(tools, site)).toBeNull();
 });
+
+test('an idle session in the clear comes first only where the TLS of its host was found broken', async () => {
+  const { tell, tools, sessions, fixture } = await start(
+    [hostOf(10, ten.slice(0, 2), OPEN_TLS)],
+    dead,
+  );
+  Object.assign(sessions, { idle: '192.0.2.2', idleMode: 'none' });
+  const first = async (): Promise<string | undefined> => {
+    sessions.seen.length = 0;
+    await tell();
+    return sessions.seen[0];
+  };
+  expect(await first()).toBe('192.0.2.1 opportunistic');
+  tools.brokenTls.note('mx10.receiver.example');
+  expect(await first()).toBe('192.0.2.2 none');
+  sessions.idleMode = 'opportunistic';
+  expect(await first()).toBe('192.0.2.1 none');
+  fixture.clock.pass(3_600_000);
+  expect(await first()).toBe('192.0.2.2 opportunistic');
+});
+
+test('a stale session is given back at once, the one that served when it is over, each with the limit of its site', async () => {
+  const { job, tools, sessions } = await start([hostOf(10, ten.slice(0, 1))], () => ({
+    isReused: true,
+    result: lost(false),
+  }));
+  const back: number[] = [];
+  sessions.release = (...[, messagesMax]: number[]) => void back.push(messagesMax ?? 0);
+  const later: (() => void)[] = [];
+  const site = { ...job.site, limits: { ...job.site.limits, messagesPerConnection: 7 } };
+  await tryHosts(tools, { ...job, site, over: (giveBack) => void later.push(giveBack) });
+  expect([back, later.length]).toEqual([[7], 1]);
+  for (const giveBack of later) giveBack();
+  expect(back).toEqual([7, 7]);
+});
