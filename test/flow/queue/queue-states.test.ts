@@ -160,3 +160,22 @@ test('a queue hears of nodes that come and go', async () => {
   await rig.clock.advance(4_000);
   expect(heard).toEqual(['live']);
 });
+
+test('what was just accepted is not read from the store, what has waited is; and marking attempts is timed', async () => {
+  const reads: string[] = [];
+  const { rig } = await start({
+    faults: { read: (id) => void reads.push(id), begin: () => rig.clock.pass(2_000) },
+  });
+  const fresh = await rig.accept(['ann@example.com']);
+  rig.queue.offerAccepted([fresh]);
+  await rig.attempted(fresh.message.id, 1);
+  expect(reads).toEqual([]);
+  // Accepted by another process: a look finds it.
+  const waited = await rig.accept(['bob@example.com']);
+  await rig.clock.advance(60_000);
+  await rig.attempted(waited.message.id, 1);
+  expect(reads).toEqual([waited.message.id]);
+  const text = await rig.ctx.metrics.render();
+  expect(text).toContain('postrider_claim_seconds_sum{step="begin"} 4\n');
+  expect(text).toContain('postrider_claim_seconds_count{step="begin"} 2\n');
+});
