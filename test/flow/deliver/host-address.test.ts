@@ -2,7 +2,12 @@
 import { expect, test } from 'bun:test';
 import { addressesOf, dialOf } from '../../../src/flow/deliver/host-address.ts';
 import { ExtraTrust } from '../../../src/wire/smtp/tls.ts';
-import { BrokenTls, policyOf, type TlsPolicy } from '../../../src/flow/deliver/tls-policy.ts';
+import {
+  BrokenTls,
+  policyOf,
+  policyOfDomain,
+  type TlsPolicy,
+} from '../../../src/flow/deliver/tls-policy.ts';
 import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
 import type { SessionOptions } from '../../../src/wire/smtp/client.ts';
 import { TestClock } from '../../rig/clock.ts';
@@ -169,4 +174,32 @@ test('each address of each host in turn, with all that its sessions need', () =>
     ['2001:db8::1 587', hosts[0], hosts[0]?.targets[1]],
     ['192.0.2.2 587', hosts[1], hosts[1]?.targets[0]],
   ] as never);
+});
+
+test('broken TLS is remembered for as long as time passes, whatever the wall clock says', () => {
+  const clock = new TestClock();
+  const broken = new BrokenTls(clock);
+  clock.jump(-7_200_000);
+  broken.note('mx.example.com');
+  clock.jump(7_200_000 + 3_600_000);
+  clock.pass(3_600_000 - 1);
+  expect(broken.has('mx.example.com')).toBe(true);
+  clock.pass(1);
+  expect(broken.has('mx.example.com')).toBe(false);
+});
+
+test('the policy of a domain is taken whole, with its check where it has one', () => {
+  const dane = { source: 'dane', mode: 'required', verify: false } as const;
+  expect(policyOfDomain({ ...dane, checkPeer: check })).toEqual({
+    name: 'dane',
+    mode: 'required',
+    verify: false,
+    checkPeer: check,
+  });
+  expect(policyOfDomain({ source: 'mta-sts', mode: 'required', verify: true })).toEqual({
+    name: 'mta-sts',
+    mode: 'required',
+    verify: true,
+    checkPeer: null,
+  });
 });
