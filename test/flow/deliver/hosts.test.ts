@@ -220,7 +220,7 @@ test('the form in ASCII is sent without SMTPUTF8, to the same recipient from the
   expect(sessions.envelopes).toHaveLength(2);
   expect([first?.needsSmtpUtf8, second?.needsSmtpUtf8]).toEqual([true, false]);
   expect(second?.message.bytes.toString()).toBe(message.toString());
-  expect({ ...second, message: null, needsSmtpUtf8: true }).toEqual({ ...first, message: null });
+  expect([second?.from, second?.to, second?.dsn]).toEqual([first?.from, first?.to, first?.dsn]);
 });
 
 test('what is told of TLS is the policy that asked for it, by its name', async () => {
