@@ -112,3 +112,26 @@ test('only a site that has not answered is waited for less, and only in a crowd'
   await send();
   expect(sessions.deadlines.map(([, banner]) => banner)).toEqual([10_000, 300_000, 300_000]);
 });
+
+test('a relay that finds fault with our reputation is no provider that refuses us', async () => {
+  const words = { code: 550, enhanced: '5.7.1', text: 'Your IP is on a blocklist' };
+  const result = { kind: 'refused', stage: 'mail', reply: words } as const;
+  const { tools, recipient, siteOf, lane, fallback, state, send, dialled } = await start({
+    result,
+  });
+  const relay = siteOf([hostOf(0, [DIRECT])], false);
+  const steps = { mayBegin: () => true, begun: () => undefined, over };
+  await deliver(tools, recipient, { kind: 'site', site: relay }, lane, steps);
+  expect([lane.pausesInRow, fallback.isRelayed('mx:receiver')]).toEqual([1, false]);
+  // Of the provider itself a 550 is final.
+  lane.liftThrottle();
+  await send();
+  expect([fallback.isRelayed('mx:receiver'), dialled()]).toEqual([true, [DIRECT, DIRECT, RELAY]]);
+  // A session that broke says nothing of our address: it is no matter for the smarthost.
+  lane.liftThrottle();
+  state.answer = { result: lost(false) };
+  expect((await send()).outcome).toMatchObject({ kind: 'unreached', stage: 'mail' });
+  state.answer = { failed: { stage: 'banner' } };
+  expect((await send()).outcome).toMatchObject({ kind: 'unreached', stage: 'banner' });
+  expect(dialled()).toEqual([DIRECT, DIRECT]);
+});

@@ -1,7 +1,13 @@
 /** Which sessions may stand for each other, and which addresses may be dialled without TLS. */
 import { expect, test } from 'bun:test';
 import { addressesOf, dialOf } from '../../../src/flow/deliver/host-address.ts';
-import { BrokenTls, policyOf, type TlsPolicy } from '../../../src/flow/deliver/tls-policy.ts';
+import { ExtraTrust } from '../../../src/wire/smtp/tls.ts';
+import {
+  BrokenTls,
+  policyOf,
+  policyOfDomain,
+  type TlsPolicy,
+} from '../../../src/flow/deliver/tls-policy.ts';
 import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
 import type { SessionOptions } from '../../../src/wire/smtp/client.ts';
 import { TestClock } from '../../rig/clock.ts';
@@ -27,6 +33,16 @@ test.each([
   ['TLS that is required', OPTIONS, { tls: { mode: 'required', verify: false } }],
   ['a verified certificate', OPTIONS, { tls: { mode: 'opportunistic', verify: true } }],
   ['a login', OPTIONS, { auth: { username: 'u', password: 'p' } }],
+  [
+    'another user',
+    { ...OPTIONS, auth: { username: 'u', password: 'p' } },
+    { auth: { username: 'v', password: 'p' } },
+  ],
+  [
+    'a certificate that is verified beside its check',
+    checked,
+    { tls: { ...checked.tls, verify: true } },
+  ],
   ['another name of a verified host', verified, { serverName: 'other.rig.test' }],
   ['another name of a host under DANE', checked, { serverName: 'other.rig.test' }],
 ] as [string, SessionOptions, Partial<SessionOptions>][])(
@@ -98,4 +114,92 @@ test('ten thousand hosts with broken TLS are remembered; with one more it begins
   expect([broken.has('mx0.rig.test'), broken.has('mx9999.rig.test')]).toEqual([true, true]);
   broken.note('last.rig.test');
   expect([broken.has('mx0.rig.test'), broken.has('last.rig.test')]).toEqual([false, true]);
+});
+
+test('each address of each host in turn, with all that its sessions need', () => {
+  const settings = {
+    heloName: 'mail.rig.test',
+    deadlines: { ...PRODUCTION_DEADLINES, connect: 7 },
+    trust: new ExtraTrust([]),
+    signal: new AbortController().signal,
+  };
+  const auth = { username: 'u', password: 'p' };
+  const dane: TlsPolicy = { name: 'dane', mode: 'required', verify: false, checkPeer: check };
+  const one = { name: 'one.example', preference: 10, tls: dane };
+  const two = { name: 'two.example', preference: 20, tls: { ...dane, checkPeer: null } };
+  const hosts = [
+    {
+      ...one,
+      targets: [
+        { address: '192.0.2.1', from: '192.0.2.9' },
+        { address: '2001:db8::1', from: null },
+      ],
+    },
+    { ...two, targets: [{ address: '192.0.2.2', from: null }] },
+  ];
+  const made = addressesOf(hosts, { port: 587, auth }, settings);
+  const tls = { mode: 'required', verify: false, trust: settings.trust };
+  const { trust: _, ...common } = settings;
+  expect(made.map(({ dial }) => dial.options)).toEqual([
+    {
+      ...common,
+      address: '192.0.2.1',
+      port: 587,
+      localAddress: '192.0.2.9',
+      serverName: 'one.example',
+      tls: { ...tls, checkPeer: check },
+      auth,
+    },
+    {
+      ...common,
+      address: '2001:db8::1',
+      port: 587,
+      localAddress: null,
+      serverName: 'one.example',
+      tls: { ...tls, checkPeer: check },
+      auth,
+    },
+    {
+      ...common,
+      address: '192.0.2.2',
+      port: 587,
+      localAddress: null,
+      serverName: 'two.example',
+      tls,
+      auth,
+    },
+  ] as SessionOptions[]);
+  expect(made.map(({ dial, host, target }) => [dial.peer, host, target])).toEqual([
+    ['192.0.2.1 587', hosts[0], hosts[0]?.targets[0]],
+    ['2001:db8::1 587', hosts[0], hosts[0]?.targets[1]],
+    ['192.0.2.2 587', hosts[1], hosts[1]?.targets[0]],
+  ] as never);
+});
+
+test('broken TLS is remembered for as long as time passes, whatever the wall clock says', () => {
+  const clock = new TestClock();
+  const broken = new BrokenTls(clock);
+  clock.jump(-7_200_000);
+  broken.note('mx.example.com');
+  clock.jump(7_200_000 + 3_600_000);
+  clock.pass(3_600_000 - 1);
+  expect(broken.has('mx.example.com')).toBe(true);
+  clock.pass(1);
+  expect(broken.has('mx.example.com')).toBe(false);
+});
+
+test('the policy of a domain is taken whole, with its check where it has one', () => {
+  const dane = { source: 'dane', mode: 'required', verify: false } as const;
+  expect(policyOfDomain({ ...dane, checkPeer: check })).toEqual({
+    name: 'dane',
+    mode: 'required',
+    verify: false,
+    checkPeer: check,
+  });
+  expect(policyOfDomain({ source: 'mta-sts', mode: 'required', verify: true })).toEqual({
+    name: 'mta-sts',
+    mode: 'required',
+    verify: true,
+    checkPeer: null,
+  });
 });

@@ -165,3 +165,72 @@ test('a site waits for the address that may be dialled first, and only while non
   until.delete('192.0.2.2');
   expect(backoffOfSite(tools, site)).toBeNull();
 });
+
+test('an idle session in the clear comes first only where the TLS of its host was found broken', async () => {
+  const { tell, tools, sessions, fixture } = await start(
+    [hostOf(10, ten.slice(0, 2), OPEN_TLS)],
+    dead,
+  );
+  Object.assign(sessions, { idle: '192.0.2.2', idleMode: 'none' });
+  const first = async (): Promise<string | undefined> => {
+    sessions.seen.length = 0;
+    await tell();
+    return sessions.seen[0];
+  };
+  expect(await first()).toBe('192.0.2.1 opportunistic');
+  tools.brokenTls.note('mx10.receiver.example');
+  expect(await first()).toBe('192.0.2.2 none');
+  sessions.idleMode = 'opportunistic';
+  expect(await first()).toBe('192.0.2.1 none');
+  fixture.clock.pass(3_600_000);
+  expect(await first()).toBe('192.0.2.2 opportunistic');
+});
+
+test('a stale session is given back at once, the one that served when it is over, each with the limit of its site', async () => {
+  const { job, tools, sessions } = await start([hostOf(10, ten.slice(0, 1))], () => ({
+    isReused: true,
+    result: lost(false),
+  }));
+  const back: number[] = [];
+  sessions.release = (...[, messagesMax]: number[]) => void back.push(messagesMax ?? 0);
+  const later: (() => void)[] = [];
+  const site = { ...job.site, limits: { ...job.site.limits, messagesPerConnection: 7 } };
+  await tryHosts(tools, { ...job, site, over: (giveBack) => void later.push(giveBack) });
+  expect([back, later.length]).toEqual([[7], 1]);
+  for (const giveBack of later) giveBack();
+  expect(back).toEqual([7, 7]);
+});
+
+test('a host that is not reached is not dialled in the clear, and its TLS is not called broken', async () => {
+  const { tell, tools, sessions } = await start([hostOf(10, ten.slice(0, 1), OPEN_TLS)], dead);
+  expect((await tell()).kind).toBe('unreached');
+  expect(sessions.seen).toEqual(['192.0.2.1 opportunistic']);
+  expect(tools.brokenTls.has('mx10.receiver.example')).toBe(false);
+});
+
+test('the form in ASCII is sent without SMTPUTF8, to the same recipient from the same return path', async () => {
+  const { job, tools, sessions, signed } = await start([hostOf(10, ten.slice(0, 1))], () => ({
+    result: { kind: 'unsupported', extension: 'SMTPUTF8' },
+  }));
+  const message = Buffer.from('Subject: in ASCII\r\n\r\nx\r\n');
+  const inAscii = async () => ({ message, data: null });
+  const wide = { ...signed, needsSmtpUtf8: true, inAscii };
+  expect((await tryHosts(tools, { ...job, signed: wide })).kind).toBe('impossible');
+  const [first, second] = sessions.envelopes;
+  expect(sessions.envelopes).toHaveLength(2);
+  expect([first?.needsSmtpUtf8, second?.needsSmtpUtf8]).toEqual([true, false]);
+  expect(second?.message.bytes.toString()).toBe(message.toString());
+  expect([second?.from, second?.to, second?.dsn]).toEqual([first?.from, first?.to, first?.dsn]);
+});
+
+test('what is told of TLS is the policy that asked for it, by its name', async () => {
+  const policy = { name: 'mta-sts', mode: 'required', verify: true, checkPeer: null } as const;
+  const tls = { version: 'TLSv1.3', cipher: 'X', isVerified: true } as const;
+  const { tell } = await start([hostOf(10, ten.slice(0, 1), policy)], () => ({ tls }));
+  expect((await tell()).tls).toEqual({
+    version: 'TLSv1.3',
+    cipher: 'X',
+    verified: true,
+    policy: 'mta-sts',
+  });
+});

@@ -277,3 +277,28 @@ test('what an attempt leaves of its site: an answer, whatever it says, or silenc
   }
   expect(known).toEqual([true, false, true, false, true]);
 });
+
+test('a site that asked us to slow down says so, even where it is not reached any more; without leave nothing is said', async () => {
+  const { attempt, lane, sessions, tools, site, recipient } = start();
+  const asked = { cause: 'slow down', class: 'rate', hint: 'see there' } as const;
+  const throttle = lane.slowDown(asked);
+  sessions.isBackingOff = true;
+  const failure = { kind: 'failed', stage: 'connect', reply: null, cause: 'silent' } as const;
+  sessions.backoffOf = () => ({
+    untilMs: 1,
+    failure: { ...failure, isLocal: false, tlsFailed: false },
+  });
+  expect(await attempt()).toMatchObject({ kind: 'throttled', throttle });
+  const none = outcomeWithoutSession('null_mx', 'dns', 'it takes no mail');
+  for (const found of [{ kind: 'site', site } as const, { kind: 'none', outcome: none } as const]) {
+    const steps = { mayBegin: () => false, begun: () => undefined, over };
+    const nothing = { outcome: null, signed: null };
+    expect(await deliver(tools, recipient, found, lane, steps)).toEqual(nothing);
+    const { outcome } = await deliver(tools, recipient, found, lane, {
+      ...steps,
+      mayBegin: () => true,
+    });
+    expect(outcome?.kind).toBe(found.kind === 'none' ? 'null_mx' : 'throttled');
+  }
+  sessions.isBackingOff = false;
+});

@@ -60,6 +60,8 @@ export const lost = (mayBeDuplicate: boolean): SendResult => ({
 
 class ScriptedSessions extends Sessions {
   idle: string | null = null;
+  /** With which TLS the idle session was dialled; null: whichever is asked for. */
+  idleMode: TlsPolicy['mode'] | null = null;
   readonly seen: string[] = [];
   readonly envelopes: Envelope[] = [];
   readonly deadlines: [connect: number, banner: number][] = [];
@@ -72,7 +74,8 @@ class ScriptedSessions extends Sessions {
   }
 
   override hasIdle({ options }: Dial): boolean {
-    return options.address === this.idle;
+    const isMode = this.idleMode === null || options.tls.mode === this.idleMode;
+    return options.address === this.idle && isMode;
   }
 
   override async acquire(dial: Dial, mayReuse = true): Promise<Acquired> {

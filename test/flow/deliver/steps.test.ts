@@ -7,7 +7,7 @@ import { Concurrency } from '../../../src/flow/pacing/concurrency.ts';
 import { Fallback } from '../../../src/flow/pacing/fallback.ts';
 import { Lane } from '../../../src/flow/pacing/lane.ts';
 import { OTHERS } from '../../../src/flow/pacing/provider-limits.ts';
-import { hostOf, lost, OK, startScripted, type Script } from './scripted-site.ts';
+import { hostOf, lost, OK, refusal, startScripted, type Script } from './scripted-site.ts';
 
 type Scripted = Awaited<ReturnType<typeof startScripted>>;
 
@@ -179,4 +179,18 @@ test('while the port is closed a message goes through the smarthost, which has i
   expect(lane.hasAnswered).toBe(false);
   sites.relay = null;
   expect((await attempt()).outcome).toMatchObject({ kind: 'unreached', stage: 'connect' });
+});
+
+test('a site that answers, be it with a refusal, shows that the port is open', async () => {
+  let isSilent = true;
+  const { attempt, fallback, site, recipient } = start(() =>
+    isSilent ? { failed: {} } : { result: refusal(550, '5.1.1') },
+  );
+  const closed: boolean[] = [];
+  for (const key of ['a', 'b', 'REFUSES', 'c', 'd', 'e', 'REFUSES']) {
+    isSilent = key !== 'REFUSES';
+    await attempt({}, recipient, site(key));
+    closed.push(fallback.isPortClosed);
+  }
+  expect(closed).toEqual([false, false, false, false, false, true, false]);
 });

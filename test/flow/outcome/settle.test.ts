@@ -363,3 +363,24 @@ test('what ended for good is no delay: its time, its delay and its reason are wr
     suppress: null,
   });
 });
+
+test('what was said at the greeting is told beside our own words, and the last attempt tells of its delay too', async () => {
+  const greeted: Outcome = {
+    ...SILENT,
+    stage: 'banner',
+    host: 'mx.receiver.example',
+    cause: 'the greeting refused us',
+    reply: { code: 421, enhanced: null, text: 'busy' },
+  };
+  const recipient = { ...ann, attempts: 3, status: 'sent' as const, delayedAt: null };
+  const steadyAt = ann.expiresAt - 1;
+  const ended = { message, recipient, beganAt: 1, endedAt: 2, steadyAt, outcome: greeted };
+  const { events, attempt, nextAttemptAt } = await settle(fixture.ctx, ended, 0.5);
+  expect([attempt?.reply, nextAttemptAt]).toEqual(['421 busy', ann.expiresAt]);
+  expect(events.map(({ type }) => type)).toEqual(['email.delivery_delayed']);
+  expect(JSON.parse(events[0]?.payload ?? 'null')).toMatchObject({
+    reply: '421 busy',
+    cause: 'the greeting refused us',
+    stage: 'banner',
+  });
+});

@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { Concurrency, type ConcurrencyLimits } from '../../../src/flow/pacing/concurrency.ts';
+import { FairShare } from '../../../src/flow/pacing/fair-share.ts';
 
 const LIMITS: ConcurrencyLimits = {
   attempts: 4,
@@ -132,4 +133,32 @@ test('slow attempts that have ended leave nothing to their account, and proven o
   other.leave(other.take('a', false));
   for (let n = 0; n < LIMITS.crowd; n += 1) other.take('a', true);
   expect(other.isCrowded).toBe(true);
+});
+
+test('an attempt of the crowd that took long leaves it all the same', () => {
+  const concurrency = new Concurrency(LIMITS);
+  const slots = [1, 2, 3].map(() => concurrency.take('a', true));
+  for (const slot of slots) concurrency.slow(slot);
+  expect(concurrency.isCrowded).toBe(true);
+  for (const slot of slots) concurrency.leave(slot);
+  for (let count = 1; count <= 3; count += 1) {
+    concurrency.take('a', true);
+    expect(concurrency.isCrowded).toBe(count === 3);
+  }
+});
+
+test('an account that gave all back has nothing, and what another has is its own', () => {
+  const shares = new FairShare();
+  shares.take('a');
+  shares.take('a');
+  shares.take('b');
+  expect([shares.of('a'), shares.of('b'), shares.of('c')]).toEqual([2, 1, 0]);
+  shares.giveBack('a');
+  expect([shares.of('a'), shares.of('b')]).toEqual([1, 1]);
+  shares.giveBack('a');
+  expect([shares.of('a'), shares.of('b')]).toEqual([0, 1]);
+  // Fewer than four times what is free.
+  expect([shares.leavesEnough(3, 1), shares.leavesEnough(4, 1), shares.leavesEnough(0, 0)]).toEqual(
+    [true, false, false],
+  );
 });

@@ -237,3 +237,24 @@ test('with other nodes each has its part of the rate and of what may go at once,
   live = 4;
   expect(await sessionsOf(lane, 4)).toBe(1);
 });
+
+test('a lane made among many nodes begins with the usual sessions when it has the limits to itself', async () => {
+  let sharers = 4;
+  const { lane } = laneWith({ connections: 12 }, () => sharers);
+  expect(await sessionsOf(lane, 9)).toBe(3);
+  for (let left = 0; left < 9; left += 1) lane.leave();
+  sharers = 1;
+  expect(await sessionsOf(lane, 9)).toBe(5);
+});
+
+test('an answer in a session that was open is one during a pause too, and ends neither pause nor its doubling', () => {
+  const { lane, clock } = laneWith({});
+  const pause = lane.slowDown(ASKED);
+  lane.noteUnreached();
+  expect(lane.hasAnswered).toBe(false);
+  lane.noteAnswer();
+  expect([lane.hasAnswered, lane.throttleNow(), lane.pausesInRow]).toEqual([true, pause, 1]);
+  clock.pass(60_000);
+  expect([lane.throttleNow(), lane.isIdle]).toEqual([null, false]);
+  expect(lane.slowDown(ASKED).untilMs).toBe(clock.steady() + 120_000);
+});

@@ -42,3 +42,10 @@ test('no provider of the table says whose its limits are, and everybody else has
   }
   expect(limitsFor('mx.example.com', []).mx).toEqual([]);
 });
+
+test('the rows of the operator come before the table, the first one that matches before the others', () => {
+  const row = (name: string, end: string) => ({ ...limitsFor('x', []), name, mx: [end] });
+  const own = [row('One', 'l.google.com'), row('Two', 'google.com'), row('Three', 'icloud.com')];
+  const names = ['aspmx.l.google.com', 'smtp.google.com', 'mx01.mail.icloud.com', 'mx.example.com'];
+  expect(names.map((host) => limitsFor(host, own).name)).toEqual(['One', 'Two', 'Three', '']);
+});

@@ -96,6 +96,12 @@ test('what was suppressed since its acceptance ends instead of being mailed, wha
   expect(end?.events.map(({ type }) => type)).toEqual(['email.suppressed']);
   fixture.clock.pass(1);
   expect((await endOf(1))?.status).toBe('suppressed');
+  // By a wall clock that was set back it was accepted later on: that is no moment ago either.
+  fixture.clock.jump(-120_001);
+  expect(await endOf(1)).toBeNull();
+  fixture.clock.jump(-1);
+  expect((await endOf(1))?.status).toBe('suppressed');
+  fixture.clock.jump(120_002);
   const other = await fixture.sender({ name: 'other' });
   expect(
     await endOfSuppressed(fixture.ctx, { ...first, accountId: other.account.id, attempts: 2 }),
@@ -263,6 +269,9 @@ test('why a recipient waits is told in one sentence, with its times by the wall 
   );
   expect(say({ attempts: 2, nextAttemptAt: now + 1, lastReason: 'Gone.' })).toBe(
     `ann@receiver.example is tried again at ${later} and until ${until}, after 2 attempts: Gone.`,
+  );
+  expect(say({ attempts: 3, lastReason: 'mx.example.com: 4.2.0 Wait.' })).toBe(
+    `ann@receiver.example is due now and until ${until}, after 3 attempts: mx.example.com: 4.2.0 Wait.`,
   );
   expect(say({ nextAttemptAt: null, status: 'bounced', lastReason: 'no such user' })).toBe(
     'ann@receiver.example is bounced: no such user.',

@@ -92,6 +92,8 @@ export interface QueueRigOptions {
     begin?: (attempts: BeginAttempt[]) => void;
     noteSent?: (attempts: SentAttempt[]) => unknown;
     suppressed?: () => void;
+    /** Of the content of a message. */
+    read?: (messageId: string) => void;
   };
 }
 
@@ -125,6 +127,10 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
       async noteSent(attempts) {
         await options.faults?.noteSent?.(attempts);
         return store.noteSent(attempts);
+      },
+      async messageForDelivery(id) {
+        options.faults?.read?.(id);
+        return store.messageForDelivery(id);
       },
       async suppressed(account, emails) {
         options.faults?.suppressed?.();

@@ -7,7 +7,7 @@ import type { NewMessage } from '../../../src/store/journey.ts';
 import { FakeNodes } from '../../rig/fake-nodes.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import type { ScriptedSmtp } from '../../rig/scripted-smtp.ts';
-import { dueRequest } from '../../store/samples.ts';
+import { dueRequest, newEndpoint } from '../../store/samples.ts';
 import { startQueueRig } from './queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
 
@@ -159,4 +159,33 @@ test('a queue hears of nodes that come and go', async () => {
   // The next beat comes within three seconds.
   await rig.clock.advance(4_000);
   expect(heard).toEqual(['live']);
+});
+
+test('what was just accepted is not read from the store, what has waited is; and marking attempts is timed', async () => {
+  const reads: string[] = [];
+  const { rig } = await start({
+    faults: { read: (id) => void reads.push(id), begin: () => rig.clock.pass(2_000) },
+  });
+  const fresh = await rig.accept(['ann@example.com']);
+  rig.queue.offerAccepted([fresh]);
+  await rig.attempted(fresh.message.id, 1);
+  expect(reads).toEqual([]);
+  // Accepted by another process: a look finds it.
+  const waited = await rig.accept(['bob@example.com']);
+  await rig.clock.advance(60_000);
+  await rig.attempted(waited.message.id, 1);
+  expect(reads).toEqual([waited.message.id]);
+  const text = await rig.ctx.metrics.render();
+  expect(text).toContain('postrider_claim_seconds_sum{step="begin"} 4\n');
+  expect(text).toContain('postrider_claim_seconds_count{step="begin"} 2\n');
+});
+
+test('the webhook calls of what is given up are handed over, one for each recipient', async () => {
+  const { rig } = await start({ queue: { concurrency: NONE } });
+  const { message } = await rig.accept(['ann@example.com', 'amy@example.com']);
+  rig.ctx.subscribers.note(message.accountId);
+  const endpoint = newEndpoint(message.accountId);
+  await rig.ctx.store.createEndpoint(endpoint, 10);
+  expect(await rig.queue.fail(message.id)).toBe(2);
+  expect(rig.calls.map(({ endpointId }) => endpointId)).toEqual([endpoint.id, endpoint.id]);
 });

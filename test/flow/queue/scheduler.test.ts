@@ -1,5 +1,5 @@
 /** The scheduler, step by step: how long a site is used, who is told of what, and which lane is asked when. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 
 import type { SiteResult } from '../../../src/flow/deliver/site.ts';
 import type { NodeSession } from '../../../src/flow/node-session.ts';
@@ -135,6 +135,14 @@ test('a line that gets short is filled when the store has more', async () => {
   expect([fills(), destination.line.length]).toEqual([1, 98]);
 });
 
+test('a line whose last recipient is taken is filled too, when the store has more', async () => {
+  const { seen, add, pick } = start();
+  const destination = await add('x');
+  destination.hasMore = true;
+  expect([pick()?.ref.domain, destination.line.length]).toEqual(['x', 0]);
+  expect(seen).toEqual(['find x', 'wake', 'fill x']);
+});
+
 test('a lane without capacity is left alone until it tells that it has some', async () => {
   const { seen, add, pick, take, scheduler } = start();
   await add('x', 30);
@@ -151,6 +159,11 @@ test('a lane without capacity is left alone until it tells that it has some', as
   // With an answer no more may be claimed here, but the lane's mail is for a proven site from now on.
   first?.lane.noteAnswer();
   if (first !== undefined) scheduler.noteAnswer(first.lane);
+  if (first !== undefined) {
+    const asked = spyOn(first.lane, 'hasCapacity');
+    expect([pick(), asked.mock.calls.length]).toEqual([null, 0]);
+    asked.mockRestore();
+  }
   first?.lane.unclaim();
   expect(pick(false)).toMatchObject({ ref: { domain: 'x' }, isUnproven: false });
 });

@@ -170,11 +170,12 @@ test('those whose event was raised before are left out, and a round of such alon
   begin('open', { status: 'sent' });
   await clock.advance(500);
   expect(commits()).toEqual([]);
-  begin('again', { attempts: 2 });
+  const again = begin('again', { attempts: 2, status: 'delivery_delayed' });
   // Its earlier attempt was put off before it had a signature, or was another's.
-  begin('other', { attempts: 2 });
+  const other = begin('other', { attempts: 2, status: 'delivery_delayed' });
   await clock.advance(500);
   expect(commits()).toEqual([[1_000, 'other']]);
+  expect([again.recipient.status, other.recipient.status]).toEqual(['delivery_delayed', 'sent']);
 });
 
 test('webhook calls of a commit are offered once, and none where there are none', async () => {

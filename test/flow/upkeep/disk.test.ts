@@ -31,6 +31,11 @@ test('a disk with enough free space lets sends through again, and says so once',
   expect(ctx.disk.isLow).toBe(false);
   ctx.disk.refuseWhileLow();
   expect(fixture.logged.map(({ event }) => event)).toEqual(['disk_recovered', 'disk_reserve_made']);
+  const [recovered, made] = fixture.logged;
+  // The reserve is made after the measurement.
+  expect(recovered).toMatchObject({ level: 'info', kept_bytes: 0 });
+  expect(Number(recovered?.['free_bytes'])).toBeGreaterThan(0);
+  expect(Number(made?.['kept_bytes'])).toBeGreaterThan(0);
   await fixture.close();
 });
 

@@ -7,7 +7,9 @@ import type { CapturedMessage } from '../../../src/flow/upkeep/capture.ts';
 import { SpamChecks } from '../../../src/flow/upkeep/spam-checks.ts';
 import type { Resolver } from '../../../src/wire/dns/resolver.ts';
 import { TestClock } from '../../rig/clock.ts';
+import { testAuthority } from '../../rig/certificates.ts';
 import { openClosedPort } from '../../rig/closed-port.ts';
+import { startHook } from '../../rig/hook.ts';
 import { type RspamdStub, saying, startRspamdStub, ANSWER } from '../../rig/rspamd-stub.ts';
 
 let stub: RspamdStub;
@@ -201,4 +203,36 @@ test('an rspamd that says nothing is waited for so long, and a host is looked up
     reason: 'the host has no address in DNS',
   });
   expect(asked).toEqual(['spam.rig.test']);
+});
+
+test('a wall clock that is set keeps no result for longer or shorter, and is what a score is dated by', async () => {
+  const { checks, clock } = checksOf();
+  clock.jump(-3_600_000);
+  const at = clock.now();
+  expect(await checks.check(message(1))).toMatchObject({ kind: 'scored', at });
+  clock.jump(7_200_000);
+  expect(await checks.check(message(1))).toMatchObject({ kind: 'scored', at });
+  clock.jump(-7_200_000);
+  await clock.advance(60_000);
+  expect(await checks.check(message(1))).toMatchObject({ kind: 'scored', at: at + 60_000 });
+  expect(stub.requests).toHaveLength(2);
+});
+
+test('an rspamd behind TLS is trusted by the extra CA, and by nothing else', async () => {
+  const hook = await startHook('spam.rig.test');
+  hook.script.answer = () => ({ status: 200, body: JSON.stringify(ANSWER) });
+  const nodata = { kind: 'nodata', isAuthenticated: false };
+  const found = { ...nodata, kind: 'found', records: ['127.0.0.1'], ttlSeconds: 0 };
+  const names = { a: async () => found, aaaa: async () => nodata } as unknown as Resolver;
+  const inbox = `[inbox]\nrspamd_url = "https://spam.rig.test:${hook.port}"\n`;
+  const check = (tls: string) => {
+    const config = parseConfig(`hostname = "mail.rig.test"\n${inbox}${tls}`, 'test');
+    return new SpamChecks({ config, clock: new TestClock(), resolver: names }).check(message(1));
+  };
+  const extraCa = `[tls]\nextra_ca_file = ${JSON.stringify(testAuthority().certFile)}\n`;
+  expect((await check(extraCa)).kind).toBe('scored');
+  expect((await check('')).kind).toBe('failed');
+  const [{ path, method } = { path: '', method: '' }] = hook.calls.items;
+  expect([hook.calls.items.length, method, path]).toEqual([1, 'POST', '/checkv2']);
+  await hook.stop();
 });

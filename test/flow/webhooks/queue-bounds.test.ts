@@ -28,6 +28,19 @@ test('a queue takes 500 calls, says that the store has more, and wants them belo
   expect([queues.beginLook(), queue.hasMore]).toEqual([[], false]);
 });
 
+test('a queue that was dropped wants nothing more of the store', () => {
+  const queues = new EndpointQueues();
+  expect(fill(queues, 501)).toBe(500);
+  const [ref] = queues.claim(1);
+  queues.drop('e');
+  const { hasMore, ready, claimed } = queues.of('e');
+  expect([hasMore, ready.length, claimed, queues.needsRefill()]).toEqual([false, 0, 1, false]);
+  // What is claimed may still be named by a look.
+  expect([queues.countKnownOfShortQueues(), queues.beginLook()]).toEqual([1, []]);
+  if (ref !== undefined) queues.release(ref);
+  expect(queues.countKnownOfShortQueues()).toBe(0);
+});
+
 test('all queues together keep 100,000 calls', () => {
   const queues = new EndpointQueues();
   for (let n = 0; n < 200; n += 1) expect(fill(queues, 500, `e${n}`)).toBe(500);
