@@ -114,9 +114,13 @@ test('a sandbox key may use any From and any Sender, and only the recipients tha
   const tester = { ...sender, key: { ...sender.key, isTest: true } };
   const from = mailbox('a@nobody.example');
   const change = { from, sender: mailbox('b@robot.example'), to: [mailbox('c@acme.example')] };
-  const { message, recipients } = await fixture.stored(await fixture.accept(tester, draft(change)));
-  expect([message.domainId, message.isSandbox, message.status]).toEqual([null, true, 'delivered']);
-  expect(recipients.map(({ status }) => status)).toEqual(['delivered']);
+  const cc = [mailbox('failed@sandbox.test')];
+  const { message, recipients } = await fixture.stored(
+    await fixture.accept(tester, draft({ ...change, cc })),
+  );
+  expect([message.domainId, message.isSandbox]).toEqual([null, true]);
+  // Who is simulated ends as the address says with this key, too.
+  expect(recipients.map(({ status }) => status)).toEqual(['delivered', 'failed']);
   const error = await refusal(fixture.accept(tester, draft()));
   expect(error.code).toBe('recipient_not_confirmed');
   const own = await fixture.stored(await fixture.accept(tester, draft({ to: change.to })));
@@ -147,6 +151,15 @@ test('the name of several shape errors is that of the first, and another refusal
     ['validation_failed', 'validation_error', ['[1].subject'], undefined],
     ['from_domain_not_allowed', 'validation_error', undefined, 0],
   ]);
+});
+
+test('words that do not begin with their field stay as they are, below the path of the item', async () => {
+  const to = ['a', 'b', 'c'].map((local) => mailbox(`${local}@receiver.example`));
+  const error = await refusal(
+    fixture.accept(sender, [draft({ to })], { pathOf: (index) => `[${index}]` }),
+  );
+  const message = 'This email has 3 recipients; to, cc and bcc may have 2 together.';
+  expect(error.detail?.issues).toEqual([{ path: '[0].to', message }]);
 });
 
 test('the queue is told before the commit of what it will be offered, and of nothing that has ended', async () => {
