@@ -238,3 +238,41 @@ test('a wall clock that is set forth while a beat is under way shortens what its
   await clock.advance(1);
   expect(session.isCurrent).toBe(false);
 });
+
+test('a server that is leaving already is not drained as well', async () => {
+  const { clock, nodes, session, lines } = await begin();
+  let drains = 0;
+  session.onDrain(() => (drains += 1));
+  await clock.advance(1_000);
+  const leaving = session.leave();
+  await nodes.askToDrain('n');
+  await clock.advance(30_000);
+  await leaving;
+  expect([drains, session.isDraining, session.notReady, lines]).toEqual([0, false, 'leaving', []]);
+});
+
+test('before any answer a beat tells nothing: by how much the clock differs is not known yet', async () => {
+  const clock = new TestClock();
+  const nodes = new FakeNodes();
+  nodes.isAway = true;
+  const log = createLog(
+    () => undefined,
+    () => clock.now(),
+  );
+  const asked = { id: 's', name: 'n', directory: 'd', addresses: [], version: '1' };
+  const session = await NodeSession.begin(asked, { nodes, clock, log, ended: () => undefined });
+  expect([session.isCurrent, session.notReady]).toEqual([false, 'database_away']);
+  session.onBeat(() => ({ taken: 1, inDelivery: 0 }));
+  const reports: unknown[] = [];
+  const beat = nodes.beat.bind(nodes);
+  nodes.beat = (report) => {
+    reports.push(report);
+    return beat(report);
+  };
+  await clock.advance(500);
+  nodes.isAway = false;
+  await clock.advance(500);
+  expect(reports).toEqual([null, null]);
+  await clock.advance(3_000);
+  expect(reports).toEqual([null, null, expect.objectContaining({ taken: 1, inDelivery: 0 })]);
+});

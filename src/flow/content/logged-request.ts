@@ -63,11 +63,10 @@ export function cutForLog(text: string): string {
   if (text.length * 3 <= MAX_LOG_BYTES) return text;
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_LOG_BYTES) return text;
-  // A character cut in two becomes U+FFFD; it is dropped with what follows it.
-  return bytes
-    .subarray(0, MAX_LOG_BYTES)
-    .toString('utf8')
-    .replace(/\ufffd$/, '');
+  let end = MAX_LOG_BYTES;
+  // 10xxxxxx goes on with a character (RFC 3629 section 3).
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end);
 }
 
 /** Undefined for what is not JSON: a body that was cut, or never was any. */

@@ -168,6 +168,7 @@ test('an email that is sent again has everything of the first but what names it 
       ['X-Kept', 'yes'],
       ['date', 'Thu, 01 Jan 2026 00:00:00 +0000'],
       ['Feedback-ID', 'a:b:c'],
+      ['Message-Id', '<first@acme.example>'],
     ],
     attachments: [file(3)],
     tags: [{ name: 'kind', value: 'welcome' }],

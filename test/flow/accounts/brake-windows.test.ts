@@ -237,3 +237,19 @@ test.each(['null', '{"at":"yesterday"}'])('a stored %s is no pause', async (text
     },
   ]);
 });
+
+test('a pause before the two days takes no day from them, nor adds one', async () => {
+  const at = fixture.clock.now() - 3 * DAY_MS;
+  const pause = { at, sentThatDay: 90_000, harmThatHour: NONE };
+  await fixture.ctx.store.setSetting(brakeSetting(accountId), JSON.stringify(pause));
+  // Little was sent in the two days, and much on the days since the pause.
+  const { brake } = brakeOver(
+    (day) => (day >= '2026-01-14' ? 100 : 100_000),
+    () => ({ hardBounces: 20, complaints: 0 }),
+  );
+  await brake.run();
+  const account = await fixture.ctx.store.account(accountId);
+  expect(account?.statusReason).toBe(
+    '20 of 200 emails since 2026-01-14 bounced (10.0 %; the limit is 10 %).',
+  );
+});

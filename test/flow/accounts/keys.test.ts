@@ -72,7 +72,8 @@ test('all letters of keys are equally likely', async () => {
   expect(counts.size).toBe(62);
   // 10,800 letters, 174 each on average with a deviation of 13: seven deviations never happen by chance.
   for (const count of counts.values()) expect(Math.abs(count - 174)).toBeLessThan(92);
-});
+  // Six hundred commits, on a busy disk.
+}, 60_000);
 
 test('finds the account and plan of a key, and nothing for any other text', async () => {
   const { key, token } = await make();

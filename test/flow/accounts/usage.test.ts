@@ -121,3 +121,23 @@ describe('what GET /usage says', () => {
     expect([overageBlocks, overageChargedSen, overageCapSen]).toEqual([2, 800, null]);
   });
 });
+
+test('of no included emails there is no share, and every one is beyond them', async () => {
+  const store = {
+    usedInMonth: async () => 1_001,
+    countsByStatus: async () => ({}),
+    storedBytes: async () => 0,
+  };
+  const account = { id: 'a', plan: 'none', createdAt: 0 };
+  const none = plan({ id: 'none', includedEmails: 0, overageSenPerThousand: 7 });
+  const config = { live: { plans: new Map([['none', none]]) } };
+  const clock = { now: () => 0 };
+  const { usage } = await usageOf({ config, clock, store } as never, account as never);
+  expect(usage).toMatchObject({
+    includedEmails: 0,
+    overage: 1_001,
+    overageBlocks: 2,
+    overageChargedSen: 14,
+    percent: 0,
+  });
+});

@@ -26,6 +26,15 @@ test('html without text gets a text part where the config says so, and none wher
   expect(await other.text()).not.toContain('text/plain');
 });
 
+test('the text that was sent beside html is the one that is shown', async () => {
+  const { text } = await source({ html: '<p>Hello there</p>', text: 'Another text.' });
+  const shown = (await text()) ?? '';
+  expect(shown.match(/^Content-Type: text\/plain/gm)).toHaveLength(1);
+  expect(shown).toContain('Another text.');
+  // Of what the html says only the html itself.
+  expect(shown.match(/Hello there/g)).toHaveLength(1);
+});
+
 test('a submitted message is shown as it came, and nothing once its content is gone', async () => {
   const raw = Buffer.from('From: hello@acme.example\r\nSubject: Raw\r\n\r\nHello\r\n');
   const to = [mailbox('delivered@sandbox.test')];
@@ -42,6 +51,20 @@ test('the log keeps 16 KiB of UTF-8 and no half of a character', () => {
   // Fewer characters than the limit, and more bytes.
   expect(Buffer.byteLength(cutForLog('é'.repeat(limit)))).toBe(limit);
   expect(cutForLog(`a${'é'.repeat(limit)}`)).toBe(`a${'é'.repeat(limit / 2 - 1)}`);
+});
+
+test('of a character that is cut nothing is kept, whatever its length, and all of what came before it', () => {
+  const limit = 16 * 1024;
+  for (const character of ['é', '€', '😀']) {
+    const { length: bytes } = Buffer.from(character);
+    for (let kept = 0; kept <= bytes; kept += 1) {
+      // U+FFFD, three bytes, as a client may send it itself.
+      const before = `${'a'.repeat(limit - kept - 3)}\ufffd`;
+      const shown = cutForLog(`${before}${character}zz`);
+      const whole = kept === bytes ? before + character : before;
+      expect([character, kept, shown.slice(-5)]).toEqual([character, kept, whole.slice(-5)]);
+    }
+  }
 });
 
 test('content is left out of a row from 1,024 characters on, html and text together', () => {

@@ -91,6 +91,8 @@ test.each([
   ['no policy', { [own]: ['v=DMARC1; rua=mailto:a@b.example'] }, 'missing'],
   ['an unknown policy', { [own]: ['v=DMARC1; p=maybe'] }, 'missing'],
   ['two records', { [own]: ['v=DMARC1; p=none', 'v=DMARC1; p=reject'] }, 'missing'],
+  ['the version alone', { [own]: ['v=DMARC1'] }, 'missing'],
+  ['the version alone beside a policy', { [own]: ['v=DMARC1', 'v=DMARC1; p=none'] }, 'missing'],
   ['another text beside it', { [own]: ['hello', 'v=DMARC1; p=none'] }, 'found'],
   ['a record of another version', { [own]: ['v=DMARC10; p=none'] }, 'missing'],
   ['one at the organisational domain', { [parent]: ['v=DMARC1; p=quarantine'] }, 'found'],

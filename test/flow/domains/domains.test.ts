@@ -110,6 +110,7 @@ describe('adding', () => {
     ['2001:db8::1'],
     [HOSTNAME],
     ['MAIL.Appliance.Example.'],
+    ['acme.example..'],
     ['a@b.example'],
     ['exa mple.com'],
     ['-a.example'],

@@ -63,3 +63,31 @@ test('softfail and neutral are no pass', async () => {
     expect([all, await kindWith(`v=spf1 ip4:${SENDING} ${all}`, [])]).toEqual([all, 'missing']);
   }
 });
+
+test('an SPF record that asks for the name in EHLO is asked with that of the host, and what is missing names the service', async () => {
+  const asked: string[] = [];
+  const resolver: Resolver = {
+    a: async (name) => {
+      asked.push(name);
+      return ['mail.rig.test', 'mail.rig.test.ok.example'].includes(name) ? found(NAMED) : NODATA;
+    },
+    aaaa: async () => NODATA,
+    mx: async () => found({ exchange: 'mx.elsewhere.test', preference: 10 }),
+    txt: async (name) =>
+      name === 'send.acme.example' ? found('v=spf1 exists:%{h}.ok.example -all') : NODATA,
+    cname: async () => NODATA,
+    ptr: async () => NODATA,
+    tlsa: async () => NODATA,
+  };
+  const text = 'hostname = "mail.rig.test"\n[cluster]\nname = "mail.service.test"\n';
+  const config = parseConfig(text, 'rig');
+  expect(await findReturnPath({ config, resolver }, 'acme.example')).toEqual({
+    kind: 'missing',
+    reason: 'send.acme.example has no CNAME and no MX that leads to mail.service.test',
+    published: {
+      at: 'send.acme.example',
+      values: ['TXT v=spf1 exists:%{h}.ok.example -all', 'MX 10 mx.elsewhere.test'],
+    },
+  });
+  expect(asked).toContain('mail.rig.test.ok.example');
+});

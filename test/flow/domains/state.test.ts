@@ -66,6 +66,13 @@ test.each([
   ['failed', 500, 100, 'complete', false, 'verified', null],
   ['failed', 500, 100, 'lacking', true, 'pending', 100],
   ['failed', 500, 100, 'complete', true, 'verified', null],
+  ['failed', 500, 100, 'silent', false, 'failed', 100],
+  ['failed', 500, 100, 'silent', true, 'pending', 100],
+  // Who asks again and again does not keep a domain pending for ever: only one that failed begins anew.
+  ['pending', 71, 70, 'lacking', true, 'pending', 70],
+  ['pending', 72, 70, 'lacking', true, 'failed', 70],
+  ['verified', 500, 71, 'lacking', true, 'verified', 71],
+  ['verified', 500, 72, 'unproven', true, 'failed', 72],
 ] as const)(
   '%s for %p h, lacking for %p h, %s, asked %p: %s, lacking for %p h',
   (status, pendingHours, failingHours, look, isAsked, expected, failing) => {
@@ -99,7 +106,12 @@ test('a record that could not be asked keeps the state it was last seen in', () 
   );
 });
 
-test('the first verification keeps its time', () => {
+test('the first verification keeps its time, also once the domain has failed and while it is pending again', () => {
+  const since = { verifiedAt: 5, failingSince: ago(72) };
+  const failed = afterCheck(domain({ ...since, status: 'verified' }), LOOKS.lacking, CLOCK, false);
+  expect([failed.status, failed.verifiedAt]).toEqual(['failed', 5]);
+  const revived = afterCheck(domain({ ...since, status: 'failed' }), LOOKS.lacking, CLOCK, true);
+  expect([revived.status, revived.verifiedAt]).toEqual(['pending', 5]);
   expect(afterCheck(domain({}), LOOKS.complete, CLOCK, false).verifiedAt).toBe(NOW);
   const again = domain({ status: 'verified', verifiedAt: 5 });
   expect(afterCheck(again, LOOKS.complete, CLOCK, false).verifiedAt).toBe(5);

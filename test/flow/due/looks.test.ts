@@ -120,3 +120,93 @@ test('after the end nothing is read, and the end waits for the look under way', 
   await clock.advance(10 * MINUTE);
   expect(at).toEqual([0]);
 });
+
+/** Each look lasts until it is told its end: a time after the start, null, or a fault. */
+function startLong(shortestMs = 0) {
+  let end: { with: (next: number | null) => void; badly: () => void } | null = null;
+  const parts = start(
+    () =>
+      new Promise<number | null>((resolve, reject) => {
+        end = { with: resolve, badly: () => reject(new Error('no store')) };
+      }),
+    shortestMs,
+  );
+  const after = async (ms: number, how: (ends: NonNullable<typeof end>) => void) => {
+    await parts.clock.advance(ms);
+    if (end !== null) how(end);
+    await parts.clock.advance(0);
+  };
+  return { ...parts, after };
+}
+
+test('after a long look the longest pause, and that after a fault, begin at its end', async () => {
+  const { at, looks, after } = startLong();
+  looks.start();
+  await after(20_000, (end) => end.with(null));
+  await after(MINUTE - 1, () => undefined);
+  expect(at).toEqual([0]);
+  await after(1, () => undefined);
+  expect(at).toEqual([0, 80_000]);
+  await after(20_000, (end) => end.badly());
+  await after(4_999, () => undefined);
+  expect(at).toEqual([0, 80_000]);
+  await after(1, () => undefined);
+  expect(at).toEqual([0, 80_000, 105_000]);
+});
+
+test('of a look and its repetition the last one says when the next is due, and the pause begins with it', async () => {
+  const { at, looks, after, beganAt } = startLong(250);
+  looks.start();
+  looks.soon();
+  looks.soon();
+  await after(1_000, (end) => end.with(beganAt + 2_000));
+  expect(at).toEqual([0, 1_000]);
+  // What was to come at 2,000 is there already: this look has seen all that was due then.
+  await after(10, (end) => end.with(beganAt + 1_020));
+  await after(239, () => undefined);
+  expect(at).toEqual([0, 1_000]);
+  await after(1, () => undefined);
+  expect(at).toEqual([0, 1_000, 1_250]);
+  looks.soon();
+  await after(0, (end) => end.with(beganAt + 2_000));
+  expect(at).toEqual([0, 1_000, 1_250, 1_250]);
+  await after(0, (end) => end.with(null));
+  await after(MINUTE - 1, () => undefined);
+  expect(at).toEqual([0, 1_000, 1_250, 1_250]);
+});
+
+test('a look that failed and was asked for again meanwhile is made at once, and then in its own time', async () => {
+  const { at, faults, looks, after, beganAt } = startLong();
+  looks.start();
+  await after(0, () => looks.soon());
+  await after(0, (end) => end.badly());
+  expect([at, faults.length]).toEqual([[0, 0], 1]);
+  await after(0, (end) => end.with(beganAt + 30_000));
+  await after(29_999, () => undefined);
+  expect(at).toEqual([0, 0]);
+  await after(1, () => undefined);
+  expect(at).toEqual([0, 0, 30_000]);
+});
+
+test('a look that was asked for before the end is not begun behind the one under way', async () => {
+  const { at, looks, after } = startLong();
+  looks.start();
+  await after(0, () => looks.soon());
+  const stopped = looks.stop();
+  await after(1_000, (end) => end.with(null));
+  await stopped;
+  await after(2 * MINUTE, () => undefined);
+  expect(at).toEqual([0]);
+});
+
+test('is at work from its start to its stop', async () => {
+  const { looks, clock } = start(() => null);
+  expect(looks.isRunning).toBe(false);
+  looks.soon();
+  looks.by(clock.steady());
+  expect(clock.pending()).toEqual([]);
+  looks.start();
+  expect(looks.isRunning).toBe(true);
+  await looks.stop();
+  expect([looks.isRunning, clock.pending()]).toEqual([false, []]);
+});

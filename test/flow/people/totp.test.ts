@@ -137,3 +137,37 @@ test('wrong codes are forgotten after ten minutes of steady time, and after a ri
   fixture.clock.pass(1);
   expect(await right()).toBe(true);
 });
+
+test('the ten minutes begin anew with each wrong code, and are those of one operator', async () => {
+  await enabled();
+  await addOperator(fixture.ctx, { name: 'ben', role: 'read_only', accountId: null });
+  const ben = async (): Promise<Operator> => operatorNamed(fixture.ctx, 'ben');
+  // Of one secret, so that both are asked for the same codes.
+  expect(await enableTotp(fixture.ctx, await ben(), secret, codeAt(now()))).toHaveLength(10);
+  const factor = new SecondFactor(fixture.ctx);
+  const wrong = async (times: number) => {
+    // Recovery codes that are none count as much as codes that are none.
+    for (let at = 0; at < times; at += 1)
+      await factor.passes(await anna(), at === 0 ? 'AAAA' : '1');
+  };
+  await wrong(5);
+  await fixture.clock.advance(9 * 60_000);
+  await wrong(5);
+  await fixture.clock.advance(9 * 60_000);
+  expect(await factor.passes(await anna(), codeAt(now()))).toBe(false);
+  expect(await factor.passes(await ben(), codeAt(now()))).toBe(true);
+  await fixture.clock.advance(60_000);
+  expect(await factor.passes(await anna(), codeAt(now()))).toBe(true);
+});
+
+test('of many codes at once ten are looked at', async () => {
+  await enabled();
+  const factor = new SecondFactor(fixture.ctx);
+  const operator = await anna();
+  const at = now();
+  const guesses = Array.from({ length: 10 }, (_, n) => codeAt(at + (n + 5) * STEP_MS));
+  const passed = await Promise.all(
+    [...guesses, codeAt(at)].map((code) => factor.passes(operator, code)),
+  );
+  expect(passed).toEqual(Array.from({ length: 11 }, () => false));
+});

@@ -72,6 +72,27 @@ test('a report that comes to one recipient twice ends it once, whoever it names'
   expect([await statusOf(ann.id), await statusOf(bob.id)]).toEqual(['bounced', 'queued']);
 });
 
+test('of the return paths that a report shows, that of the message it gives back says whose it is', async () => {
+  const [ann, bob] = await sentToAll();
+  if (ann === undefined || bob === undefined) throw new Error('not sent');
+  const mac = (text: string): Buffer => fixture.ctx.secrets.mac('return-path', text);
+  const pathOf = (id: string): string => `${encodeReturnPath(id, mac)}@send.acme.example`;
+  const parts = [
+    `Content-Type: text/plain\r\n\r\nIt came from ${pathOf(ann.id)}.`,
+    'Content-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; x\r\n\r\nFinal-Recipient: rfc822; forwarded@elsewhere.example\r\nAction: failed\r\nStatus: 5.1.1\r\n',
+    `Content-Type: text/rfc822-headers\r\n\r\nReturn-Path: <${pathOf(bob.id)}>\r\nSubject: Hello\r\n`,
+  ];
+  const report = new InboundMessage(
+    Buffer.from(
+      `To: ${pathOf(ann.id)}\r\nContent-Type: multipart/report; boundary=b\r\n\r\n${parts.map((part) => `--b\r\n${part}\r\n`).join('')}--b--\r\n`,
+    ),
+  );
+  const reports = new Reports(fixture.ctx, fixture.sink);
+  expect(await reports.take(report, [null])).toEqual(['bounced']);
+  const statusOf = async (id: string) => (await fixture.ctx.store.recipientById(id))?.status;
+  expect([await statusOf(ann.id), await statusOf(bob.id)]).toEqual(['queued', 'bounced']);
+});
+
 test('a message that is no report, and a report about nobody, change nothing', async () => {
   const reports = new Reports(fixture.ctx, fixture.sink);
   const letter = new Counted(Buffer.from('From: ann@receiver.example\r\n\r\nHello'));

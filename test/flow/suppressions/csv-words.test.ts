@@ -43,6 +43,7 @@ test('what is wrong with a file, and on which line the row begins', async () => 
       rowsOf(`a\n\n\n"${long}`),
       rowsOf('a\n"b\nc" ,d', 40),
       rowsOf('a\n\n"b\nc"\r\n\r"d', 40),
+      rowsOf('a\n"b\nc",d"', 40),
     ]),
   ).toEqual([
     [[1, 'a'], 'CsvError 2: line 2: a quotation mark is not closed'],
@@ -52,6 +53,7 @@ test('what is wrong with a file, and on which line the row begins', async () => 
     [[1, 'a'], 'CsvError 4: line 4: the row has more than 65536 characters'],
     [[40, 'a'], 'CsvError 41: line 41: there is text behind a closing quotation mark'],
     [[40, 'a'], [42, 'b\nc'], 'CsvError 45: line 45: a quotation mark is not closed'],
+    [[40, 'a'], 'CsvError 41: line 41: there is a quotation mark inside a field without them'],
   ]);
 });
 

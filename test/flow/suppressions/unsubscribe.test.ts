@@ -6,6 +6,7 @@ import {
   findUnsubscribe,
   unsubscribeUrl,
 } from '../../../src/flow/suppressions/unsubscribe.ts';
+import { newId } from '../../rig/ids.ts';
 import { draft, mailbox, openFixture, refusal, type Fixture } from '../fixture.ts';
 
 let fixture: Fixture;
@@ -99,6 +100,18 @@ describe('the link', () => {
     expect(
       await fixture.ctx.store.suppression(sender.account.id, 'ann@receiver.example'),
     ).toBeNull();
+  });
+
+  test.each([
+    ['https://mail.acme.example', 'https://mail.acme.example/unsubscribe/'],
+    ['https://mail.acme.example//', 'https://mail.acme.example/unsubscribe/'],
+    ['https://acme.example/mail/', 'https://acme.example/mail/unsubscribe/'],
+  ])('below %s begins with %s', (publicUrl, begin) => {
+    const { config, secrets } = fixture.ctx;
+    const live = { ...config.live, http: { ...config.live.http, publicUrl } };
+    const url = unsubscribeUrl({ secrets, config: { ...config, live } }, newId(1));
+    expect(url).toMatch(/\/[\w-]{38}$/);
+    expect(url.slice(0, -38)).toBe(begin);
   });
 
   test('of a recipient whose mail is deleted is refused', async () => {

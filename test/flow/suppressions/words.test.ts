@@ -146,7 +146,13 @@ test('every word for a reason and for a column, and what is said of a bad row', 
   expect((await read(text([['Email-Address', 'Reason', 'x'], ...rows]))).bad).toBe(0);
   for (const [email, , reason] of rows)
     expect((await stored(email))?.reason as string).toBe(reason);
-  for (const [n, name] of ['email', 'Address', 'email address', 'EMAIL_ADDRESS'].entries()) {
+  for (const [n, name] of [
+    'email',
+    'Address',
+    'email address',
+    'EMAIL_ADDRESS',
+    ' Email ',
+  ].entries()) {
     const file = text([
       [name, 'Created'],
       [`${n}@y.example`, '2025-01-01'],
@@ -164,12 +170,13 @@ test('every word for a reason and for a column, and what is said of a bad row', 
         [EMAIL, 'Tired', ''],
         [EMAIL, 'spam', 'soon'],
         [EMAIL, 'spam', '2025-01-02T03:04:05Z'],
+        ['first@x.example', 'spam', '1970-01-01T00:00:00Z'],
       ]),
       41,
     ),
   ).toEqual({
-    rows: 1,
-    added: 1,
+    rows: 2,
+    added: 2,
     known: 0,
     bad: 3,
     named: [
