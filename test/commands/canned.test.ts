@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { machineUser } from '../../src/commands/machine-user.ts';
 import { CannedServer, TRANSCRIPT_FILE, reply } from './canned.ts';
@@ -65,4 +66,12 @@ test('a domain that nothing waits for is told without what would steer the termi
     [reply('queue.list', none)],
   );
   expect(out).toBe('Nothing waits for a [2J.example.\n');
+});
+
+test('a backup goes where the operator is, whatever directory the server runs in', async () => {
+  const done = { file: '/b/file', bytes: 1, rows: {} };
+  const { asked } = await server.run(['backup', 'of-today/shop.db'], [reply('backup', done)]);
+  expect(asked).toMatchObject([
+    { operation: 'backup', args: { file: join(process.cwd(), 'of-today/shop.db') } },
+  ]);
 });

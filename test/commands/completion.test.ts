@@ -99,6 +99,42 @@ describe('bash', () => {
   });
 });
 
+test('a value that is a file, or one of a few words, is offered as such for every command', () => {
+  const offers = Object.entries(COMMANDS).flatMap(([name, entry]) =>
+    (isGroup(entry)
+      ? Object.entries(entry.actions).map(([action, one]) => [`${name} ${action}`, one] as const)
+      : [[name, entry] as const]
+    ).flatMap(([path, { parameters = [] }]) =>
+      parameters
+        .filter(({ completion }) => completion !== null)
+        .map((one) => `${path} ${one.name}: ${String(one.completion)}`),
+    ),
+  );
+  const statuses = 'queued,sent,delivered,delivery_delayed,bounced,complained,failed,suppressed';
+  expect(offers).toEqual([
+    'init data-dir: file',
+    'init password-file: file',
+    'init secret-key: file',
+    'dev data: file',
+    'key create permission: full_access,sending_access',
+    'send text-file: file',
+    'send html-file: file',
+    'send attachment: file',
+    `email list status: ${statuses}`,
+    `tail status: ${statuses}`,
+    'suppression add reason: hard_bounce,complaint,unsubscribe,manual',
+    'suppression import FILE: file',
+    'backup FILE: file',
+    'restore FILE: file',
+    'migrate password-file: file',
+    'completion SHELL: bash,zsh,fish',
+  ]);
+  expect(COMMON_OPTIONS.map(({ name, completion }) => [name, completion])).toEqual([
+    ['config', 'file'],
+    ['json', null],
+  ]);
+});
+
 describeWith(['zsh'], 'zsh', () => {
   test('reads its script', async () => {
     await shell(['zsh', '-n'], zshScript(COMMANDS));

@@ -17,6 +17,8 @@ import { loadConfig } from '../../src/base/config-file.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 import * as keys from '../../src/flow/accounts/keys.ts';
 import { authenticate } from '../../src/flow/accounts/keys.ts';
+import { COMMANDS } from '../../src/commands/list.ts';
+import { runProgram } from '../../src/commands/program.ts';
 import { Console } from './console.ts';
 
 let shop: Console;
@@ -127,6 +129,20 @@ test('init writes the path of a password file so that it is found from everywher
   expect([done.code, done.err]).toEqual([1, 'Away.\n']);
   expect(parse.mock.calls[0]?.[0]).toContain(`password_file = "${file}"`);
   parse.mockRestore();
+});
+
+test('init tells and writes whole paths, wherever it was called', async () => {
+  const here = (path: string): string => relative(process.cwd(), path);
+  const out: string[] = [];
+  const silent = { write: () => true, say: () => undefined, note: () => undefined };
+  const words = ['--config', here(shop.config), '--data-dir', here(shop.dataDir), '--json'];
+  const code = await runProgram(COMMANDS, ['init', '--hostname', 'MAIL.shop.example', ...words], {
+    ...silent,
+    print: (text) => void out.push(text),
+  });
+  expect([code, out.length]).toEqual([0, 1]);
+  expect(JSON.parse(out[0] ?? '')).toMatchObject({ config: shop.config, data_dir: shop.dataDir });
+  expect(readFileSync(shop.config, 'utf8')).toContain(`\ndata_dir = "${shop.dataDir}"\n`);
 });
 
 test('check says that a config is right, warns, and names what is wrong with 78', async () => {

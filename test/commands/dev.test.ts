@@ -13,7 +13,7 @@ import {
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 
 import * as appliances from '../../src/appliance/appliance.ts';
 import { OperatorError } from '../../src/base/errors.ts';
@@ -121,7 +121,8 @@ test('as JSON it is one value; a key, a directory that stays and an rspamd are t
   expect(readdirSync(data)).toContain('mail.db');
   one.close();
 
-  const again = await start('--key', 'mine', '--data', data, '--log');
+  const near = relative(process.cwd(), data);
+  const again = await start('--key', 'mine', '--data', near, '--log');
   expect(again.out).toContain('\nAPI key  mine\n');
   expect(again.out).toContain(`\ndata     ${data}\n`);
   expect(again.out).toContain('\n  export RESEND_API_KEY=mine\n');

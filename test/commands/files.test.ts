@@ -63,5 +63,15 @@ test('send reads its text from standard input where none is given, and what - na
     text: 't',
     attachments: [{ filename: 'standard-input', content: 'Ynl0ZXM=' }],
   });
+  expect(await sent('the text', '--text-file', '-', '--html', '<p>h</p>')).toEqual({
+    text: 'the text',
+    html: '<p>h</p>',
+    attachments: [],
+  });
+  expect(await sent('<p>in</p>', '--html-file', '-', '--text', 't')).toEqual({
+    text: 't',
+    html: '<p>in</p>',
+    attachments: [],
+  });
   await server.stop();
 }, 60_000);

@@ -23,10 +23,10 @@ test('a large one takes its bytes until its end, and arrives whole', async () =>
 });
 
 test('a name that is no text keeps what is one', () => {
-  const saveAs = 'to a@b.example (1) \uD800.eml';
+  const saveAs = `it's to a@b.example (1) * \uD800.eml`;
   const { headers } = documentResponse(new ByteBudget(), { ...KIND, body: '', saveAs }, {});
   expect(headers.get('content-disposition')).toBe(
-    `attachment; filename="to a@b.example _1_ _.eml"; filename*=UTF-8''to%20a%40b.example%20%281%29%20%EF%BF%BD.eml`,
+    `attachment; filename="it_s to a@b.example _1_ _ _.eml"; filename*=UTF-8''it%27s%20to%20a%40b.example%20%281%29%20%2a%20%EF%BF%BD.eml`,
   );
 });
 

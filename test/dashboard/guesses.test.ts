@@ -208,3 +208,19 @@ test('a hundred peers that signed in go before others; the one before them is as
   await Promise.all(all);
   expect(order).toEqual(['one', 'two', 'known', 'new peer', 'forgotten']);
 });
+
+test.each([3_600_000, -3_600_000])(
+  'a clock that is set by %d ms gives no new guesses, and takes none for longer',
+  async (jumpMs) => {
+    const { guesses, clock } = open();
+    const guesser = '198.51.100.1';
+    await guess(guesses, guesser, 10);
+    for (let at = 0; at < 999; at += 1) await guess(guesses, crowd(at), 1);
+    clock.jump(jumpMs);
+    // The table is full: another peer drives out one that has guessed less.
+    await guess(guesses, '203.0.113.9', 1);
+    expect(await guess(guesses, guesser, 1)).toBe('slow_down');
+    await clock.advance(60_000);
+    expect(await guess(guesses, guesser, 1)).toBe('wrong');
+  },
+);

@@ -2,7 +2,7 @@
 import { PAGES } from '../../../src/dashboard/pages/routes.ts';
 import { UNLIMITED } from '../../../src/base/config.ts';
 import { newDomain, newEndpoint, newMessage, newSuppression } from '../../store/samples.ts';
-import { account, clock, type Drawing, opened, visitOf } from './page.ts';
+import { ahead, account, clock, type Drawing, opened, visitOf } from './page.ts';
 
 /** Of a verb its result, or what makes it. */
 type Verbs = Readonly<Record<string, unknown>>;
@@ -52,6 +52,7 @@ async function posted(
   form: Record<string, string> = {},
   params: Record<string, string> = {},
   known: Verbs = {},
+  at = clock,
 ): Promise<string> {
   const asked: string[] = [];
   const part = (name: string, verbs: Verbs = {}): object => noting(asked, name, verbs);
@@ -62,7 +63,7 @@ async function posted(
     params: { id: 'one', ...params },
     operator: { id: 'op', name: 'anna' },
     ctx: {
-      clock,
+      clock: at,
       config: { live: { plans, api: { keyPrefix: 'pr' } } },
       halt: part('halt'),
       identities: part('identities'),
@@ -140,7 +141,16 @@ const FORMS: readonly (readonly [
   ['/settings/backup'],
 ];
 
-export const ANSWERS: readonly Drawing[] = FORMS.map(([path, form, params, known]): Drawing => [
+const ANSWERED = FORMS.map(([path, form, params, known]): Drawing => [
   `${path} ${JSON.stringify({ ...form, ...params })}${known === undefined ? '' : ` where ${Object.keys(known).join()} differs`}`,
   () => posted(path, form, params, known),
 ]);
+
+const REPLAY = `${A}/webhooks/:id/replay`;
+export const ANSWERS: readonly Drawing[] = [
+  ...ANSWERED,
+  [
+    'the last hour of a replay, where the time was set',
+    () => posted(REPLAY, { hours: '1' }, {}, {}, ahead),
+  ],
+];

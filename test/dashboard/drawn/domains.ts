@@ -144,4 +144,8 @@ export const DOMAINS: readonly Drawing[] = [
   ],
   ['an old key that may go', () => key({ before: OLD })],
   ['an old key that stays a moment', () => key({ before: { ...OLD, since: OLD.since + 1 } })],
+  [
+    'an old key that may go, where the time was set',
+    () => key({ before: { ...OLD, since: OLD.since + 1 }, ...AT }),
+  ],
 ];

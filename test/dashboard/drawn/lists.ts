@@ -9,7 +9,7 @@ import { testEmailPages } from '../../../src/dashboard/pages/test-email.ts';
 import type { AuditEntry } from '../../../src/store/people.ts';
 import type { Recipient } from '../../../src/store/rows.ts';
 import { newMessage, newSuppression } from '../../store/samples.ts';
-import { account, type Drawing, NOW, opened, visitOf } from './page.ts';
+import { account, ahead, type Drawing, NOW, opened, visitOf } from './page.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, at) => at);
 const ID = '/accounts/:account';
@@ -63,7 +63,12 @@ function recipient(at: number, change: Partial<Recipient> = {}): Recipient {
 }
 
 /** The page of one destination for which so many wait. */
-function destination(count: number, query = 'domain=X.example', change: Partial<Recipient> = {}) {
+function destination(
+  count: number,
+  query = 'domain=X.example',
+  change: Partial<Recipient> = {},
+  ctx: object = {},
+) {
   const asked: unknown[] = [];
   const all = numbers(count).map((at) => recipient(at, change));
   const queue = (filter: { limit: number; after: string | null }) => {
@@ -71,7 +76,7 @@ function destination(count: number, query = 'domain=X.example', change: Partial<
     const from = all.findIndex(({ id }) => id === filter.after) + 1;
     return Promise.resolve(all.slice(from, from + filter.limit));
   };
-  const visit = visitOf({ store: { queue }, parts: QUEUE_PARTS, query });
+  const visit = visitOf({ ctx, store: { queue }, parts: QUEUE_PARTS, query });
   return around(opened(queuePages, 'GET', '/queue', visit), asked);
 }
 
@@ -208,10 +213,28 @@ export const LISTS: readonly Drawing[] = [
   ['no destinations', () => destinations(0)],
   ['eighty destinations', () => destinations(80)],
   ['one more', () => destinations(81)],
+  [
+    'what is due by the clock of the host, where the time was set',
+    async () => {
+      const asked: number[] = [];
+      const queue = (now: number) => {
+        asked.push(now);
+        return Promise.resolve([]);
+      };
+      const store = { queueCounts: queue };
+      const visit = visitOf({ ctx: { clock: ahead }, store, parts: QUEUE_PARTS });
+      await opened(queuePages, 'GET', '/queue', visit);
+      return JSON.stringify(asked.map((now) => now - NOW));
+    },
+  ],
   ['a destination for which nobody waits', () => destination(0)],
   ['one waits', () => destination(1)],
   ['two wait', () => destination(2)],
   ['two wait for one reason', () => destination(2, 'domain=x', { lastReason: '451 <b>' })],
+  [
+    'two wait, where the time was set',
+    () => destination(2, 'domain=x.example', {}, { clock: ahead }),
+  ],
   ['fifty wait', () => destination(50)],
   ['one more waits', () => destination(51)],
   ['the second page', () => destination(51, 'domain=x.example&after=r49')],

@@ -6,7 +6,15 @@ import { logPages } from '../../../src/dashboard/pages/logs.ts';
 import { usagePages } from '../../../src/dashboard/pages/usage.ts';
 import { UNLIMITED } from '../../../src/base/config.ts';
 import type { RefusedForm } from '../../../src/dashboard/frame/visit.ts';
-import type { Account, Key, LogRecord, Message, Recipient } from '../../../src/store/rows.ts';
+import type {
+  Account,
+  Event,
+  Key,
+  LogRecord,
+  Message,
+  Recipient,
+} from '../../../src/store/rows.ts';
+import type { MessageCall } from '../../../src/store/webhooks.ts';
 import { newDomain, newKey, newLogRecord, newMessage } from '../../store/samples.ts';
 import { account, ahead, type Drawing, NOW, opened, type Parts, visitOf } from './page.ts';
 
@@ -94,10 +102,13 @@ interface Detail extends Parts {
   recipients?: readonly Recipient[];
   newer?: string;
   older?: string;
+  events?: readonly Event[];
+  calls?: readonly MessageCall[];
 }
 
 /** The page of an email, without the content's tabs. */
-function detail({ message = email(), recipients = [recipient(0)], newer, older, ...more }: Detail) {
+function detail({ message = email(), recipients = [recipient(0)], ...given }: Detail) {
+  const { newer, older, events = [], calls = [], ...more } = given;
   const rowsOf = (id?: string) => ({ rows: id === undefined ? [] : [{ id }] });
   const asked: unknown[] = [];
   const visit = visitOf({
@@ -106,9 +117,9 @@ function detail({ message = email(), recipients = [recipient(0)], newer, older, 
     store: {
       message: () => Promise.resolve(message),
       recipients: () => Promise.resolve(recipients),
-      events: () => Promise.resolve([]),
+      events: () => Promise.resolve(events),
       attempts: () => Promise.resolve([]),
-      callsOfMessage: () => Promise.resolve([]),
+      callsOfMessage: () => Promise.resolve(calls),
       keys: () => Promise.resolve(KEYS),
       contentSizes: () => Promise.resolve(null),
       listedBody: () => Promise.resolve(null),
@@ -201,6 +212,16 @@ const left = async (count: number, refused: number): Promise<string> => {
   return lines.filter((line) => line.includes('550 no') || line.includes('more')).join('\n');
 };
 
+const SENT: Event = {
+  id: 'evt',
+  messageId: 'mail',
+  accountId: 'acc',
+  recipientId: null,
+  type: 'email.sent',
+  occurredAt: NOW,
+  payload: null,
+};
+
 export const MAIL: readonly Drawing[] = [
   ['emails in every shape', () => emails({ rows: EMAILS })],
   ['emails for a reader', () => emails({ rows: EMAILS.slice(0, 1), mayChange: false })],
@@ -265,6 +286,18 @@ export const MAIL: readonly Drawing[] = [
       detail({
         ctx: { clock: ahead },
         recipients: [recipient(0, { attempts: 1, lastReason: '451 <later>' })],
+        events: [SENT],
+        calls: [
+          {
+            id: 'call',
+            eventId: SENT.id,
+            endpointId: 'hook',
+            url: 'https://hook.example/',
+            status: 'open',
+            attempts: 1,
+            nextAttemptAt: NOW + 60_000,
+          },
+        ],
       }),
   ],
   ['a request', () => log({})],

@@ -279,5 +279,116 @@ test('a call is open, done at once or after how many attempts, with the next', (
   expect(said('done', 2, null)).toBe('done https://h.example/ after 2 attempts');
   expect(said('failed', 1, null)).toBe('failed https://h.example/ after 1 attempt');
   expect(said('open', 0, 9_000)).toBe(`open https://h.example/ not posted yet, ${next}`);
+  // A time that is left from before the end is none, and an open call may have none yet.
+  expect(said('done', 2, 9_000)).toBe('done https://h.example/ after 2 attempts');
+  expect(said('failed', 3, 9_000)).toBe('failed https://h.example/ after 3 attempts');
+  expect(said('open', 1, null)).toBe('open https://h.example/ after 1 attempt');
   expect(said('open', 1, 9_000)).toBe(`open https://h.example/ after 1 attempt, ${next}`);
+});
+
+/** The entries of a story in the order of the clock: accepted before every attempt. */
+const toldInOrder = (story: Partial<Story>): string =>
+  told({ message: { ...message, createdAt: 0 }, ...story });
+
+test.each([
+  [
+    ['deferred', 'deferred', 'failed'],
+    ['fair: Not now', 'fair: Not now', 'bad: Refused for good'],
+  ],
+  [
+    ['failed', 'deferred', 'deferred'],
+    ['bad: Refused for good', 'fair: Not now', 'fair: Not now'],
+  ],
+  [
+    ['deferred', 'delivered', 'deferred'],
+    ['fair: Not now', 'good: Delivered', 'fair: Not now'],
+  ],
+  [
+    ['delivered', 'delivered', 'delivered'],
+    ['good: Delivered', 'good: Delivered', 'good: Delivered'],
+  ],
+] as const)('%j with one reply of one server are no run', (outcomes, entries) => {
+  const attempts = outcomes.map((outcome, at) => attempt(at + 1, '452 full', outcome));
+  const shown = entriesOf(toldInOrder({ recipients: [first], attempts }));
+  expect(shown.slice(1, 1 + entries.length)).toEqual([...entries]);
+});
+
+test('runs and events belong to their recipient, though numbers and replies are the same', () => {
+  const second: Recipient = { ...first, id: 'second', address: 'two@receiver.example' };
+  const attempts = [1, 2, 3].flatMap((number) => [
+    attempt(number, '452 full'),
+    { ...attempt(number, '452 full'), id: `other-${number}`, recipientId: second.id },
+  ]);
+  const facts = { attempt: 1, stage: 'rcpt', reply: '452 full' };
+  const delayed = {
+    ...event('email.delivery_delayed', facts),
+    recipientId: second.id,
+    occurredAt: 1007,
+  };
+  const text = toldInOrder({ recipients: [first, second], attempts, events: [delayed] });
+  expect(entriesOf(text)).toEqual([
+    'neutral: Accepted for 2 recipients',
+    `fair: ${first.address}: not now, 3 times`,
+    'fair: two@receiver.example: not now, 3 times',
+    ...entriesOf(text).slice(3),
+  ]);
+  const [, , ofFirst = '', ofSecond = ''] = text.split('<p class="moment">');
+  expect(ofFirst).not.toContain('email.delivery_delayed');
+  expect(ofSecond).toContain('<span class="event">email.delivery_delayed</span>');
+});
+
+test('a run names the events of each of its attempts, and says when one may have come twice', () => {
+  const events = [1, 3].map((number) => ({
+    ...event('email.delivery_delayed', { attempt: number, stage: 'rcpt', reply: '452 full' }),
+    id: `event-${number}`,
+  }));
+  const attempts = [1, 2, 3].map((number) => ({
+    ...attempt(number, '452 full'),
+    mayBeDuplicate: number === 2,
+  }));
+  const text = told({ attempts, events });
+  expect(text).toContain('email.delivery_delayed (2 times)');
+  expect(text).toContain('the receiver may have it twice');
+  expect(text).toContain(
+    '<time datetime="1970-01-01T00:00:01.007Z">1970-01-01 00:00:01 UTC</time> to <time datetime="1970-01-01T00:00:03.007Z">',
+  );
+});
+
+test.each([
+  [{ reply: 'a reply', cause: 'a cause', reason: 'a reason' }, 'a reply'],
+  [{ cause: 'a cause', reason: 'a reason' }, 'a cause'],
+  [{ reply: '', cause: '', reason: 'a reason' }, 'a reason'],
+  [{ reply: null, cause: 7, reason: 'a reason' }, 'a reason'],
+])('the reason of an event with %j is %s alone', (facts, reason) => {
+  const text = told({ events: [event('email.failed', facts)] });
+  expect(text.match(/<code>.*?<\/code>/g)).toEqual([`<code>${reason}</code>`]);
+});
+
+test('120 entries are all shown, of 121 one is left out in a line of its own', () => {
+  const shown = (count: number): string[] =>
+    entriesOf(
+      toldInOrder({
+        recipients: [{ ...first, status: 'bounced' }],
+        // One entry is that it was accepted.
+        attempts: Array.from({ length: count - 1 }, (_, at) => attempt(at + 1, `451 try ${at}.`)),
+      }),
+    );
+  const entries = shown(120);
+  expect(entries).toHaveLength(120);
+  expect(entries.join()).not.toContain('not shown');
+  expect(shown(121)).toEqual(
+    entries.toSpliced(20, 0, 'neutral: 1 entry not shown here; the API has them all'),
+  );
+});
+
+test('of many that wait the first twenty are told when they are next', () => {
+  const recipients = Array.from({ length: 22 }, (_, at) => ({
+    ...waiting,
+    id: `waits-${at}`,
+    address: `n${at}@receiver.example`,
+  }));
+  const next = entriesOf(told({ recipients })).slice(1);
+  expect(next).toEqual(
+    recipients.slice(0, 20).map(({ address }) => `neutral: ${address}: attempt 3 is next`),
+  );
 });
