@@ -62,7 +62,8 @@ test('of several reasons that a send is refused the node’s comes first, then t
   const ready = createHealth(ctx, new Vitals(bench.ctx), new TrustedProxies(bench.ctx));
   const word = async (): Promise<unknown> => {
     const answer = await ready(new Request('http://api.test/ready'), null);
-    return ((await answer?.json()) as { status: string }).status;
+    const body = (await answer?.json()) as { status: string } | undefined;
+    return body?.status;
   };
   bench.ctx.disk.isLow = true;
   await bench.ctx.halt.halt('Moving.');

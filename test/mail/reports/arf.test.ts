@@ -248,13 +248,6 @@ test('all that is read of a complaint, of one that says nothing, and of one of O
   });
 });
 
-test('of a recipient at Outlook.com 320 characters are taken, an address that is longer is cut', () => {
-  const address = (length: number): string => 'ann@'.padEnd(length, 'x');
-  const told = (length: number) =>
-    attached([`X-HmXmrOriginalRecipient: ${address(length)}`])?.recipients;
-  expect([told(320), told(321)]).toEqual([[address(320)], [address(320)]]);
-});
-
 test('a header that stands before the message that was reported is not the one reported', () => {
   const lines = [
     'From: staff@hotmail.com',
