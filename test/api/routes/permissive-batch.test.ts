@@ -37,7 +37,7 @@ afterAll(() => bench.close());
 const send = (body: unknown, mode: string) =>
   bench.ask({ path: '/emails/batch', key, body, headers: { 'x-batch-validation': mode } });
 
-test('each stands at its place, and what is between them is sent in its order', async () => {
+test('each stands at its position, and what is between them is sent in its order', async () => {
   const alone: string[] = [];
   for (const [change, code, name] of REFUSED) {
     const { json } = await send([{ ...EMAIL, ...change }], 'strict');

@@ -99,7 +99,7 @@ test('an address is suppressed with a reason of the list, by default manual, and
   ]);
 });
 
-test('a text that is no address refuses the whole list, by its place in it', async () => {
+test('a text that is no address refuses the whole list, by its position in it', async () => {
   await addSuppression(bench.ctx, account.id, { email: 'kept@x.example' });
   for (const path of ['/suppressions/batch/add', '/suppressions/batch/remove']) {
     for (const [at, emails] of [

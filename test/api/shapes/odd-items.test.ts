@@ -1,4 +1,4 @@
-/** Emails with a value of the wrong kind, or a field too many, inside a list or an object: a fault at its place, in a batch too. */
+/** Emails with a value of the wrong kind, or a field too many, inside a list or an object: a fault with its path, in a batch too. */
 import { expect, test } from 'bun:test';
 
 import { readEmail, type EmailRules } from '../../../src/api/shapes/read-email.ts';

@@ -27,11 +27,11 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-/** What is told for `change`, and for it with one fault after the other mended. */
-async function toldOf(change: Partial<Draft>, mended: Partial<Draft>[]): Promise<unknown[]> {
+/** What is told for `change`, and for it with one fault after the other repaired. */
+async function toldOf(change: Partial<Draft>, repaired: Partial<Draft>[]): Promise<unknown[]> {
   const told: unknown[] = [];
   let present = draft(change);
-  for (const step of [{}, ...mended]) {
+  for (const step of [{}, ...repaired]) {
     present = { ...present, ...step };
     const error = await refusal(fixture.accept(sender, present));
     told.push([error.code, error.detail?.issues?.[0]?.path ?? error.message.split(' ')[0]]);

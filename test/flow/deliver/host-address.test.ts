@@ -116,7 +116,7 @@ test('ten thousand hosts with broken TLS are remembered; with one more it begins
   expect([broken.has('mx0.rig.test'), broken.has('last.rig.test')]).toEqual([false, true]);
 });
 
-test('each address of each host in turn, with all that its sessions need', () => {
+test('each address of each host after the other, with all that its sessions need', () => {
   const settings = {
     heloName: 'mail.rig.test',
     deadlines: { ...PRODUCTION_DEADLINES, connect: 7 },

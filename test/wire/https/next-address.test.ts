@@ -4,14 +4,14 @@ import { createServer, type Socket } from 'node:net';
 
 import { agentWith, closeEndpoints, found, names, OK, openEndpoint, post } from './tls-endpoint.ts';
 
-const held: Socket[] = [];
+const silentSockets: Socket[] = [];
 const silent = createServer((socket) => {
   socket.on('error', () => undefined);
-  held.push(socket);
+  silentSockets.push(socket);
 });
 afterAll(() => {
   closeEndpoints();
-  for (const socket of held) socket.destroy();
+  for (const socket of silentSockets) socket.destroy();
   silent.close();
 });
 

@@ -114,7 +114,7 @@ test('no HELO follows an EHLO that is unknown only after the upgrade to TLS', as
   expect(heard).toEqual(['EHLO client.test']);
 });
 
-test('a stop while TLS is asked for is our own doing, which no plaintext would mend', async () => {
+test('a stop while TLS is asked for is our own doing, which no plaintext would repair', async () => {
   const stopping = new AbortController();
   server = await startScriptedSmtp({
     keywords: ['STARTTLS'],
