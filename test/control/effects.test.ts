@@ -190,16 +190,26 @@ test('an operator’s second factor is shown, and off after its reset; an accoun
 });
 
 test('an attempt is shown with its TLS, and without where its row has none that can be read', async () => {
-  const made = newMessage(sender.account.id, {}, ['ann@x.example', 'bob@x.example']);
+  const policies = ['opportunistic', 'dane', 'mta-sts', 'mta-sts-testing', 'route', 'smarthost'];
+  const made = newMessage(
+    sender.account.id,
+    {},
+    [...policies, 'none'].map((name) => `${name}@x.example`),
+  );
   await accepted(fixture.ctx.store, made);
-  const tls = { version: 'TLSv1.3', cipher: 'AES', verified: true, policy: 'mta-sts' };
-  for (const [at, text] of [JSON.stringify(tls), '{"version":7}'].entries()) {
+  const all = policies.map((policy) => ({
+    version: 'TLSv1.3',
+    cipher: 'AES',
+    verified: true,
+    policy,
+  }));
+  for (const [at, text] of [...all.map((one) => JSON.stringify(one)), '{"version":7}'].entries()) {
     const recipient = recipientOf(made, at);
     const attempt = newAttempt(recipient, { tls: text });
     await fixture.ctx.store.finish(finishOf(made, recipient, { attempt }));
   }
   const { attempts } = await run('queue.show', { id: made.message.id });
-  expect(attempts.map((one) => one.tls)).toEqual([tls, null]);
+  expect(attempts.map((one) => one.tls)).toEqual([...all, null]);
 });
 
 test('requests are found by their method in any case', async () => {

@@ -103,6 +103,12 @@ test('Reply-To is a list of addresses, in one text or several', () => {
     'Grüße|a@x.example',
     '|b@x.example',
   ]);
+  // Beyond Latin-1, too.
+  expect(replyTo('山田 <a@x.example>, Łukasz <b@x.example>')).toEqual([
+    at,
+    '山田|a@x.example',
+    'Łukasz|b@x.example',
+  ]);
   // What its encoded word says does not part the list.
   expect(replyTo('=?UTF-8?Q?Lee=2C_Ann?= <a@x.example>')).toEqual([at, 'Lee, Ann|a@x.example']);
   expect([replyTo(' '), replyTo([])]).toEqual([undefined, undefined]);

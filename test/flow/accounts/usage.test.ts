@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { UNLIMITED, type Plan } from '../../../src/base/config.ts';
 import { dailyLimit, monthlyLimit, planOf } from '../../../src/flow/accounts/plans.ts';
-import { overQuota, usageOf } from '../../../src/flow/accounts/usage.ts';
+import { overQuota, usageClaim, usageOf } from '../../../src/flow/accounts/usage.ts';
+import type { Account } from '../../../src/store/rows.ts';
 import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -120,6 +121,18 @@ describe('what GET /usage says', () => {
     const { overageBlocks, overageChargedSen, overageCapSen } = usage;
     expect([overageBlocks, overageChargedSen, overageCapSen]).toEqual([2, 800, null]);
   });
+});
+
+test('an acceptance claims both limits, that by age also where the plan has no other', () => {
+  const account = { createdAt: 0 } as Account;
+  const claimed = (rules: Partial<Plan>, ageDays: number) =>
+    usageClaim(plan(rules), account, 3, ageDays * DAY_MS);
+  const byAge: Partial<Plan> = { dailyLimitByAgeDays: [[0, 100]], includedEmails: 7 };
+  const claim = { count: 3, day: '1970-01-02', dailyLimit: 100, monthlyLimit: 7 };
+  expect(claimed(byAge, 1)).toEqual(claim);
+  expect(claimed({ ...byAge, dailyLimit: 40 }, 1)).toEqual({ ...claim, dailyLimit: 40 });
+  expect(claimed({}, 1)).toEqual({ ...claim, dailyLimit: null, monthlyLimit: null });
+  expect(usageClaim(plan(byAge), account, 0, 0)).toBeNull();
 });
 
 test('of no included emails there is no share, and every one is beyond them', async () => {
