@@ -63,6 +63,11 @@ test('an operator sends by the plan of the account, and by none that is gone', a
   expect((await send()).status).toBe('queued');
 });
 
+test('an operator is told why an email is refused', async () => {
+  const { code, detail } = await refusal(send({ from: mailbox('a@foreign.example') }));
+  expect([code, detail?.issues?.[0]?.path]).toEqual(['from_domain_not_allowed', undefined]);
+});
+
 test('a process without a queue sends all the same', async () => {
   const { ctx } = fixture;
   const { id } = await sendByOperator(ctx, NO_QUEUE, sender.account, {

@@ -309,6 +309,16 @@ describe('refused with what to do', () => {
       ]);
     }));
 
+  test('a migration that was given up by removing the draft of mail.db can be begun anew', () =>
+    withDir(async (dir) => {
+      writeFileSync(join(dir, 'log.db.migrating'), 'half');
+      const target = openFilesTarget(dir, 0);
+      await target.begin();
+      await target.complete();
+      await target.settle();
+      expect(readdirSync(dir).toSorted()).toEqual(['log.db', 'mail.db']);
+    }));
+
   test('content of a message that is not there; what was begun is begun anew', () =>
     withDir(async (dir) => {
       for (const end of ['', '-journal', '-wal', '-shm']) {

@@ -14,13 +14,13 @@ afterAll(() => {
   for (const server of started) server.close();
 });
 
-async function listening(server: Server): Promise<number> {
+async function listening(server: Server, address = '127.0.0.1'): Promise<number> {
   started.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   return (server.address() as AddressInfo).port;
 }
 
-async function plain(answer: (response: ServerResponse) => void) {
+async function plain(answer: (response: ServerResponse) => void, address?: string) {
   const seen: string[] = [];
   let closed = (): void => undefined;
   const isClosed = new Promise<void>((resolve) => (closed = resolve));
@@ -29,7 +29,7 @@ async function plain(answer: (response: ServerResponse) => void) {
     request.socket.on('close', closed);
     answer(response);
   });
-  return { port: await listening(server), seen, isClosed };
+  return { port: await listening(server, address), seen, isClosed };
 }
 
 function resolverOf(records: string[] | 'nothing' | 'never'): Pick<Resolver, 'a' | 'aaaa'> {
@@ -59,6 +59,13 @@ test('the path below, the name of the host, and the answer whole, whatever its s
   const answer = await post(`http://spam.rig.test:${port}/below/checkv2`);
   expect(answer).toEqual({ kind: 'responded', statusCode: 418, body: Buffer.from('ä') });
   expect(seen).toEqual([`POST /below/checkv2 spam.rig.test:${port}`]);
+});
+
+test('an IPv6 address in brackets is asked without DNS, and named with them', async () => {
+  const { port, seen } = await plain((response) => response.end('x'), '::1');
+  const answer = await post(`http://[::1]:${port}/`, { resolver: resolverOf('never') });
+  expect(answer).toMatchObject({ kind: 'responded', statusCode: 200 });
+  expect(seen).toEqual([`POST / [::1]:${port}`]);
 });
 
 test('no redirect is followed', async () => {
