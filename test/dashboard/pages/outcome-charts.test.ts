@@ -191,6 +191,9 @@ test('destinations and providers are listed by what ended there, with shares', a
       Failed: '0',
     },
   ]);
+  // Of 1,510 delivered and 511 bounced, 15 complained.
+  expect(shown).toMatch(/Bounce rate\s*<b>25\.3 %<\/b>/);
+  expect(shown).toMatch(/Complaint rate\s*<b>0\.99 %<\/b>/);
   expect(shown).toContain('<span>02-19</span>');
   expect(shown).toContain('<span>03-20 UTC</span>');
 });

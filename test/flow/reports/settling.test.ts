@@ -165,3 +165,12 @@ test('an event has its recipient among its facts, and without facts or recipient
   expect(facts(recipient, null)).toBe('{"recipient":"Ann@receiver.example"}');
   expect(facts(null, null)).toBeNull();
 });
+
+test('nobody hears of an end that could not be written', async () => {
+  const { recipient } = await sent();
+  const store = { ...fixture.ctx.store, finish: () => Promise.reject(new Error('disk full')) };
+  const reports = new Reports({ ...fixture.ctx, store }, fixture.sink);
+  const report = bounce('Final-Recipient: rfc822; ann@receiver.example\r\n');
+  await expect(reports.take(report, [recipient.id])).rejects.toThrow('disk full');
+  expect(heard).toEqual([]);
+});

@@ -313,7 +313,7 @@ describe('refused with what to do', () => {
     withDir(async (dir) => {
       writeFileSync(join(dir, 'log.db.migrating'), 'half');
       const target = openFilesTarget(dir, 0);
-      await target.begin();
+      await target.begin([]);
       await target.complete();
       await target.settle();
       expect(readdirSync(dir).toSorted()).toEqual(['log.db', 'mail.db']);
