@@ -41,8 +41,9 @@ export function run(
   url: string,
   to: Destination,
   report: (progress: TransferProgress | object) => void = () => undefined,
+  storeSettings = '',
 ): Promise<Migrated> {
-  const text = `hostname = "mail.example.com"\ndata_dir = "${dataDir}"\n[store]\nurl = "${url}"\n`;
+  const text = `hostname = "mail.example.com"\ndata_dir = "${dataDir}"\n[store]\nurl = "${url}"\n${storeSettings}`;
   return migrateStore({ config: parseConfig(text, 'test.toml'), to, now: NOW, report });
 }
 

@@ -86,6 +86,10 @@ describe('from files into a database, and back', () => {
     expect(home.changes).toMatchObject({ data_dir: back, 'store.url': '' });
     for (const { table, rows } of home.tables) expect([table, rows > 0]).toEqual([table, true]);
     expect(filesOf(back)['secret.key']).toBe(before['secret.key'] ?? '');
+    // Files have no standby that could be required.
+    const required = 'require_standby = true\n';
+    const again = await run(dir, url, toDirectory(newDir()), () => undefined, required);
+    expect(again.changes).toMatchObject({ 'store.url': '', 'store.require_standby': false });
 
     const stores = [await openTestStore(dir), await openDatabase(url), await openTestStore(back)];
     for (const account of accounts) {

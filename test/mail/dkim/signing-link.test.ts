@@ -76,6 +76,14 @@ test('what waits as the thread is ended, and what comes after, is signed by its 
   expect(deaths).toEqual([]);
 });
 
+test('a signature by its own way that fails, fails what waited', async () => {
+  const { link, fail } = noting();
+  const bySelf = () => Promise.reject(new Error('no key'));
+  const waiting = link.sign({ ...taskOf(1), bySelf });
+  fail('error: gone');
+  expect(await waiting.catch(String)).toBe('Error: no key');
+});
+
 test('requests of one round go together, a key goes once, and each answer finds who asked', async () => {
   const { link, said, marks, answer } = noting();
   expect([link.isUsable, marks]).toEqual([false, ['unref']]);
