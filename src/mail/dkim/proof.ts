@@ -18,7 +18,7 @@ export type LookupTxt = (name: string) => Promise<string[]>;
 
 /**
  * Verifies every signature of `message` with TXT records from `lookupTxt`; proven when there is at
- * least one and all pass. Rejects only when `lookupTxt` does.
+ * least one and all pass. A look-up that rejects proves nothing, and is the reason.
  */
 export async function verifyOwn(message: Buffer, lookupTxt: LookupTxt): Promise<ProofResult> {
   const { dkimVerify } = await import('mailauth/lib/dkim/verify.js');
