@@ -92,18 +92,29 @@ function filenameOf(raw: Uint8Array, part: MimePart): string {
   const disposition = fieldValue(raw, part, 'content-disposition') ?? '';
   const named = /filename\s*=\s*(?:"([^"]*)"|([^;\s]*))/i.exec(disposition);
   return (
-    extendedFilename(disposition) ||
-    decodeWords(named?.[1] ?? named?.[2] ?? part.parameters.get('name') ?? '') ||
+    extended(disposition, EXTENDED_FILENAME) ||
+    decodeWords(named?.[1] ?? named?.[2] ?? '') ||
+    extended(fieldValue(raw, part, 'content-type') ?? '', EXTENDED_NAME) ||
+    decodeWords(part.parameters.get('name') ?? '') ||
     'unnamed'
   );
 }
 
-/** `filename*=charset'language'text` (RFC 2231 section 4), whole or in pieces (section 3); empty without one. */
-function extendedFilename(disposition: string): string {
+const EXTENDED_FILENAME = extendedPattern('filename');
+/** Of Content-Type: older software names an attachment there alone. */
+const EXTENDED_NAME = extendedPattern('name');
+
+function extendedPattern(parameter: string): RegExp {
+  return new RegExp(
+    String.raw`(?<![\w-])${parameter}\*(?:(\d{1,3})(\*?))?\s*=\s*(?:"([^"]*)"|([^;\s]*))`,
+    'gi',
+  );
+}
+
+/** `name*=charset'language'text` (RFC 2231 section 4), whole or in pieces (section 3); empty without one. */
+function extended(field: string, pattern: RegExp): string {
   const pieces = new Map<number, string>();
-  for (const [, number, star, quoted, bare] of disposition.matchAll(
-    /(?<![\w-])filename\*(?:(\d{1,3})(\*?))?\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi,
-  )) {
+  for (const [, number, star, quoted, bare] of field.matchAll(pattern)) {
     const at = Number(number ?? 0);
     const text = quoted ?? bare ?? '';
     // One that is not encoded has no charset in front either.

@@ -207,6 +207,14 @@ test.each([
   ["Content-Disposition: attachment; filename*=KOI8-R'ru-RU'%D0%D2.txt", 'пр.txt'],
   ["Content-Disposition: attachment; x-filename*=utf-8''a; xfilename*=utf-8''b", 'unnamed'],
   ['Content-Disposition: attachment; filename*1=b; filename=u.txt', 'u.txt'],
+  // By Content-Type alone.
+  ["Content-Type: image/png; name*=UTF-8''%C3%BC.png", 'ü.png'],
+  ["Content-Type: image/png; name=u.png; name*0*=UTF-8''%C3; name*1*=%BC.png", 'ü.png'],
+  ["Content-Type: image/png; filename*=UTF-8''a.png; x-name*=UTF-8''b.png", 'unnamed'],
+  [
+    "Content-Type: image/png; name*=UTF-8''t.png\r\nContent-Disposition: attachment; filename=d.png",
+    'd.png',
+  ],
 ])('%s: attached as %s', (field, name) => {
   const { text, attachments } = readParts(Buffer.from(`${field}\r\n\r\nx`));
   expect([text, attachments.map(({ filename }) => filename)]).toEqual([null, [name]]);
