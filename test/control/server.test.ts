@@ -286,3 +286,29 @@ test('an operation learns that its reader has left, and its next piece says so',
   while (log.length === 0) await new Promise((resolve) => setImmediate(resolve));
   expect(log).toMatchObject([{ event: 'control_refused', reason: 'The end.' }]);
 });
+
+test('a server that stops tells the operations under way that nobody waits for them any more', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'socket-'));
+  ended.push(() => rmSync(dataDir, { recursive: true }));
+  const begun = Promise.withResolvers<AbortSignal>();
+  const over = Promise.withResolvers<null>();
+  const server = new ControlServer(
+    dataDir,
+    (_operation, _args, { sink }) => {
+      begun.resolve(sink.left);
+      return over.promise;
+    },
+    createLog(() => undefined, Date.now),
+  );
+  await server.start();
+  const said = say(join(dataDir, 'control.sock'), '{"operation":"tail","args":{}}\n');
+  const left = await begun.promise;
+  expect(left.aborted).toBe(false);
+  const isTold = new Promise<void>((resolve) => {
+    left.addEventListener('abort', () => resolve());
+  });
+  await server.stop();
+  await isTold;
+  expect(await said).toEqual([]);
+  over.resolve(null);
+});

@@ -168,6 +168,19 @@ test('an email belongs to the domain of each who gets a copy, and one that is go
   }
 });
 
+test('an event of an account that is gone has its id, and no name', async () => {
+  const reader = new Reader();
+  await reader.isReady();
+  const event = await happen('email.delivered');
+  await reader.has(2);
+  fixture.ctx.followers.tell([{ ...event, accountId: 'gone' }]);
+  expect((await reader.has(3))[2]).toEqual({
+    ...(reader.lines[1] as TailLine),
+    account_id: 'gone',
+    account: '',
+  });
+});
+
 test('what happens to one recipient concerns its domain and the sender’s, not those of the others', async () => {
   const [ofOne, ofTwo, ofAcme] = ['one.example', 'two.example', 'acme.example'].map(
     (domain) => new Reader({ domain }),

@@ -78,6 +78,8 @@ test('it ends with the last recipient of this email, and tells of no other email
   other.tell('email.delivery_delayed', 0);
   const [ann, bob] = mine.made.recipients;
   if (ann === undefined || bob === undefined) throw new Error('no recipients');
+  // Of a recipient that is gone there is nothing to say.
+  mine.tell('email.delivery_delayed', 2);
   await store.finish(finishOf(mine.made, ann, { attempt: null }));
   mine.tell('email.delivered', 0);
   await ticks();
@@ -120,6 +122,30 @@ test('after the wall clock was set, times are told as it shows them, and what is
   await perform({ ...scope, queue: null }, 'queue.retry', { id: ann.id, domain: null });
   const after = await store.recipientById(ann.id);
   expect(after?.nextAttemptAt).toBe(clock.steady());
+});
+
+test.each([
+  ['back', -3_600_000],
+  ['forward', 3_600_000],
+])('after the wall clock was set %s, what is due is told from what is not', async (_, jumpMs) => {
+  const { store, clock } = fixture.ctx;
+  const mine = await waiting('ann@x.example', 'bob@x.example');
+  const dueIn = [60_000, 0];
+  const rows = mine.made.recipients.map((row, at) => ({
+    ...row,
+    attempts: 1 + at,
+    nextAttemptAt: clock.steady() + (dueIn[at] ?? 0),
+    lastReason: '451 Later.',
+  }));
+  store.queue = () => Promise.resolve(rows);
+  scope = { ...scope, queue: null };
+  fixture.clock.jump(jumpMs);
+  const { recipients } = await perform(scope, 'queue.list', { domain: null });
+  const iso = (ms = 0): string => new Date(ms + jumpMs).toISOString();
+  expect(recipients.map(({ explanation }) => explanation)).toEqual([
+    `ann@x.example is tried again at ${iso(rows[0]?.nextAttemptAt)} and until ${iso(rows[0]?.expiresAt)}, after one attempt: 451 Later.`,
+    `bob@x.example is due now and until ${iso(rows[1]?.expiresAt)}, after 2 attempts: 451 Later.`,
+  ]);
 });
 
 test('giving up counts what a running queue leaves alone, and nothing that has ended', async () => {

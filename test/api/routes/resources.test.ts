@@ -347,3 +347,23 @@ test('lists of addresses are answered whole, in their order', async () => {
     },
   ]);
 });
+
+test('who may not see a domain learns nothing of what is wrong with a change of it', async () => {
+  const other = await bench.key(await bench.account('elsewhere', 'fast'));
+  const change = { path: `/domains/${domain.id}`, method: 'PATCH', body: { open_tracking: true } };
+  expect((await ask(change)).status).toBe(422);
+  const { status, json } = await ask({ ...change, key: other });
+  expect([status, json.message]).toEqual([404, 'There is no such domain.']);
+});
+
+test('an address that a list names twice is suppressed once and removed once', async () => {
+  const emails = ['twice@x.example', 'TWICE@x.example'];
+  const added = await ask({ path: '/suppressions/batch/add', body: { emails } });
+  const [first, second] = added.json.data;
+  expect([added.status, first.email, second]).toEqual([200, 'twice@x.example', first]);
+  const removed = await ask({ path: '/suppressions/batch/remove', body: { emails } });
+  expect([removed.status, removed.json.data.map(({ id }: { id: string }) => id)]).toEqual([
+    200,
+    [first.id],
+  ]);
+});

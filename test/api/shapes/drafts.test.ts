@@ -75,6 +75,8 @@ const READ: Row[] = [
   [{ headers: { 'Message-ID': ' <m@x.example> ' } }, { messageId: '<m@x.example>' }],
   [{ headers: { SENDER: 'Office <o@x.example>' } }, { sender: box('o', 'x.example', 'Office') }],
   [{ headers: { Sender: 'Other <a@x.example>' } }, {}],
+  // Only the server of a mailbox knows whether case matters to it (RFC 5321 section 2.4).
+  [{ headers: { Sender: 'A@x.example' } }, { sender: box('A', 'x.example') }],
   [
     {
       headers: {
@@ -299,6 +301,16 @@ test('a list of addresses in a header is valid where each of them is', () => {
       [`headers.${name} | headers.${name} ${words}.`],
     ]);
   }
+});
+
+test('of two reply addresses in both spellings of the field the one that counts is read, under its own name', () => {
+  const both = 'replyTo | replyTo and reply_to are the same field; send only one of them.';
+  const reply = (reply_to: string, replyTo: string) => read({ ...EMAIL, reply_to, replyTo });
+  expect(reply('r@x.example', 'nobody')).toEqual([both]);
+  expect(reply('nobody', 'r@x.example')).toEqual([
+    both,
+    'reply_to | reply_to must be of the form name@domain.',
+  ]);
 });
 
 test('faults beyond those that are asked for are not looked for', () => {

@@ -195,8 +195,10 @@ test('an email in a list has bare addresses beside those with names; empty lists
     from_addr: 'shop@x.example',
     to_addr: 'ann@y.example, ben@y.example',
   } as never);
-  const quoted = { ...MESSAGE, from: '"Shop <x>" <shop@x.example>' };
-  expect(emailSummary(quoted).from_addr).toBe('shop@x.example');
+  for (const name of ['"Shop <x>"', '"Shop <x"', '"Shop > x"', '"<"']) {
+    const quoted = { ...MESSAGE, from: `${name} <shop@x.example>` };
+    expect([name, emailSummary(quoted).from_addr]).toEqual([name, 'shop@x.example']);
+  }
   const bare = { ...MESSAGE, cc: [], bcc: [], replyTo: [] };
   expect(emailSummary(bare)).toMatchObject({ cc: null, bcc: null, reply_to: null });
 });
