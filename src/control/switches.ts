@@ -19,9 +19,13 @@ export const SERVER_OPERATIONS = {
     /** `since`: ISO 8601. */
     Type.Object({ halted: Type.Boolean(), reason: Type.String(), since: Type.String() }),
     async ({ ctx, queue }, { reason }) => {
-      const state = await ctx.halt.halt(reason ?? '');
-      queue?.setResting(true);
-      return { halted: true, reason: state.reason, since: new Date(state.since).toISOString() };
+      try {
+        const state = await ctx.halt.halt(reason ?? '');
+        return { halted: true, reason: state.reason, since: new Date(state.since).toISOString() };
+      } finally {
+        // The switch is on also where it cannot be written: a full disk must not keep mail going out.
+        queue?.setResting(ctx.halt.state !== null);
+      }
     },
   ),
   resume: operation(

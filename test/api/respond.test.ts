@@ -187,3 +187,33 @@ test('bytes that are a part of others are sent alone', async () => {
   const arrived = { request, method: 'GET', path: '/part', peer: null, params: {} };
   expect(await (await respond(parts, route, arrived)).text()).toBe('the part');
 });
+
+test('a long answer to a long body takes memory beside it, and all of it is given back', async () => {
+  const LONG = 300 * 1024;
+  const body = { schema: {}, read: (value: unknown) => value } as never;
+  const taken: number[] = [];
+  const handle = () => {
+    taken.push(bench.ctx.budget.bytes);
+    return Promise.resolve({ status: 200, body: 'y'.repeat(LONG) });
+  };
+  const route = { ...missingRoute, method: 'POST' as const, body, handle };
+  const parts = {
+    ctx: bench.ctx,
+    requestLog: { add: () => undefined },
+    rates: bench.api.rates,
+    proxies: new TrustedProxies(bench.ctx),
+    underWay: new RequestsUnderWay(),
+  } as never;
+  const text = JSON.stringify('x'.repeat(LONG - 2));
+  const request = new Request('http://api.test/long', {
+    method: 'POST',
+    headers: { 'content-length': String(text.length) },
+    body: text,
+  });
+  const arrived = { request, method: 'POST', path: '/long', peer: null, params: {} };
+  const response = await respond(parts, route, arrived);
+  taken.push(bench.ctx.budget.bytes);
+  expect((await response.text()).length).toBe(LONG);
+  taken.push(bench.ctx.budget.bytes);
+  expect(taken).toEqual([LONG, 2 * LONG, 0]);
+});

@@ -44,3 +44,19 @@ test('a domain that the store does not remove is told as such', async () => {
   const told = await run('domain.remove', { name: 'acme.example', account: null }).catch(String);
   expect(told).toBe('Error: the store is closed');
 });
+
+test('the records of a domain lead to the service, where it has another name than this machine', async () => {
+  const own = await openFixture({ toml: '[cluster]\nname = "mail.service.example"' });
+  scope = scopeOf(own.ctx);
+  const { account } = await own.sender();
+  const choice = { name: 'new.example', account: account.name };
+  const values = (records: readonly { record: string; value: string }[]): string[] =>
+    records.filter(({ record }) => record === 'SPF').map(({ value }) => value);
+  const added = await run('domain.add', choice);
+  const shown = await run('domain.records', choice);
+  await own.close();
+  expect([values(added.records), values(shown.records)]).toEqual([
+    ['mail.service.example'],
+    ['mail.service.example'],
+  ]);
+});

@@ -5,6 +5,7 @@ import { limitOf } from '../../src/control/emails.ts';
 import type { Scope } from '../../src/control/operation.ts';
 import type { Queue } from '../../src/flow/queue/queue.ts';
 import type { WebhookDispatcher } from '../../src/flow/webhooks/dispatcher.ts';
+import { StoreFullError } from '../../src/store/store.ts';
 import { draft, openFixture, type Fixture } from '../flow/fixture.ts';
 import { accepted, newLogRecord, newMessage } from '../store/samples.ts';
 import { runnerIn, scopeOf } from './scope.ts';
@@ -58,6 +59,22 @@ test('a halt rests the queue, and its end wakes it; what was so before is told',
   expect(told).toEqual([
     ['resting', true],
     ['resting', false],
+    ['resting', false],
+  ]);
+});
+
+test('a halt rests the queue also where it cannot be written; an end of it that cannot be written wakes nothing', async () => {
+  const { store, halt } = fixture.ctx;
+  const write = spyOn(store, 'setSetting').mockRejectedValue(new StoreFullError());
+  const refused = await run('halt', { reason: 'Leak.' }).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(StoreFullError);
+  expect([halt.state?.reason, told]).toEqual(['Leak.', [['resting', true]]]);
+  expect(await run('resume', {}).catch((error: unknown) => error)).toBeInstanceOf(StoreFullError);
+  expect([halt.state?.reason, told]).toEqual(['Leak.', [['resting', true]]]);
+  write.mockRestore();
+  expect(await run('resume', {})).toEqual({ halted: false, was_halted: true });
+  expect(told).toEqual([
+    ['resting', true],
     ['resting', false],
   ]);
 });

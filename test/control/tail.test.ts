@@ -265,3 +265,32 @@ test('one that leaves is followed no more', async () => {
   await reader.leave();
   expect(open).toBe(0);
 });
+
+test('a line that cannot be written ends it with the error, and it is followed no more', async () => {
+  const { followers } = fixture.ctx;
+  const follow = followers.follow.bind(followers);
+  let open = 0;
+  followers.follow = (follower) => {
+    open += 1;
+    const stop = follow(follower);
+    return () => {
+      open -= 1;
+      stop();
+    };
+  };
+  const ready = Promise.withResolvers<void>();
+  const sink = {
+    progress: () => ready.resolve(),
+    chunk: () => Promise.reject(new Error('the reader has left')),
+    left: new AbortController().signal,
+  };
+  const { ctx } = fixture;
+  const scope = { ctx, queue: {} as Queue, dispatcher: null, sink, reload: null, by: 'tester' };
+  const args = { account: null, domain: null, status: null };
+  const end = perform(scope, 'tail', args).catch(String);
+  await ready.promise;
+  expect(open).toBe(1);
+  await happen('email.delivered');
+  expect(await end).toBe('Error: the reader has left');
+  expect(open).toBe(0);
+});

@@ -37,31 +37,61 @@ test('of a path and a user agent 2,048 characters are kept', async () => {
   expect([json.path, json.user_agent]).toEqual([`/${'p'.repeat(2_047)}`, 'a'.repeat(2_048)]);
 });
 
-test('a full record has every field of the contract', async () => {
+test.each([
+  ['send', 'sending_access'],
+  ['full', 'full_access'],
+])('a full record has every field of the contract, of a key that may %s', async (scope, name) => {
+  const by = scope === 'send' ? send : key;
   const sent = await bench.ask({
     path: '/v1/emails',
-    key: send,
+    key: by,
     body: EMAIL,
     headers: { 'user-agent': 'shop/1.0' },
   });
   const { json } = await rowOf(sent);
-  expect(json).toMatchObject({
+  const keys = await bench.ctx.store.keys(accountId);
+  const stored = await bench.ctx.store.log(accountId, json.id);
+  expect(json).toEqual({
     object: 'log',
     id: sent.headers.get('x-request-id'),
     method: 'POST',
     path: '/v1/emails',
+    endpoint: '/v1/emails',
     status: 200,
+    response_status: 200,
+    duration_ms: stored?.durationMs,
     message_id: sent.json.id,
     key_name: 'bench',
-    key_scope: 'send',
+    key_scope: scope,
     user_agent: 'shop/1.0',
+    created_at: new Date(stored?.createdAt ?? 0).toISOString(),
+    account_id: accountId,
+    key_id: keys.find(({ permission }) => permission === name)?.id,
     ip: '127.0.0.1',
     request_body: JSON.stringify(EMAIL),
     response_body: sent.text,
   });
-  for (const field of ['account_id', 'key_id', 'duration_ms', 'created_at'])
-    expect(json).toHaveProperty(field);
+  expect(json.duration_ms).toBeNumber();
 });
+
+test.each([
+  ['/emails', EMAIL],
+  ['/email', EMAIL],
+  ['/email/send', EMAIL],
+  ['/emails/batch', [EMAIL, EMAIL]],
+])(
+  'an email sent by %s names the request that sent it, and the row its first email',
+  async (path, body) => {
+    const sent = await bench.ask({ path, key, body });
+    const requestId = sent.headers.get('x-request-id');
+    const ids: string[] = Array.from(sent.text.matchAll(/"id":"([^"]+)"/g), ([, id = '']) => id);
+    expect(ids).toHaveLength(path === '/emails/batch' ? 2 : 1);
+    for (const id of ids) {
+      expect((await bench.ask({ path: `/emails/${id}`, key })).json.log_id).toBe(requestId);
+    }
+    expect((await rowOf(sent)).json.message_id).toBe(ids[0]);
+  },
+);
 
 test('refused requests with a valid key are logged, also unknown routes; others are not', async () => {
   for (const what of [

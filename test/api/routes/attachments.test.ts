@@ -29,6 +29,11 @@ test('one with a Content-ID is inline, and every delimiter of RFC 8187 is escape
     { filename: 'logo.png', content_disposition: 'inline', content_id: 'logo' },
     { filename: "a'(b)*c.txt", content_disposition: 'attachment', content_id: null },
   ]);
+  for (const row of data) {
+    const one = await bench.ask({ path: `${path}/${row.id}`, key });
+    const { download_url: _url, expires_at: _end, ...kept } = row;
+    expect(one.json).toMatchObject({ object: 'attachment', ...kept });
+  }
   const { pathname, search } = new URL(data[1].download_url);
   const file = await bench.ask({ path: pathname + search });
   expect(file.headers.get('content-disposition')).toBe(

@@ -63,3 +63,26 @@ test('each stands at its position, and what is between them is sent in its order
   expect(accepted.map(({ subject }) => subject)).toEqual(REFUSED.map((_, at) => `${at}`));
   expect(json.data).toEqual(accepted.map(({ id }) => ({ id, status: 'queued' })));
 });
+
+test('what only the acceptance refuses is told by its position in the batch', async () => {
+  const to = Array.from({ length: 51 }, (_, at) => `b${at}@example.net`);
+  const headers = { 'Message-ID': `<${bench.accepted[0]?.message.id}@mail.rig.test>` };
+  const body = [EMAIL, { ...EMAIL, to }, EMAIL, { ...EMAIL, headers }];
+  const many = 'This email has 51 recipients; to, cc and bcc may have 50 together.';
+  const made = 'must not be one that this service made for another email. Leave it out.';
+  const issues = [
+    { path: '[1].to', message: many },
+    { path: '[3].headers.Message-ID', message: `[3].headers.Message-ID ${made}` },
+  ];
+  const strict = await send(body, 'strict');
+  expect([strict.status, strict.json.detail]).toEqual([422, { issues }]);
+  const permissive = await send(body, 'permissive');
+  expect(permissive.json.errors).toEqual(
+    issues.map(({ message }, at) => ({
+      index: 2 * at + 1,
+      message,
+      code: 'validation_failed',
+      name: 'validation_error',
+    })),
+  );
+});

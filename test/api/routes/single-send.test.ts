@@ -63,6 +63,19 @@ test('cc, bcc, headers and attachments go through', async () => {
   });
 });
 
+test('content is needed all the same, also beside a file', async () => {
+  const attachments = [{ filename: 'a.txt', content: 'YQ==' }];
+  for (const text of [undefined, null, '']) {
+    const body = { ...EMAIL, text, attachments };
+    const { status, json } = await bench.ask({ path: '/emails', key, body });
+    const issue =
+      text === ''
+        ? { path: 'text', message: 'text must not be empty.' }
+        : { path: 'html', message: 'Missing `html` or `text` field.' };
+    expect([text, status, json.detail]).toEqual([text, 422, { issues: [issue] }]);
+  }
+});
+
 test('scheduling and templates stay refused, and POST /email/send stays as it is', async () => {
   const later = await bench.ask({ path: '/emails', key, body: { ...EMAIL, scheduled_at: 'x' } });
   expect(later.status).toBe(422);
