@@ -61,6 +61,8 @@ async function settled({ ctx, sink }: Scope, messageId: string): Promise<void> {
     if (recipient !== null) sink.progress(explained(ctx.clock, recipient).explanation);
   };
   sink.left.addEventListener('abort', () => resolve());
+  // It may have been aborted before anybody listened.
+  if (sink.left.aborted) resolve();
   try {
     // What was delayed before anybody followed has no event any more.
     for (const recipient of await look()) {

@@ -131,6 +131,16 @@ describe('its bytes', () => {
     expect(await refusalOf(() => read(request(CHUNKED, stream(14).body), small()))).toEqual(BUSY);
   });
 
+  test('of a stream that is too long are refused as such, also where the rest has no memory', async () => {
+    // One owner has half of it.
+    const exact = (): ByteBudget => new ByteBudget({ large: 2 * MOST, small: 0 });
+    expect(await read(request(CHUNKED, stream(14).body), exact())).toHaveLength(MOST);
+    expect(await refusalOf(() => read(request(CHUNKED, stream(14, 1).body), exact()))).toEqual([
+      'payload_too_large',
+      413,
+    ]);
+  });
+
   test('are not unpacked: a compressed body is refused by its head', async () => {
     for (const encoding of ['gzip', ' BR ', 'identity, gzip']) {
       const packed = request({ 'content-encoding': encoding, 'content-length': '1' });

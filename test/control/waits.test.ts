@@ -184,6 +184,13 @@ test('who names a recipient waits for the whole email, and sees that recipient a
   expect([message.id, recipients.map(({ id }) => id)]).toEqual([mine.made.message.id, [ann.id]]);
 });
 
+test('who left before the wait began is not waited for, and nobody follows any more', async () => {
+  const mine = await waiting('ann@x.example');
+  scope = { ...scope, sink: { ...scope.sink, left: AbortSignal.abort() } };
+  const { message } = await perform(scope, 'email.wait', { id: mine.made.message.id });
+  expect([message.status, followers]).toEqual(['queued', 0]);
+});
+
 test('of one recipient that a running queue gives up the others are not counted', async () => {
   const mine = await waiting('ann@x.example', 'bob@x.example');
   const [ann] = mine.made.recipients;
