@@ -62,6 +62,7 @@ export function logRow(
   payload: string | Uint8Array,
 ): LogRecord {
   const { key, account } = known.identity;
+  const userAgent = request.headers.get('user-agent');
   const isPlainRead = request.method === 'GET' && result.status < 400;
   const isContentHidden =
     planOf(config.live.plans, account).logRetentionDays * DAY_MS > config.live.retention.bodiesMs;
@@ -77,7 +78,7 @@ export function logRow(
     status: result.status,
     durationMs: Math.max(0, clock.now() - known.startedAt),
     messageId: result.messageId ?? null,
-    userAgent: request.headers.get('user-agent')?.slice(0, MAX_TEXT_LENGTH) ?? null,
+    userAgent: userAgent === null ? null : hideKeys(userAgent).slice(0, MAX_TEXT_LENGTH),
     ip: known.ip,
     requestBody:
       shortBody(known, result, isContentHidden) ??

@@ -6,6 +6,7 @@
  */
 import { Type, type Static } from '@sinclair/typebox';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../base/status.ts';
+import { addressOf, parseAddress } from '../../mail/header/address.ts';
 import type { Body, Event, Message } from '../../store/rows.ts';
 import { Id, iso, nullable, Time, words } from './common.ts';
 
@@ -179,5 +180,8 @@ function orNull(addresses: string[]): string[] | null {
 
 /** The address of `Name <a@b>`. */
 function bareAddress(mailbox: string): string {
+  // Between quotation marks both name and local part may have angle brackets of their own (RFC 5322 section 3.2.4).
+  const parsed = mailbox.includes('"') ? parseAddress(mailbox) : null;
+  if (parsed !== null && !('error' in parsed)) return addressOf(parsed);
   return /<([^<>]*)>$/.exec(mailbox)?.[1] ?? mailbox;
 }

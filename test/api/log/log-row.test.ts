@@ -114,6 +114,7 @@ test('a key in a path is hidden before it is cut, and 2,048 characters are kept'
   const agent = 'a'.repeat(2_048);
   const userAgentOf = (text: string) => row({ headers: { 'user-agent': text } }).userAgent;
   expect([userAgentOf(agent), userAgentOf(`${agent}a`)]).toEqual([agent, agent]);
+  expect([userAgentOf(''), userAgentOf(`shop ${KEY} 1`)]).toEqual(['', 'shop pr_live_[hidden] 1']);
 });
 
 test('the response of a read is kept where it is a refusal, bytes never', () => {

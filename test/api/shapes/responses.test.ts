@@ -199,6 +199,15 @@ test('an email in a list has bare addresses beside those with names; empty lists
     const quoted = { ...MESSAGE, from: `${name} <shop@x.example>` };
     expect([name, emailSummary(quoted).from_addr]).toEqual([name, 'shop@x.example']);
   }
+  const local = {
+    ...MESSAGE,
+    from: 'Shop <"a<b"@x.example>',
+    to: ['"c>d"@y.example', '"Ann <x>" <"e<f>g"@y.example>', 'h@y.example'],
+  };
+  expect(emailSummary(local)).toMatchObject({
+    from_addr: '"a<b"@x.example',
+    to_addr: '"c>d"@y.example, "e<f>g"@y.example, h@y.example',
+  });
   const bare = { ...MESSAGE, cc: [], bcc: [], replyTo: [] };
   expect(emailSummary(bare)).toMatchObject({ cc: null, bcc: null, reply_to: null });
 });
