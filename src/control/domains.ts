@@ -11,6 +11,7 @@ import { allRecords, dkimName } from '../flow/domains/records.ts';
 import { activateKey, prepareKey } from '../flow/domains/rotation.ts';
 import type { Domain } from '../store/rows.ts';
 import { acrossAccounts, oneAccount } from './accounts.ts';
+import { domainNamed } from './domain-name.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
 import { DomainShape, RecordShape, Text, orNull } from './shapes.ts';
@@ -28,7 +29,7 @@ interface Choice {
 
 /** The one domain of this name or id, in the named account or in any. Throws `ApiError`. */
 async function chosenDomain(scope: Scope, { name, account }: Choice): Promise<Domain> {
-  const wanted = name.toLowerCase();
+  const wanted = domainNamed(name);
   const all = await acrossAccounts(scope, account, (id) => scope.ctx.store.domains(id));
   const [domain, second] = all.filter((one) => one.name === wanted || one.id === wanted);
   if (domain === undefined) throw new ApiError('not_found', `There is no domain ${wanted}.`);

@@ -13,6 +13,7 @@ import { ApiError } from '../base/errors.ts';
 import { isFinal } from '../base/status.ts';
 import { explain, failByOperator, inWallTime } from '../flow/queue/operator.ts';
 import type { Attempt, Recipient } from '../store/rows.ts';
+import { domainNamed } from './domain-name.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
 import {
@@ -106,7 +107,7 @@ function publicAttempt(attempt: Attempt): PublicAttempt {
 
 export const QUEUE_OPERATIONS = {
   'queue.list': operation({ domain: orNull(Text) }, Listing, (scope, { domain }) =>
-    list(scope, domain?.toLowerCase() ?? null),
+    list(scope, domain === null ? null : domainNamed(domain)),
   ),
   'queue.show': operation({ id: Text }, Detail, (scope, { id }) => detail(scope, id)),
   'queue.retry': operation(
@@ -115,7 +116,7 @@ export const QUEUE_OPERATIONS = {
     Type.Object({ retried: Type.Integer() }),
     async (scope, { id, domain }) => {
       const { ctx, queue } = scope;
-      const target = { id, domain: domain?.toLowerCase() ?? null };
+      const target = { id, domain: domain === null ? null : domainNamed(domain) };
       if (target.id !== null) await detail(scope, target.id);
       const retried =
         queue === null

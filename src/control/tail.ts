@@ -12,6 +12,7 @@ import { MESSAGE_STATUSES } from '../base/status.ts';
 import { accountNamed } from '../flow/accounts/accounts.ts';
 import type { Context } from '../flow/context.ts';
 import type { Event, Message } from '../store/rows.ts';
+import { domainNamed } from './domain-name.ts';
 import { factsOf } from './event-facts.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
@@ -131,7 +132,8 @@ export const TAIL_OPERATIONS = {
         );
       }
       const accountId = account === null ? null : (await accountNamed(scope.ctx, account)).id;
-      await follow(scope, { accountId, domain: domain?.toLowerCase() ?? null, status });
+      const named = domain === null ? null : domainNamed(domain);
+      await follow(scope, { accountId, domain: named, status });
       return null;
     },
   ),

@@ -2,15 +2,14 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 
 import type { Scope } from '../../src/control/operation.ts';
-import type { Sender } from '../../src/flow/draft.ts';
-import { openFixture, type Fixture } from '../flow/fixture.ts';
+import { draft, mailbox, openFixture, type Fixture, type RequestSender } from '../flow/fixture.ts';
 import { runnerIn, scopeOf } from './scope.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 
 let fixture: Fixture;
 let scope: Scope;
-let sender: Sender;
+let sender: RequestSender;
 
 beforeEach(async () => {
   fixture = await openFixture();
@@ -59,4 +58,40 @@ test('the records of a domain lead to the service, where it has another name tha
     ['mail.service.example'],
     ['mail.service.example'],
   ]);
+});
+
+test.each([
+  ['bücher.example', 'xn--bcher-kva.example'],
+  ['BÜCHER.Example.', 'xn--bcher-kva.example'],
+  ['XN--BCHER-KVA.example', 'xn--bcher-kva.example'],
+  [' Plain.Example. ', 'plain.example'],
+])('a domain is found as %j, by whatever name it was added', async (name, stored) => {
+  const { domain } = await run('domain.add', { name, account: null });
+  expect(domain.name).toBe(stored);
+  for (const spelling of [name, stored, domain.id]) {
+    const found = await run('domain.records', { name: spelling, account: null });
+    expect([spelling, found.domain.id]).toEqual([spelling, domain.id]);
+  }
+  const removed = await run('domain.remove', { name, account: null });
+  expect(removed).toEqual({ id: domain.id, name: stored });
+  const gone = await run('domain.records', { name, account: null }).catch(String);
+  expect(gone).toBe(`ApiError: There is no domain ${stored}.`);
+});
+
+test('what is no name of a domain is looked for as it is', async () => {
+  for (const name of ['x@acme.example', 'Localhost', '..', 'a b.example']) {
+    const told = await run('domain.records', { name, account: null }).catch(String);
+    expect(told).toBe(`ApiError: There is no domain ${name.toLowerCase()}.`);
+  }
+});
+
+test('what waits for a domain beyond ASCII is listed and tried by its name', async () => {
+  await fixture.verified(sender, 'acme.example');
+  const to = ['xn--bcher-kva.example', 'other.example'].map((domain) => mailbox(`ann@${domain}`));
+  await fixture.accept(sender, draft({ to }));
+  const domain = 'Bücher.example';
+  const { recipients, destinations } = await run('queue.list', { domain });
+  expect(recipients.map(({ address }) => address)).toEqual(['ann@xn--bcher-kva.example']);
+  expect(destinations.map((one) => one.domain)).toEqual(['xn--bcher-kva.example']);
+  expect(await run('queue.retry', { id: null, domain })).toEqual({ retried: 1 });
 });

@@ -220,6 +220,18 @@ test('the domain of an address is behind its last @', async () => {
   expect(ofName?.lines).toEqual([]);
 });
 
+test('a domain beyond ASCII is followed by its name', async () => {
+  const reader = new Reader({ domain: 'Bücher.example' });
+  await reader.isReady();
+  await happen('email.delivered', 'ann@two.example');
+  await happen('email.delivered', 'ann@xn--bcher-kva.example');
+  const lines = await reader.has(2);
+  expect(lines.map(({ to }) => to)).toEqual([
+    ['ann@xn--bcher-kva.example'],
+    ['ann@xn--bcher-kva.example'],
+  ]);
+});
+
 test('for a slow reader 1,000 events wait, and it is told once how many were skipped', async () => {
   const event = await happen('email.delivered');
   for (const skipped of [1, 234]) {
