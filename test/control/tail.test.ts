@@ -99,6 +99,7 @@ test('a line has the names of the API, what it is about and what the server said
     reason: '250 2.0.0 ok',
   });
   expect(reader.lines[0]).toMatchObject({ type: 'email.queued', recipient: null, reason: null });
+  expect(reader.said).toEqual(['Waiting for events. Ctrl-C ends it.']);
 });
 
 test('the reason is the reply, without one the cause, else what the appliance says', async () => {
