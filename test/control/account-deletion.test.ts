@@ -128,3 +128,16 @@ test('a change is told as made once it stands in the audit log', async () => {
   await run('suppression.add', { account: name, email: 'a@x.example', reason: null, note: null });
   expect(seen).toEqual(['addAudit']);
 });
+
+test('once the last account is gone, what needs one says that there is none', async () => {
+  const page = { account: null, status: null, q: null, limit: null, after: null };
+  expect(await run('email.list', page)).toEqual({ emails: [], hasMore: false });
+  await run('account.delete', { account: sender.account.name });
+  const told = await run('email.list', page).catch(String);
+  expect(told).toBe('ApiError: There is no account: make one with `postrider account create`.');
+  expect(await run('account.list', {})).toEqual([]);
+  for (const name of ['one', 'two']) await run('account.create', { name, plan: null });
+  expect(await run('email.list', page).catch(String)).toBe(
+    'ApiError: There are several accounts: name one with --account.',
+  );
+});
