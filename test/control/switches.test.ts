@@ -318,3 +318,21 @@ test('an address to erase must be one, and only the named account is searched', 
   const elsewhere = await run('erase', { address: 'a@x.example', account: 'none' }).catch(String);
   expect(elsewhere).toContain('none');
 });
+
+test('a further page of a list is asked of the store with every filter at once', async () => {
+  const { account } = await fixture.sender();
+  const { store } = fixture.ctx;
+  const after = '01913c7e-89ab-7cde-8f01-23456789abcd';
+  const which = { account: account.name, q: 'x y', limit: '3', after };
+  const asked = (['emails', 'logs', 'audit'] as const).map((name) => spyOn(store, name));
+  await run('email.list', { ...which, status: 'bounced' });
+  await run('log.list', { ...which, status: '4xx', method: 'patch' });
+  await run('audit.list', { who: 'ann', limit: '3', before: '0017' });
+  const page = { q: 'x y', limit: 3, after, before: null };
+  expect(asked.map((spy) => spy.mock.calls as unknown[][])).toEqual([
+    [[account.id, { ...page, status: 'bounced' }]],
+    [[account.id, { ...page, status: 4, method: 'PATCH' }]],
+    [[{ who: 'ann', limit: 3, before: 17 }]],
+  ]);
+  for (const spy of asked) spy.mockRestore();
+});

@@ -124,6 +124,31 @@ test.each([
     [[null, { ...ALL, before: 'ann@x.example' }, undefined]],
   ],
   ['suppressions', `/suppressions?after=${ID}`, 'live', [[null, { ...ALL, after: ID }, undefined]]],
+  // A further page, with every filter at once.
+  ...(['live', 'sandbox'] as const).flatMap((who) => {
+    const isSandboxOnly = who === 'sandbox';
+    const page = { limit: 3, after: ID, before: null, q: 'x y', isSandboxOnly };
+    return [
+      [
+        'emails',
+        `/emails?after=${ID}&status=bounced&q=x%20y&limit=3`,
+        who,
+        [[{ ...page, status: 'bounced' }]],
+      ],
+      [
+        'logs',
+        `/logs?method=patch&after=${ID}&status=4&q=x%20y&limit=3`,
+        who,
+        [[{ ...page, status: 4, method: 'PATCH' }]],
+      ],
+    ];
+  }),
+  [
+    'suppressions',
+    '/suppressions?before=Ann%40X.example&origin=complaint&q=x&limit=3',
+    'live',
+    [['x', { limit: 3, after: null, before: 'ann@x.example' }, 'complaint']],
+  ],
   ['keys', '/api-keys', 'live', [[]]],
   ['domains', '/domains', 'live', [[]]],
   ['domains', '/domains', 'sandbox', []],
