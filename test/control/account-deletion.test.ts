@@ -141,3 +141,19 @@ test('once the last account is gone, what needs one says that there is none', as
     'ApiError: There are several accounts: name one with --account.',
   );
 });
+
+test('a change by somebody who is not known has nobody’s name in the audit log', async () => {
+  scope = { ...scope, by: '' };
+  await run('account.create', { name: 'made', plan: null });
+  const [entry] = await run('audit.list', { who: null, limit: '1', before: null });
+  expect(entry).toEqual({
+    seq: expect.any(Number) as number,
+    at: fixture.clock.now(),
+    via: 'command',
+    who: '',
+    action: 'account.create',
+    target: 'name=made',
+    account: null,
+    address: null,
+  });
+});
