@@ -1,6 +1,7 @@
 /** `sent` and its event, and who may take over, while a first attempt is in the hands of a receiver that does not answer. */
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 
+import { Lane } from '../../../src/flow/pacing/lane.ts';
 import { startQueueRig } from './queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
 import { newEndpoint, newEvent } from '../../store/samples.ts';
@@ -174,6 +175,42 @@ describe('a first attempt that hangs', () => {
     const [deferred] = await rig.attempted(message.id, 1);
     expect(deferred?.recipient.status).toBe('delivery_delayed');
     expect(typesOf(deferred?.events ?? [])).toEqual(['email.sent', 'email.delivery_delayed']);
+  });
+
+  test('and fails by a fault of ours while `sent` is being written is put back after that, as sent', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const writing = Promise.withResolvers<void>();
+    const put: (string | undefined)[] = [];
+    const { rig, mailed, answer } = await start({
+      faults: {
+        async noteSent() {
+          writing.resolve();
+          await released;
+        },
+        finish: ({ status }) => put.push(status),
+      },
+    });
+    const message = await rig.send(['ann@example.com']);
+    await mailed(1);
+    await rig.clock.advance(TWO_ROUNDS_MS);
+    await writing.promise;
+    const fault = spyOn(Lane.prototype, 'noteAnswer').mockImplementationOnce(() => {
+      throw new Error('a bug of ours');
+    });
+    answer('451 4.3.0 not now');
+    while (fault.mock.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    for (let reads = 0; reads < 100; reads += 1) await rig.state(message.id);
+    expect(put).toEqual([]);
+    release();
+    await rig.idle();
+    fault.mockRestore();
+    const [ann] = await rig.state(message.id);
+    expect(ann?.recipient).toMatchObject({ status: 'sent', attempts: 1 });
+    expect([put, ann?.attempts, typesOf(ann?.events ?? [])]).toEqual([
+      ['sent'],
+      [],
+      ['email.sent'],
+    ]);
   });
 
   test('is recorded with its outcome when the store could not write it', async () => {
