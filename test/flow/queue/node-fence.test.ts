@@ -82,6 +82,26 @@ test('nothing is begun, or marked by acceptance, while the lease is over; all of
   expect([after?.recipient.status, after?.recipient.attempts]).toEqual(['delivered', 1]);
 });
 
+test('what waits for a session when the lease goes is neither begun nor dialled, and is due again', async () => {
+  const { rig, nodes, mx } = await start((line) => (line.startsWith('MAIL') ? null : undefined));
+  const mails = (): number => mx.lines.filter((line) => line.startsWith('MAIL')).length;
+  // A new lane has five sessions.
+  const to = Array.from({ length: 6 }, (_, at) => `r${at}@a.example`);
+  const { id } = await rig.send(to);
+  while (mails() < 5) await Bun.sleep(1);
+  nodes.isAway = true;
+  rig.clock.jump(20_000);
+  mx.say('451 4.3.0 later\r\n');
+  await rig.idle();
+  const settled = await rig.state(id);
+  const untried = settled.filter(({ attempts }) => attempts.length === 0);
+  expect([mails(), untried.length]).toEqual([5, 1]);
+  expect([untried[0]?.recipient, untried[0]?.events]).toMatchObject([
+    { status: 'queued', attempts: 0, nextAttemptAt: rig.clock.steady() },
+    [],
+  ]);
+});
+
 test('what others accept is found within a second, and what a lost node had as soon as its session has ended', async () => {
   const { rig, nodes } = await start(undefined);
   await rig.clock.advance(5_000);

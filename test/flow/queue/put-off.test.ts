@@ -1,6 +1,7 @@
 /** Recipients that were claimed and are put off without an attempt: by a site that slows us down, and by a stop. */
 import { afterEach, expect, test } from 'bun:test';
 
+import { addSuppression } from '../../../src/flow/suppressions/suppressions.ts';
 import { Arrivals } from '../../rig/arrivals.ts';
 import { dueRequest } from '../../store/samples.ts';
 import { startReceiver } from '../../rig/receiver.ts';
@@ -69,4 +70,41 @@ test('those that wait for a session when the queue stops are due at once for the
   }
   const { ours } = await rig.ctx.store.takeDue(dueRequest('next', rig.clock.now()));
   expect(ours).toHaveLength(untried.length);
+});
+
+test('those that were suppressed while they waited end without being dialled, and give back what they had of their lane', async () => {
+  await start();
+  // More than a lane that has answered often claims at once: the last one waits for what the others give back.
+  const all = Array.from({ length: 41 }, (_, at) => `r${at}@example.com`);
+  mx.script.rcpt = () => '451 4.3.0 later';
+  const message = await rig.send(all);
+  await rig.attempted(message.id, all.length);
+  await rig.idle();
+  mx.script.rcpt = () => null;
+  const heard: unknown[] = [];
+  rig.ctx.followers.follow(({ type, recipientId }) => heard.push(`${type} ${recipientId}`));
+  for (const email of all.slice(0, -1)) {
+    await addSuppression(rig.ctx, message.accountId, { email, reason: 'complaint' });
+  }
+  await rig.clock.advance(61_000);
+  await rig.attempted(message.id, all.length + 1);
+  await rig.idle();
+  const settled = await rig.state(message.id);
+  const last = settled.pop();
+  expect(last?.recipient).toMatchObject({ address: all.at(-1), status: 'delivered' });
+  expect(mx.messages.items.map((mail) => mail.to)).toEqual([[all.at(-1) ?? '']]);
+  for (const { recipient, attempts, events } of settled) {
+    expect(recipient).toMatchObject({
+      status: 'suppressed',
+      nextAttemptAt: null,
+      lastReason: 'The recipient is suppressed (complaint).',
+    });
+    expect(attempts).toHaveLength(1);
+    expect(events.map(({ type }) => type)).toEqual([
+      'email.sent',
+      'email.delivery_delayed',
+      'email.suppressed',
+    ]);
+    expect(heard).toContain(`email.suppressed ${recipient.id}`);
+  }
 });

@@ -135,6 +135,32 @@ test('a stop gives sessions that do not end 20 s, then ends them: what they carr
   while (mx.connections > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
+test('a stop by force waits for no disk: what could not be written is due by the mark of its attempt', async () => {
+  const { rig } = await start({
+    faults: {
+      finish() {
+        throw new StoreFullError('no space');
+      },
+    },
+  });
+  undo.push(() => rig.stop());
+  const { id } = await rig.send(['ann@example.com']);
+  const dueAt = rig.clock.steady() + 15_000;
+  while (!rig.logLines.join().includes('queue_paused')) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const real = globalThis.setTimeout;
+  const spy = spyOn(globalThis, 'setTimeout').mockImplementation(((
+    fire: () => void,
+    waitMs: number,
+  ) => real(fire, waitMs === 20_000 ? 0 : waitMs)) as typeof setTimeout);
+  undo.push(() => spy.mockRestore());
+  await rig.queue.stop();
+  const [ann] = await rig.state(id);
+  expect(ann?.recipient).toMatchObject({ status: 'queued', attempts: 1, nextAttemptAt: dueAt });
+  expect(ann?.attempts).toEqual([]);
+});
+
 test('a stop of a queue at rest leaves no timer behind', async () => {
   const { rig } = await start();
   undo.push(() => rig.stop());

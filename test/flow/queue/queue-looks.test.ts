@@ -6,8 +6,12 @@ import { StoreFullError } from '../../../src/store/store.ts';
 import { GuardedAgent } from '../../../src/wire/https/guarded-agent.ts';
 import { newId } from '../../rig/ids.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
+import { dueRequest } from '../../store/samples.ts';
 import { startQueueRig } from './queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
+
+/** No attempt may begin: what is offered stays in its line. */
+const NONE = { attempts: 0, slowMs: 9, slowMax: 0, reserved: 0, crowd: 9, crowdWaitMs: 9 };
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
@@ -47,6 +51,28 @@ test('two looks are a quarter of a second apart, however soon the next recipient
   await rig.clock.advance(1);
   expect(looks()).toEqual([null, null]);
   await rig.attempted(message.id, 1);
+});
+
+test('a look that fails is logged with what happens next, and is made again after five seconds', async () => {
+  const rig = await start({ isStarted: false });
+  const { message } = await rig.accept(['ann@example.com']);
+  const failing = spyOn(rig.ctx.store, 'takeDue').mockRejectedValueOnce(new Error('no such table'));
+  undo.push(() => failing.mockRestore());
+  await rig.queue.start();
+  await rig.clock.advance(4_999);
+  expect(failing).toHaveBeenCalledTimes(1);
+  expect(rig.logLines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    {
+      time: expect.any(String),
+      level: 'error',
+      event: 'queue_read_failed',
+      error: expect.objectContaining({ message: 'no such table' }),
+      hint: 'The store could not be read; the queue looks again by itself.',
+    },
+  ]);
+  await rig.clock.advance(1);
+  const [ann] = await rig.attempted(message.id, 1);
+  expect(ann?.recipient.status).toBe('delivered');
 });
 
 test('what was turned away from full lines is looked for from the beginning once there is space', async () => {
@@ -127,6 +153,22 @@ test('marks of acceptance, and a try that an operator asks for, are due by the t
   expect(await rig.queue.retry({ id: made.message.id, domain: null })).toBe(1);
   const [ann] = await rig.state(made.message.id);
   expect(ann?.recipient.nextAttemptAt).toBe(rig.clock.steady());
+});
+
+test('what is freed at a start, and at an end, has changed by the wall clock', async () => {
+  const rig = await start({ isStarted: false, queue: { concurrency: NONE } });
+  const { message } = await rig.accept(['ann@example.com']);
+  const { ours } = await rig.ctx.store.takeDue(dueRequest('dead', rig.clock.steady()));
+  expect(ours).toHaveLength(1);
+  rig.clock.jump(3_600_000);
+  const changedAt = async () => (await rig.state(message.id))[0]?.recipient.updatedAt;
+  await rig.queue.start();
+  expect(await changedAt()).toBe(rig.clock.now());
+  // The look takes it.
+  await rig.clock.advance(5_000);
+  expect(rig.queue.counts()).toEqual({ inLines: 1, inFlight: 0 });
+  await rig.queue.stop();
+  expect(await changedAt()).toBe(rig.clock.now());
 });
 
 test('a stop closes the connections to hosts of policies', async () => {

@@ -280,7 +280,7 @@ test('of a shared site this node has its part, of any other the whole; with othe
 });
 
 test('ten thousand lanes are kept; with one more those that have nothing to do are forgotten', async () => {
-  const { add, pick, clock } = start();
+  const { add, pick, clock, scheduler } = start();
   const laneOf = async (domain: string): Promise<Lane> => {
     await add(domain);
     for (let picked = pick(); picked !== null; picked = pick()) {
@@ -288,7 +288,7 @@ test('ten thousand lanes are kept; with one more those that have nothing to do a
     }
     throw new Error(`nothing to pick for ${domain}`);
   };
-  const names = ['busy', 'slowed', 'waits', 'idle'];
+  const names = ['busy', 'slowed', 'waits', 'idle', 'recent'];
   const before: Lane[] = [];
   for (const name of names) before.push(await laneOf(name));
   before[0]?.claim();
@@ -299,9 +299,13 @@ test('ten thousand lanes are kept; with one more those that have nothing to do a
   await laneOf('the last');
   // Until it is looked up again a destination knows its lane.
   clock.pass(60_000);
-  expect(await isKept(3)).toBe(true);
+  expect([await isKept(3), await isKept(4)]).toEqual([true, true]);
   await add('waits');
   await add('one more');
+  // So does this one: the lane that it still knows has its recipients again, and the operator sees it.
+  expect(await isKept(4)).toBe(true);
+  before[4]?.slowDown(ASKED);
+  expect(scheduler.throttles().map(({ site }) => site)).toContain('recent');
   clock.pass(60_000);
   const kept = [await isKept(0), await isKept(1), await isKept(2), await isKept(3)];
   expect(kept).toEqual([true, true, true, false]);

@@ -1,5 +1,6 @@
 /** When another attempt may begin: beside one that takes long, after one that ended, and at a site that has just answered. */
 import { afterEach, expect, spyOn, test } from 'bun:test';
+import { createServer } from 'node:net';
 
 import { NodeSession } from '../../../src/flow/node-session.ts';
 import { OTHERS } from '../../../src/flow/pacing/provider-limits.ts';
@@ -136,6 +137,19 @@ test('an unproven site is not tried while others of its kind have all slots that
   expect(rig.queue.counts()).toEqual({ inLines: 1, inFlight: 1 });
   mx.say('450 4.2.1 later\r\n');
   await rig.attempted(message.id, 1);
+});
+
+test('in a crowd of unproven sites one that does not greet is waited for as long as told', async () => {
+  const { rig, mx } = await start({
+    queue: { concurrency: limitsOf({ crowd: 1, crowdWaitMs: 20 }) },
+  });
+  const silent = createServer((socket) => void socket.on('error', () => undefined));
+  await new Promise<void>((resolve) => silent.listen(mx.port, '127.0.0.67', resolve));
+  undo.push(() => silent.close());
+  rig.names.set('silent.example', 'A', ['127.0.0.67']);
+  const message = await rig.send(['ann@silent.example']);
+  const [ann] = await rig.attempted(message.id, 1);
+  expect(ann?.attempts[0]).toMatchObject({ outcome: 'deferred', stage: 'banner' });
 });
 
 test('with a node less its part of the sessions is used at once by what waits for one', async () => {
