@@ -60,3 +60,34 @@ test('a small body is counted once, and is none of what its owner has of the lar
   expect(budget.open('a').grow(small)).toBe(true);
   expect([budget.bytes, budget.open('a').grow(2_000 * KIB)]).toEqual([small, true]);
 });
+
+test('work is counted until it has ended, well or not, and the next large one begins after it', async () => {
+  const budget = new ByteBudget(sizes);
+  const seen: unknown[] = [];
+  const ends = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const works = ends.map(({ promise }, at) =>
+    budget.during(1_000 * KIB, 'a', () => {
+      seen.push(`begin ${at}`, budget.bytes);
+      return promise;
+    }),
+  );
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  await settle();
+  await settle();
+  expect(seen).toEqual(['begin 0', 2_000 * KIB]);
+  ends[0]?.resolve('done');
+  expect([await works[0], budget.bytes]).toEqual(['done', 1_000 * KIB]);
+  await settle();
+  await settle();
+  expect(seen.slice(2)).toEqual(['begin 1', 1_000 * KIB]);
+  ends[1]?.reject(new Error('failed'));
+  expect([await works[1]?.catch(String), budget.bytes]).toEqual(['Error: failed', 0]);
+});
+
+test('work for which there is no memory is not begun, and leaves nothing counted', async () => {
+  const budget = new ByteBudget(sizes);
+  let isBegun = false;
+  const refused = budget.during(2_001 * KIB, 'a', async () => (isBegun = true));
+  expect(await refused.catch(({ code }: { code: string }) => code)).toBe('platform_halted');
+  expect([isBegun, budget.bytes, budget.isFree(2_000 * KIB, 'a')]).toEqual([false, 0, true]);
+});

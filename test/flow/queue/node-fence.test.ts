@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'bun:test';
 
 import { NodeSession } from '../../../src/flow/node-session.ts';
+import type { FinishAttempt } from '../../../src/store/journey.ts';
 import { Arrivals } from '../../rig/arrivals.ts';
 import { FakeNodes } from '../../rig/fake-nodes.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
@@ -23,7 +24,7 @@ interface Stage {
 async function start(
   reply: ScriptedOptions['reply'],
   isNode = true,
-  finish: () => unknown = () => undefined,
+  finish: (end: FinishAttempt) => unknown = () => undefined,
 ): Promise<Stage> {
   const mx = await startScriptedSmtp(reply === undefined ? {} : { reply });
   ended.push(() => mx.stop());
@@ -140,3 +141,19 @@ for (const isNode of [true, false]) {
     expect([mx.bodies.length, mx.connections]).toEqual([3, isNode ? 2 : 1]);
   });
 }
+
+test('sessions of messages whose ends the store does not take serve others all the same', async () => {
+  const refused = new Arrivals<string>('ends that were refused');
+  const { rig, mx } = await start(undefined, true, ({ attempt, recipientId }) => {
+    if (attempt === null || refused.items.length === 6) return;
+    refused.push(recipientId);
+    throw new Error('a constraint failed');
+  });
+  // One more than a new lane has sessions.
+  await rig.send(Array.from({ length: 6 }, (_, at) => `r${at}@a.example`));
+  await refused.atLeast(6);
+  await rig.idle();
+  const { id } = await rig.send(['ann@a.example']);
+  const [ann] = await rig.attempted(id, 1);
+  expect([ann?.recipient.status, mx.bodies.length]).toEqual(['delivered', 7]);
+});

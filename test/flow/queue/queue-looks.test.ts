@@ -75,6 +75,19 @@ test('a look that fails is logged with what happens next, and is made again afte
   expect(ann?.recipient.status).toBe('delivered');
 });
 
+test('a stop ends a look that has more to read', async () => {
+  const rig = await start({ isStarted: false });
+  const endless = { ours: [], left: [], last: null, isEnd: false };
+  const reading = spyOn(rig.ctx.store, 'takeDue').mockImplementation(async () => endless);
+  undo.push(() => reading.mockRestore());
+  await rig.queue.start();
+  while (reading.mock.calls.length < 3) await settle();
+  await rig.queue.stop();
+  const pages = reading.mock.calls.length;
+  await settle();
+  expect(reading).toHaveBeenCalledTimes(pages);
+});
+
 test('what was turned away from full lines is looked for from the beginning once there is space', async () => {
   const rig = await start({ isStarted: false });
   const { message, recipients } = await rig.accept(['ann@example.com']);
