@@ -138,3 +138,17 @@ test('the number is new only when the halt of that number is known', async () =>
   await revision.check();
   expect([revision.number, asked.at(-1), seen]).toEqual([4, 'dropped', [undefined, 3, 3]]);
 });
+
+test('it stands on nothing before the halt is read', async () => {
+  const { parts: made } = parts([3]);
+  const loaded = Promise.withResolvers<void>();
+  let isRead = false;
+  const reading = Revision.read({
+    ...made,
+    halt: { load: () => loaded.promise } as unknown as HaltSwitch,
+  }).then(() => (isRead = true));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(isRead).toBe(false);
+  loaded.resolve();
+  await reading;
+});

@@ -37,6 +37,8 @@ async function start() {
   const receiver = await startReceiver({ certificate: null });
   undo.push(() => receiver.stop());
   const clock = new TestClock();
+  // The wall clock is an hour behind: all of this goes by the time that has really passed.
+  clock.jump(-3_600_000);
   const sessions = new Sessions(clock);
   undo.push(() => sessions.stop());
   const dial = dialOf({
@@ -72,6 +74,8 @@ test('ten thousand addresses are remembered as unreachable; one more, and it is 
 
 test('who asks for an address that failed gets that failure, undialled, until the wait is over or an operator asks', async () => {
   const clock = new TestClock();
+  // The wall clock is an hour behind: all of this goes by the time that has really passed.
+  clock.jump(-3_600_000);
   const sessions = new Sessions(clock);
   const { state, dial } = failing('a');
   const failure = await sessions.acquire(dial);

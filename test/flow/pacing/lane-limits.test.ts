@@ -9,6 +9,8 @@ const ASKED = { cause: '421 4.7.28 slow down', class: 'rate' as const, hint: 'se
 
 function laneWith(limits: Partial<typeof OTHERS>, sharers?: () => number) {
   const clock = new TestClock();
+  // The wall clock is an hour behind: all of this goes by the time that has really passed.
+  clock.jump(-3_600_000);
   return { clock, lane: new Lane('mx:a.example', { ...OTHERS, ...limits }, clock, sharers) };
 }
 

@@ -20,6 +20,8 @@ type Answer = Partial<DueTaken> | Error;
 /** A feed over a store that gives these answers one after the other, and then empty ones. */
 function feeding(answers: Answer[], isNode = false) {
   const clock = new TestClock();
+  // The wall clock is an hour behind: all of this goes by the time that has really passed.
+  clock.jump(-3_600_000);
   const waiting = new Waiting();
   const metrics = new Metrics();
   const state = { isRunning: true, next: null as number | Error | null };

@@ -20,6 +20,8 @@ const ASKED = { cause: '421 slow down', class: 'rate', hint: null } as const;
 /** Each domain has a site of its own unless `siteOf` says otherwise. */
 function start(siteOf: (domain: string) => SiteResult | null = () => null, live = 1) {
   const clock = new TestClock();
+  // The wall clock is an hour behind: all of this goes by the time that has really passed.
+  clock.jump(-3_600_000);
   const waiting = new Waiting();
   const seen: string[] = [];
   const site = (key: string, isShared = false): SiteResult => ({
