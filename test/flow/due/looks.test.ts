@@ -80,6 +80,15 @@ test('an earlier time replaces a later one, and a later one changes nothing', as
   expect(at).toEqual([0, 3_000]);
 });
 
+test('a look that is asked for before its time is followed by the next one a minute after it', async () => {
+  const { clock, at, looks } = start(() => null);
+  looks.start();
+  await clock.advance(30_000);
+  looks.soon();
+  await clock.advance(MINUTE);
+  expect(at).toEqual([0, 30_000, 90_000]);
+});
+
 test('a wall clock that is set back delays no look', async () => {
   const { clock, at, looks } = start(() => null);
   looks.start();

@@ -113,7 +113,9 @@ test('it wakes for each destination that becomes ready, and looks up a destinati
   const { seen, add, pick, scheduler } = start();
   const destination = await add('x', 3);
   expect(seen).toEqual(['find x', 'wake']);
-  // It is in its lane: nothing is to be done.
+  // It is in its lane: nothing is to be done, neither before nor after the first of its line is picked.
+  scheduler.ready(destination);
+  pick();
   scheduler.ready(destination);
   expect(seen).toHaveLength(2);
   while (pick() !== null);
