@@ -1,6 +1,6 @@
 /** Which key opens a store, what each choice reads and writes, and how a key is replaced: over a store that notes it. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OperatorError } from '../../src/base/errors.ts';
@@ -114,6 +114,35 @@ test('of the key and the staged one that is the key which the store knows', asyn
   stageKey(dir, OTHER);
   expect(await opened()).toBe(box(NEW).fingerprint);
   expect([keyFile(), keyFile('secret.key.next')]).toEqual([NEW, null]);
+});
+
+test('a damaged key is refused as what it is, and the staged one takes its name only where the store knows that', async () => {
+  settings = { [FINGERPRINT]: box(NEW).fingerprint };
+  writeFileSync(join(dir, 'secret.key'), OLD.subarray(0, 31));
+  expect(await opened()).toContain('secret.key');
+  stageKey(dir, OTHER);
+  expect(await opened()).toContain('secret.key');
+  expect(keyFile()).toEqual(OLD.subarray(0, 31));
+  stageKey(dir, NEW);
+  expect(await opened()).toBe(box(NEW).fingerprint);
+  expect([keyFile(), keyFile('secret.key.next')]).toEqual([NEW, null]);
+});
+
+test('a store that cannot keep the fingerprint is not opened', async () => {
+  const full = {
+    ...store,
+    async setSetting() {
+      throw new Error('the disk is full');
+    },
+  };
+  const said = () =>
+    unlock(dir, full).then(
+      () => 'opened',
+      (error: Error) => error.message,
+    );
+  expect(await said()).toBe('the disk is full');
+  secrets = [secret('dkim', 'd', keyFile() ?? OLD)];
+  expect(await said()).toBe('the disk is full');
 });
 
 test('the key of HMACs that was carried over is in force', async () => {
