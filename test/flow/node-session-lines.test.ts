@@ -47,6 +47,20 @@ test('a session begins with what it is asked to be, current, and neither leaving
   expect([session.notReady, lines]).toEqual([null, []]);
 });
 
+test('a session that the store does not begin is none, and beats for nobody', async () => {
+  const nodes = new FakeNodes();
+  nodes.begin = () => Promise.reject(new Error('the name is taken'));
+  const session = { id: 's', name: 'n', directory: 'd', addresses: [], version: '1' };
+  const log = createLog(
+    () => undefined,
+    () => 0,
+  );
+  const clock = new TestClock();
+  const begun = NodeSession.begin(session, { nodes, clock, log, ended: () => undefined });
+  expect(await begun.catch(String)).toBe('Error: the name is taken');
+  expect([nodes.beats, clock.pending()]).toEqual([0, []]);
+});
+
 test('without a session all is its own, and nobody else makes work; with one it depends', async () => {
   const { session, nodes, clock } = await begin();
   const alone = { node: null };

@@ -51,6 +51,8 @@ test('the log keeps 16 KiB of UTF-8 and no half of a character', () => {
   // Fewer characters than the limit, and more bytes.
   expect(Buffer.byteLength(cutForLog('é'.repeat(limit)))).toBe(limit);
   expect(cutForLog(`a${'é'.repeat(limit)}`)).toBe(`a${'é'.repeat(limit / 2 - 1)}`);
+  // A character of the basic plane has up to three bytes.
+  expect(cutForLog('中'.repeat(limit / 3 + 1))).toBe('中'.repeat(Math.floor(limit / 3)));
 });
 
 test('of a character that is cut nothing is kept, whatever its length, and all of what came before it', () => {

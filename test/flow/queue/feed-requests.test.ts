@@ -33,6 +33,7 @@ function feeding(answers: Answer[], isNode = false) {
     async takeDue(request: DueRequest): Promise<DueTaken> {
       requests.push({ ...request });
       const answer = answers[requests.length - 1] ?? {};
+      await Promise.resolve();
       clock.pass(1_500);
       if (answer instanceof Error) throw answer;
       return { ours: [], left: [], last: null, isEnd: true, ...answer };
