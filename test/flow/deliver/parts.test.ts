@@ -77,3 +77,22 @@ test.each([
   for (const key of ['a', 'b', 'c']) tools.fallback.noteSilent(key);
   expect([tools.fallback.isPortClosed, tools.fallback.isRelayed('d')]).toEqual([true, standsIn]);
 });
+
+test.each([
+  ['127.0.0.1', '127.0.0.5'],
+  // Its reverse DNS is asked for, and this resolver has no answer.
+  ['2001:db8::1', '2001:db8::1 cannot be reached from here: no resolver in this test'],
+])('to %s mail leaves from the configured address of its family', async (host, from) => {
+  const { tools } = await start(`[delivery]
+    mode = "smarthost"
+    source_addresses = ["127.0.0.5", "2001:db8::5"]
+    [delivery.smarthost]
+    host = "${host}"
+    port = 2525`);
+  const found = await tools.sites.find('receiver.example');
+  expect(
+    found.kind === 'site'
+      ? found.site.addresses[0]?.dial.options.localAddress
+      : found.outcome.cause,
+  ).toBe(from);
+});
