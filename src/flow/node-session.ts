@@ -219,8 +219,10 @@ export class NodeSession {
     }
     const wasCurrent = this.isCurrent;
     this.#until = { steady: sent.steady + CURRENT_MS, wall: sent.wall + CURRENT_MS };
+    // A wall clock that was set forth and back again has ended the lease for a moment, and `wasCurrent` does not tell.
     if (!this.isCurrent) this.#currentSince = null;
     else if (!wasCurrent) this.#currentSince = clock.steady();
+    else this.#currentSince ??= clock.steady();
     if (this.#isWarned) log.info('lease_regained', { session: this.id });
     this.#isWarned = false;
     const isOther = live !== this.#live;

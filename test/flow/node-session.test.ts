@@ -123,6 +123,25 @@ test('it ends lost sessions only after 30 s without a gap', async () => {
   expect(nodes.reaps).toBeGreaterThan(reaps);
 });
 
+test('a lease that was over for a moment, by a wall clock set forth and back, counts anew for what it may end', async () => {
+  const { clock, nodes, events } = await begin();
+  nodes.lost = ['other'];
+  await clock.advance(24_000);
+  nodes.isAway = true;
+  clock.jump(12_000);
+  await clock.advance(3_000);
+  expect(events()).toEqual(['lease_over']);
+  clock.jump(-12_000);
+  nodes.isAway = false;
+  // The next beat comes within half a second.
+  await clock.advance(500);
+  expect(events()).toEqual(['lease_over', 'lease_regained']);
+  await clock.advance(29_500);
+  expect(nodes.reaps).toBe(0);
+  await clock.advance(3_000);
+  expect([nodes.reaps, events().at(-1)]).toEqual([1, 'nodes_lost']);
+});
+
 test('at its end it is current no more, whether or not the store hears of it', async () => {
   const near = await begin();
   await near.session.end();
