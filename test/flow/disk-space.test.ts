@@ -82,6 +82,20 @@ test('content counts twice and a recipient 8 KiB, to the byte; nothing at all is
   expect((await refusal(spend(1, 1, 0))).headers).toEqual({ 'Retry-After': '30' });
 });
 
+test('what was written counts as much as while it was being written, to the byte', async () => {
+  const one = { contentBytes: 1_000, recipients: 3 };
+  const bytes = 2 * 1_000 + 3 * 8_192;
+  for (const usable of [2 * bytes, 2 * bytes - 1]) {
+    const disk = new DiskSpace();
+    disk.measured({ freeBytes: 5 * MIB + usable, keptBytes: 0, totalBytes: TOTAL });
+    await disk.spend(one, () => Promise.resolve());
+    const second = disk.spend(one, () => Promise.resolve('written'));
+    expect(await second.catch(({ code }: { code: string }) => code)).toBe(
+      usable === 2 * bytes ? 'written' : 'platform_halted',
+    );
+  }
+});
+
 test('a look finds free space again, and nobody is refused any more', () => {
   const disk = new DiskSpace();
   expect([disk.last, disk.isLow]).toEqual([null, false]);

@@ -277,3 +277,15 @@ test('why a recipient waits is told in one sentence, with its times by the wall 
     'ann@receiver.example is bounced: no such user.',
   );
 });
+
+test('an email that went with its account meanwhile is ended by nobody', async () => {
+  const { first } = await sent('ann@receiver.example');
+  const email = 'ann@receiver.example';
+  await addSuppression(fixture.ctx, sender.account.id, { email, reason: 'complaint' });
+  const store = { ...fixture.ctx.store, messageById: async () => null };
+  const gone = { ...fixture.ctx, store };
+  fixture.logged.length = 0;
+  expect(await failByOperator(gone, first.id, null)).toEqual([]);
+  expect(await endOfSuppressed(gone, { ...first, attempts: 2 })).toBeNull();
+  expect(fixture.logged).toEqual([]);
+});
