@@ -89,6 +89,23 @@ test('a look that is asked for before its time is followed by the next one a min
   expect(at).toEqual([0, 30_000, 90_000]);
 });
 
+test('a time that is told while a look reads counts where it is earlier than what the look finds', async () => {
+  let finish: (next: number | null) => void = () => undefined;
+  const { clock, at, looks, beganAt } = start(
+    () => new Promise<number | null>((resolve) => (finish = resolve)),
+  );
+  looks.start();
+  await clock.advance(0);
+  looks.by(beganAt + 3_000);
+  finish(beganAt + 9_000);
+  await clock.advance(3_000);
+  expect(at).toEqual([0, 3_000]);
+  looks.by(beganAt + 9_000);
+  finish(beganAt + 5_000);
+  await clock.advance(2_000);
+  expect(at).toEqual([0, 3_000, 5_000]);
+});
+
 test('a wall clock that is set back delays no look', async () => {
   const { clock, at, looks } = start(() => null);
   looks.start();

@@ -163,6 +163,7 @@ test.each([
   [true, null, { owner: null, now: 0 }],
 ])('shared %p, failed by the queue %p: an end that spares %j', async (isShared, owner, spares) => {
   const { first, message } = await sent('ann@receiver.example');
+  fixture.ctx.subscribers.note(sender.account.id);
   const ends: FinishAttempt[] = [];
   let isOvertaken = true;
   const calls = [{ id: 'call', endpointId: 'hook', dueAt: 0 }];
@@ -219,9 +220,24 @@ test.each([
     suppress: null,
     ...(spares === undefined ? {} : { spares: { ...spares, now: steadyAt } }),
   });
-  expect(events.map(({ payload }) => payload)).toEqual([
-    '{"recipient":"ann@receiver.example","attempt":3,"cause":"given up by the operator"}',
+  expect(events.map((event) => ({ ...event, webhookBody: null }))).toEqual([
+    {
+      id: expect.any(String) as string,
+      messageId: message.id,
+      accountId: sender.account.id,
+      recipientId: first.id,
+      type: 'email.failed',
+      occurredAt: now,
+      payload:
+        '{"recipient":"ann@receiver.example","attempt":3,"cause":"given up by the operator"}',
+      webhookBody: null,
+    },
   ]);
+  expect(JSON.parse(events[0]?.webhookBody ?? 'null')).toMatchObject({
+    type: 'email.failed',
+    created_at: new Date(now).toISOString(),
+    data: { email_id: message.id, to: ['ann@receiver.example'], failed: { reason } },
+  });
 });
 
 test('the operator ends what waits, by message or recipient, and leaves alone what is in an attempt or ended', async () => {

@@ -99,6 +99,16 @@ test('a look asks for a thousand rows at a time, a hundred of a destination, the
   expect(text).toContain('postrider_claim_seconds_count{step="take"} 2\n');
 });
 
+test('each page of a look leaves out what has become full by the one before', async () => {
+  const ours = Array.from({ length: 401 }, (_, at) => refOf(at + 1));
+  const { feed, requests } = feeding([{ ours, last: refOf(401), isEnd: false }]);
+  await feed.look();
+  expect(requests.map(({ after, without }) => [after, without])).toEqual([
+    [null, NOTHING_FULL],
+    [refOf(401), { accountIds: [], destinations: [{ accountId: 'a', domain: 'x.example' }] }],
+  ]);
+});
+
 test('looks go on where the last one ended, and begin anew every ten minutes or when they are asked to', async () => {
   const last = (number: number) => ({ last: refOf(number) });
   const { lookAt, feed } = feeding([last(10), last(20), {}, last(30), last(40)]);
