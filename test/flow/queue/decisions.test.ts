@@ -266,6 +266,14 @@ test('the operator ends what waits, by message or recipient, and leaves alone wh
   ]);
 });
 
+test('what a smarthost has taken is sent for good: an operator does not end it', async () => {
+  const { first } = await sent('ann@receiver.example');
+  const taken: Recipient = { ...first, status: 'sent', nextAttemptAt: null };
+  const store = { ...fixture.ctx.store, recipientById: async () => taken };
+  expect(await failByOperator({ ...fixture.ctx, store }, first.id, null)).toEqual([]);
+  expect((await fixture.ctx.store.recipients(first.messageId))[0]?.status).toBe('queued');
+});
+
 test('why a recipient waits is told in one sentence, with its times by the wall clock', async () => {
   const { first } = await sent('ann@receiver.example');
   fixture.clock.jump(HOUR_MS);
