@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from 'bun:test';
 
-import { IdSource, isId } from '../../src/base/ids.ts';
+import { IdSource, idTime, isId } from '../../src/base/ids.ts';
 import { type EventInput, eventHeadersOf, newEvent } from '../../src/flow/events.ts';
 import { TestClock } from '../rig/clock.ts';
 
@@ -105,7 +105,27 @@ describe('events', () => {
   test('an event of the whole message names no recipient and may have no payload', () => {
     const event = newEvent(ctx, { ...input, recipient: null, payload: null });
     expect([event.recipientId, event.payload]).toEqual([null, null]);
-    expect(bodyOf({ recipient: null })).toMatchObject({ data: { recipient: null } });
+    const { to } = input.message;
+    expect(bodyOf({ recipient: null })).toMatchObject({ data: { recipient: null, to } });
+    // What is said of the message is no word of a recipient.
+    const said = newEvent(ctx, { ...input, recipient: null, payload: { from: 'a' } });
+    expect(said.payload).toBe('{"from":"a"}');
+  });
+
+  test('an event is of its message, happened when it is said, and has its id from the wall clock', () => {
+    const behind = new TestClock(clock.now());
+    behind.jump(-3_600_000);
+    const own = { ...ctx, clock: behind, ids: new IdSource() };
+    const { id, webhookBody: _, ...event } = newEvent(own, input);
+    expect(event).toEqual({
+      messageId: input.message.id,
+      accountId: input.message.accountId,
+      recipientId: input.recipient?.id ?? '',
+      type: 'email.delivered',
+      occurredAt: input.occurredAt,
+      payload: '{"recipient":"b@receiver.example","reply":"250 ok"}',
+    });
+    expect(idTime(id)).toBe(behind.now());
   });
 });
 
