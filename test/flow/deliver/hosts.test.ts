@@ -191,14 +191,19 @@ test('a stale session is given back at once, the one that served when it is over
     isReused: true,
     result: lost(false),
   }));
-  const back: number[] = [];
-  sessions.release = (...[, messagesMax]: number[]) => void back.push(messagesMax ?? 0);
+  /** How often was dialled when a session came back, and how many messages it may carry. */
+  const back: [dials: number, messagesMax: number][] = [];
+  sessions.release = (...[, messagesMax]: number[]) =>
+    void back.push([sessions.seen.length, messagesMax ?? 0]);
   const later: (() => void)[] = [];
   const site = { ...job.site, limits: { ...job.site.limits, messagesPerConnection: 7 } };
   await tryHosts(tools, { ...job, site, over: (giveBack) => void later.push(giveBack) });
-  expect([back, later.length]).toEqual([[7], 1]);
+  expect([back, later.length]).toEqual([[[1, 7]], 1]);
   for (const giveBack of later) giveBack();
-  expect(back).toEqual([7, 7]);
+  expect(back).toEqual([
+    [1, 7],
+    [2, 7],
+  ]);
 });
 
 test('a host that is not reached is not dialled in the clear, and its TLS is not called broken', async () => {
