@@ -135,6 +135,27 @@ test('a stop gives sessions that do not end 20 s, then ends them: what they carr
   while (mx.connections > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
+test('a stop waits for the word of farewell of each receiver', async () => {
+  const asked = Promise.withResolvers<undefined>();
+  const { rig, mx } = await start({}, (line) => {
+    if (line !== 'QUIT') return undefined;
+    asked.resolve(undefined);
+    return null;
+  });
+  undo.push(() => rig.stop());
+  const { id } = await rig.send(['ann@example.com']);
+  await rig.attempted(id, 1);
+  await rig.idle();
+  let isStopped = false;
+  const stopping = rig.queue.stop().then(() => (isStopped = true));
+  await asked.promise;
+  // The store takes writes one after the other: the last one of a stop would be made by now.
+  for (let writes = 0; writes < 3; writes += 1) await rig.accept(['bob@example.com']);
+  expect(isStopped).toBe(false);
+  mx.say('221 2.0.0 bye\r\n');
+  await stopping;
+});
+
 test('a stop by force waits for no disk: what could not be written is due by the mark of its attempt', async () => {
   const { rig } = await start({
     faults: {
