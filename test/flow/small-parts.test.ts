@@ -289,4 +289,6 @@ test('the clock leaves its mark at once and every minute', async () => {
   expect([job.firstMs, job.everyMs()]).toEqual([0, 60_000]);
   await job.run();
   expect(marks).toEqual([`clock ${JSON.stringify(clock.mark())}`]);
+  const full = { ...store, setSetting: () => Promise.reject(new Error('the disk is full')) };
+  expect(await new ClockMarks(clock, full).run().catch(String)).toBe('Error: the disk is full');
 });

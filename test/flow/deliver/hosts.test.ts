@@ -46,7 +46,7 @@ test('five addresses are tried, in the order of preference, and no more', async 
 });
 
 test('an idle session at a host of the best preference comes first, with four others; of a worse one it does not', async () => {
-  const { tell, sessions } = await start(
+  const { tell, tools, job, siteOf, sessions } = await start(
     [hostOf(10, ten.slice(0, 7)), hostOf(20, ten.slice(7))],
     dead,
   );
@@ -54,8 +54,12 @@ test('an idle session at a host of the best preference comes first, with four ot
   await tell();
   sessions.idle = '192.0.2.9';
   await tell();
+  // The second address is of a worse host already.
+  sessions.idle = '192.0.2.2';
+  const site = siteOf([hostOf(10, ten.slice(0, 1)), hostOf(20, ten.slice(1, 2))], true);
+  await tryHosts(tools, { ...job, site });
   const dialled = sessions.seen.map((line) => Number(line.split(' ')[0]?.split('.')[3]));
-  expect(dialled).toEqual([6, 1, 2, 3, 4, 1, 2, 3, 4, 5]);
+  expect(dialled).toEqual([6, 1, 2, 3, 4, 1, 2, 3, 4, 5, 1, 2]);
 });
 
 test.each([
