@@ -226,6 +226,30 @@ test.each([false, true])('a replacement, where links end: %p', async (endsLinks)
   expect(settings['mac_key'] === null).toBe(endsLinks);
 });
 
+test('a replacement that the store does not take leaves the key its name, and the next start goes on with it', async () => {
+  installKey(dir, OLD);
+  settings = { [FINGERPRINT]: box(OLD).fingerprint };
+  secrets = [secret('dkim', 'd', OLD)];
+  const taken = Promise.withResolvers<void>();
+  const steps: string[] = [];
+  const full = { ...store, replaceSecrets: () => taken.promise };
+  const log = createLog(
+    (line) => steps.push(line),
+    () => 0,
+  );
+  const ctx = { config: { startup: { dataDir: dir } }, store: full, secrets: box(OLD), log };
+  const replacing = rekey(ctx as unknown as Context, {
+    endsLinks: false,
+    onStep: (step) => steps.push(step),
+  }).catch(String);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([steps, keyFile()]).toEqual([['staged'], OLD]);
+  taken.reject(new Error('the disk is full'));
+  expect([await replacing, steps, keyFile()]).toEqual(['Error: the disk is full', ['staged'], OLD]);
+  expect(await opened()).toBe(box(OLD).fingerprint);
+  expect(keyFile('secret.key.next')).toBeNull();
+});
+
 test('each kind of secret has the label of its row', () => {
   expect(
     (['dkim', 'next_dkim', 'webhook', 'previous_webhook', 'totp', 'setting'] as const).map((kind) =>

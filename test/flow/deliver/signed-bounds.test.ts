@@ -130,6 +130,23 @@ test('what waits is read again and made in its order once there is free space, a
   expect(ready).toEqual(['x', 'y', 'z', 'huge', 'last']);
 });
 
+test('all that fit beside each other are made as soon as there is space, and none is read before', async () => {
+  const three = ['a', 'b', 'c'].map((id) => ({ id, content: 10 * MIB, signed: 10 * MIB }));
+  const { messages, put, ready, reads } = await readyBeside(90 * MIB, three);
+  expect([ready, reads.splice(0)]).toEqual([[], ['user', 'a', 'b', 'c']]);
+  // A small one comes and goes: there is no more space than before.
+  await messages.acquire(put({ id: 'small' }));
+  messages.release('small');
+  await settled();
+  expect([ready, reads.splice(0)]).toEqual([[], ['small']]);
+  messages.release('user');
+  await settled();
+  expect([ready, reads]).toEqual([
+    ['a', 'b', 'c'],
+    ['a', 'b', 'c'],
+  ]);
+});
+
 test('content is read one message after the other, so that each is counted before the next', async () => {
   const { messages, put, state } = startBounds();
   for (const id of ['a', 'b', 'c']) put({ id });

@@ -135,6 +135,44 @@ test('a stop gives sessions that do not end 20 s, then ends them: what they carr
   while (mx.connections > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
+test.each(['for a session', 'in a line'])(
+  'a stop waits until what waited %s is given back to the next process',
+  async (waited) => {
+    const giving = Promise.withResolvers<undefined>();
+    const written = Promise.withResolvers<undefined>();
+    const { rig, mx } = await start(
+      {
+        faults: {
+          finish({ isUnbegun }) {
+            if (isUnbegun !== true) return undefined;
+            giving.resolve(undefined);
+            return written.promise;
+          },
+        },
+      },
+      (line) => (line.startsWith('MAIL') ? null : undefined),
+    );
+    undo.push(() => rig.stop());
+    // A new lane has five sessions.
+    const { id } = await rig.send(Array.from({ length: 6 }, (_, at) => `r${at}@example.com`));
+    const mails = (): number => mx.lines.filter((line) => line.startsWith('MAIL')).length;
+    // What is accepted is picked in a later round of the event loop.
+    if (waited === 'in a line') rig.queue.setResting(true);
+    else while (mails() < 5) await new Promise((resolve) => setTimeout(resolve, 1));
+    let isStopped = false;
+    const stopping = rig.queue.stop().then(() => (isStopped = true));
+    mx.say('451 4.3.0 later\r\n');
+    await giving.promise;
+    // The store takes writes one after the other: the last one of a stop would be made by now.
+    for (let writes = 0; writes < 3; writes += 1) await rig.accept(['bob@example.com']);
+    expect(isStopped).toBe(false);
+    written.resolve(undefined);
+    await stopping;
+    const attempts = (await rig.state(id)).map(({ recipient }) => recipient.attempts);
+    expect(attempts.filter((count) => count === 0)).toHaveLength(waited === 'in a line' ? 6 : 1);
+  },
+);
+
 test('a stop waits for the word of farewell of each receiver', async () => {
   const asked = Promise.withResolvers<undefined>();
   const { rig, mx } = await start({}, (line) => {
