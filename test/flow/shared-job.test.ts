@@ -299,3 +299,23 @@ test('the end of a run waits for a renewal that is under way, and none follows i
   await clock.advance(60_000);
   expect(asked).toEqual([0, 15_000]);
 });
+
+test('a run whose end the store does not take fails as the store does, after the job', async () => {
+  const { clock, store } = setUp();
+  const seen: string[] = [];
+  store.endJob = async () => {
+    seen.push('end');
+    throw new Error('away');
+  };
+  const job: Job = {
+    firstMs: 0,
+    failure: { event: 'x_failed', hint: '' },
+    everyMs: () => EVERY_MS,
+    run: async () => void seen.push('run'),
+  };
+  const shared = new SharedJob({ store, clock, holder: 'a' }, 'x', job);
+  expect(await shared.run(new AbortController().signal).catch(String)).toBe('Error: away');
+  expect(seen).toEqual(['run', 'end']);
+  // The lease is not renewed any more: another one may have it when it is over.
+  expect(clock.pending()).toEqual([]);
+});
