@@ -147,6 +147,19 @@ test('all that fit beside each other are made as soon as there is space, and non
   ]);
 });
 
+test('a message that two use is in use until both have given it back', async () => {
+  const { messages, put } = startBounds();
+  put({ id: 'both', signed: 96 * MIB, to: ['a', 'b', 'c'] });
+  await Promise.all([messages.acquire('both'), messages.acquire('both')]);
+  let isReady = false;
+  const next = messages.acquire(put({ id: 'next', content: MIB })).then(() => (isReady = true));
+  messages.release('both');
+  await settled();
+  expect(isReady).toBe(false);
+  messages.release('both');
+  await next;
+});
+
 test('content is read one message after the other, so that each is counted before the next', async () => {
   const { messages, put, state } = startBounds();
   for (const id of ['a', 'b', 'c']) put({ id });

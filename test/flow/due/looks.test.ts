@@ -108,6 +108,23 @@ test('a time that is told while a look reads counts where it is earlier than wha
   expect(at).toEqual([0, 3_000, 5_000]);
 });
 
+test('a time that comes while a look reads is followed by others, too', async () => {
+  let finish: (next: null) => void = () => undefined;
+  const { clock, at, looks, beganAt } = start(
+    () => new Promise<null>((resolve) => (finish = resolve)),
+  );
+  looks.start();
+  await clock.advance(0);
+  looks.by(beganAt + 3_000);
+  await clock.advance(5_000);
+  expect(at).toEqual([0]);
+  finish(null);
+  await clock.advance(0);
+  finish(null);
+  await clock.advance(MINUTE);
+  expect(at).toEqual([0, 5_000, 65_000]);
+});
+
 test('a wall clock that is set back delays no look', async () => {
   const { clock, at, looks } = start(() => null);
   looks.start();
@@ -147,6 +164,18 @@ test('after the end nothing is read, and the end waits for the look under way', 
   await stopped;
   await clock.advance(10 * MINUTE);
   expect(at).toEqual([0]);
+});
+
+test('an end leaves no timer behind, neither of a time that was told nor of the next look', async () => {
+  const { clock, looks, beganAt } = start(() => null);
+  looks.start();
+  await clock.advance(0);
+  expect(clock.pending()).toHaveLength(1);
+  looks.by(beganAt + 3_000);
+  expect(clock.pending()).toHaveLength(1);
+  await looks.stop();
+  looks.by(beganAt + 3_000);
+  expect(clock.pending()).toEqual([]);
 });
 
 /** Each look lasts until it is told its end: a time after the start, null, or a fault. */

@@ -135,6 +135,14 @@ test('slow attempts that have ended leave nothing to their account, and proven o
   expect(other.isCrowded).toBe(true);
 });
 
+test('attempts that have ended, however many, take nothing of what their account may have', () => {
+  const concurrency = new Concurrency({ ...LIMITS, attempts: 10, reserved: 0 });
+  for (let round = 0; round < 100; round += 1) concurrency.leave(concurrency.take('a', false));
+  let count = 0;
+  for (; concurrency.mayTake('a', false); count += 1) concurrency.take('a', false);
+  expect([count, concurrency.taken]).toEqual([8, 8]);
+});
+
 test('an attempt of the crowd that took long leaves it all the same', () => {
   const concurrency = new Concurrency(LIMITS);
   const slots = [1, 2, 3].map(() => concurrency.take('a', true));
