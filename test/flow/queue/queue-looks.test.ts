@@ -1,5 +1,8 @@
 /** When the queue looks at the store, by which clock it marks what is due, and what it leaves to others at its end. */
 import { afterEach, expect, spyOn, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import { Waiting } from '../../../src/flow/queue/waiting.ts';
 import { StoreFullError } from '../../../src/store/store.ts';
@@ -7,6 +10,7 @@ import { GuardedAgent } from '../../../src/wire/https/guarded-agent.ts';
 import { newId } from '../../rig/ids.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import { dueRequest } from '../../store/samples.ts';
+import { openTestStore } from '../../store/test-store.ts';
 import { startQueueRig } from './queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
 
@@ -182,6 +186,38 @@ test('what is freed at a start, and at an end, has changed by the wall clock', a
   expect(rig.queue.counts()).toEqual({ inLines: 1, inFlight: 0 });
   await rig.queue.stop();
   expect(await changedAt()).toBe(rig.clock.now());
+});
+
+test('a queue starts, and ends, only when the store has freed what it should', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'queue-looks-'));
+  undo.push(() => rmSync(dir, { recursive: true, force: true }));
+  const real = await openTestStore(dir);
+  const freed: (string | null)[] = [];
+  const last = Promise.withResolvers<void>();
+  const store = {
+    ...real,
+    async releaseLeases(owner: string | null): Promise<void> {
+      freed.push(owner);
+      if (freed.length === 1) throw new Error('away');
+      if (freed.length === 3) await last.promise;
+    },
+  };
+  const rig = await start({ isStarted: false, store });
+  const marked = async (): Promise<number | undefined> => {
+    const made = await rig.accept(['ann@example.com'], {}, (one) => rig.queue.markAhead([one]));
+    return made.recipients[0]?.attempts;
+  };
+  expect(await rig.queue.start().catch(String)).toBe('Error: away');
+  expect(await marked()).toBe(0);
+  await rig.queue.start();
+  expect(await marked()).toBe(1);
+  let isStopped = false;
+  const stopping = rig.queue.stop().then(() => (isStopped = true));
+  while (freed.length < 3) await settle();
+  await settle();
+  expect([freed, isStopped]).toEqual([[null, null, expect.any(String)], false]);
+  last.resolve();
+  await stopping;
 });
 
 test('a stop closes the connections to hosts of policies', async () => {
