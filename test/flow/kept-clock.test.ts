@@ -48,6 +48,21 @@ test('the time of the question counts half, and a mark of files that were carrie
   }
 });
 
+test('on a store of one machine time goes on from its mark, and begins with the wall clock where there is none', async () => {
+  const own = (mark: unknown) => ({
+    ...storeAt(new TestClock(TIME)),
+    setting: () => Promise.resolve(mark === null ? null : JSON.stringify(mark)),
+    storeTime: () => Promise.resolve(null),
+  });
+  expect((await readClock(new TestClock(TIME), own(null))).steady()).toBe(TIME);
+  // Marked in this boot, an hour ahead: so it stays, whatever the wall clock says.
+  const machine = new TestClock(TIME);
+  machine.pass(5_000);
+  const mark = { steady: TIME + HOUR_MS, wall: TIME, uptime: 2_000, bootId: 'boot' };
+  machine.jump(-HOUR_MS);
+  expect((await readClock(machine, own(mark))).steady()).toBe(TIME + HOUR_MS + 3_000);
+});
+
 test('the time is marked anew each minute, over the mark before', async () => {
   const machine = new TestClock(TIME);
   const clock = await readClock(machine, storeAt(machine));

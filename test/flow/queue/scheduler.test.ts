@@ -283,6 +283,21 @@ test('of a shared site this node has its part, of any other the whole; with othe
   expect(seen).toEqual(['wake']);
 });
 
+test('beyond two thousand destinations one whose last recipient was picked is forgotten, with its site', async () => {
+  const { add, pick, seen } = start();
+  const waits = await add('waits', 2);
+  const first = await add('first');
+  const second = await add('second');
+  for (let n = 3; n <= 2_000; n += 1) await add(`d${n}`);
+  for (let picked = pick(); picked?.ref.domain !== 'd2000'; picked = pick());
+  seen.length = 0;
+  // There were two thousand and one: the first that had nothing more was one too many.
+  expect(await add('second')).toBe(second);
+  expect(await add('waits')).toBe(waits);
+  expect(await add('first')).not.toBe(first);
+  expect(seen.filter((one) => one.startsWith('find'))).toEqual(['find first']);
+});
+
 test('ten thousand lanes are kept; with one more those that have nothing to do are forgotten', async () => {
   const { add, pick, clock, scheduler } = start();
   const laneOf = async (domain: string): Promise<Lane> => {
