@@ -189,6 +189,8 @@ function read(path: string): Uint8Array | null {
 /** Writes under another name and links that to the final one: a crash leaves a whole key or none. */
 function create(dataDir: string, path: string): void {
   const draft = `${path}.${process.pid}`;
+  // Of an earlier process of the same number, as in a container, that a crash or a full disk ended.
+  rmSync(draft, { force: true });
   writeKey(draft, randomBytes(MASTER_KEY_BYTES));
   try {
     // Unlike a rename, a link never replaces a key that another process has just made.

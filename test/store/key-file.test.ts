@@ -167,6 +167,16 @@ test('a key that another process makes at the same moment is the key', () => {
   expect(readdirSync(dir)).toEqual(['secret.key']);
 });
 
+test('what an earlier process of the same number has left half-made keeps no key from being made', () => {
+  makeDataDir(dir);
+  // In a container every start may have the same number; this one ended before it had written all.
+  writeFileSync(`${file}.${process.pid}`, KEY.subarray(1));
+  const key = masterKey(dir);
+  expect([key.length, statSync(file).mode & 0o777]).toEqual([32, 0o600]);
+  expect(Buffer.from(key).subarray(0, 31).equals(KEY.subarray(1))).toBe(false);
+  expect(readdirSync(dir)).toEqual(['secret.key']);
+});
+
 test('a staged key waits beside the key, is replaced whole, and follows or goes', () => {
   installKey(dir, KEY);
   expect(stagedKey(dir)).toBeNull();
@@ -235,6 +245,26 @@ test('an offer that is taken back leaves the directory as it was, and one to a r
   offerKey(dir, OTHER);
   // Each offer gives the lock back.
   lockDirectory(dir).release();
+});
+
+test('no key file stays open, whether it was a key or not', () => {
+  const open = (): string[] =>
+    fs.readdirSync('/proc/self/fd').flatMap((fd) => {
+      try {
+        const path = fs.readlinkSync(`/proc/self/fd/${fd}`);
+        return path.startsWith(root) ? [path.slice(root.length)] : [];
+      } catch {
+        // The one that lists them.
+        return [];
+      }
+    });
+  masterKey(dir);
+  stageKey(dir);
+  promoteKey(dir);
+  writeFileSync(file, KEY.subarray(1));
+  expect(thrownBy(() => keyIn(dir))).toEqual(DAMAGED);
+  expect(thrownBy(() => installKey(dir, OTHER))).toMatchObject({ code: 'EEXIST' });
+  expect(open()).toEqual([]);
 });
 
 test('a directory is locked once: the second is told who has it, as far as that is known', () => {

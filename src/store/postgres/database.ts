@@ -146,7 +146,6 @@ export class Database implements Access {
   async close(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
     this.#isClosed = true;
-    for (const waiter of this.#waiting.splice(0)) waiter(new StoreAwayError('the store is closed'));
     await Promise.all(this.#free.splice(0).map((connection) => connection.close()));
   }
 
@@ -271,21 +270,31 @@ export class Database implements Access {
       void connection.close();
       return;
     }
-    const waiter = this.#waiting.shift();
     if (!connection.isLost) {
+      const waiter = this.#waiting.shift();
       if (waiter === undefined) this.#free.push(connection);
       else waiter(connection);
       return;
     }
-    if (waiter === undefined) {
+    if (this.#waiting.length === 0) {
       this.#open -= 1;
       return;
     }
-    // It still counts while another connection is opened for who waits.
-    this.connect().then(waiter, (error: unknown) => {
+    void this.#replace();
+  }
+
+  /** Opens another for whoever waits then: who asked first may have given up. A lost one counts until it is there. */
+  async #replace(): Promise<void> {
+    let next: Connection;
+    try {
+      next = await this.connect();
+    } catch (error) {
       this.#open -= 1;
-      waiter(error instanceof Error ? error : new StoreAwayError(String(error)));
-    });
+      const told = error instanceof Error ? error : new StoreAwayError(String(error));
+      this.#waiting.shift()?.(told);
+      return;
+    }
+    this.#giveBack(next);
   }
 
   /** A connection of the caller's own, to the first host that is a primary, from the one on that was it last. */

@@ -147,6 +147,48 @@ describe('connections', () => {
       await busy.end();
     }));
 
+  test('that come for whoever has given up meanwhile go to the next, and nobody else leaves the line', () =>
+    withDatabase(async (database) => {
+      const busy = holding(database, 6);
+      await busy.begun;
+      const [going, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<number>()];
+      const pid = part('SELECT pg_backend_pid() AS pid');
+      const lost = wordsOf(
+        database.transaction(async (session) => {
+          begun.resolve((await session.first<{ pid: number }>(pid))?.pid ?? 0);
+          await going.promise;
+          await session.first(pid).catch(() => undefined);
+          throw new Error('of its own');
+        }),
+      );
+      await end(await begun.promise);
+      const [opens, mayOpen] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const own = database.connect.bind(database);
+      spyOn(database, 'connect').mockImplementation(async () => {
+        opens.resolve();
+        await mayOpen.promise;
+        return own();
+      });
+      const set = spyOn(globalThis, 'setTimeout');
+      const first = wordsOf(database.first(pid));
+      const second = database.first<{ pid: number }>(pid);
+      const giveUp = set.mock.calls.find(([, ms = 0]) => ms > 600_000)?.[0] as () => void;
+      set.mockRestore();
+      going.resolve();
+      await opens.promise;
+      expect(await lost).toBe('Error: of its own');
+      // The first one's time is over before the connection that replaces the lost one is there.
+      const now = spyOn(performance, 'now').mockReturnValue(performance.now() + 700_001);
+      giveUp();
+      expect(await first).toContain('the database does not answer');
+      now.mockRestore();
+      expect(stateOf(database)).toMatchObject({ used: 7, idle: 0, waiting: 1 });
+      mayOpen.resolve();
+      expect((await second)?.pid).not.toBe(await begun.promise);
+      expect(stateOf(database)).toEqual({ used: 6, idle: 1, waiting: 0, isAway: false });
+      await busy.end();
+    }, 700_000));
+
   test('none of which is to be had any more are counted no more, and whoever waits hears of it', async () => {
     const server = await testServer();
     const proxy = new DatabaseProxy(server.socket);
