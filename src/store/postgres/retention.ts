@@ -95,9 +95,15 @@ function purgesByDay(
   return {
     prepareDays: (now) => makePartitions(database, now),
     async purgeBodies(before, mayWaitMs = 0) {
+      const attachments = new Set(
+        (await partitionsOf(database, 'attachments')).map(({ name }) => name),
+      );
       let total = 0;
       for (const { name, day } of await partitionsOf(database, 'bodies')) {
-        if (day !== null && day.until <= before) total += await dropContentOf(database, name, day);
+        if (day === null || day.until > before) continue;
+        const beside = name.replace('bodies', 'attachments');
+        const names = { bodies: name, attachments: attachments.has(beside) ? beside : null };
+        total += await dropContentOf(database, names, day);
       }
       return total + (await purgeBodies(database, before - mayWaitMs));
     },
@@ -126,22 +132,28 @@ async function dropHistoryOf(database: Access, name: string): Promise<number> {
   return (await dropPartition(database, name)) ? (row?.count ?? 0) : 0;
 }
 
+/** Partitions of one day. `attachments`: null where it was not made, or is gone: theirs are in the default one then. */
+interface ContentDay {
+  bodies: string;
+  attachments: string | null;
+}
+
 /** Drops a day of content and gives its bytes back, unless something of that day still waits; returns how many bodies there were. */
 async function dropContentOf(
   database: Access,
-  bodies: string,
-  { from, until }: { from: number; until: number },
+  names: ContentDay,
+  day: { from: number; until: number },
 ): Promise<number> {
-  const attachments = bodies.replace('bodies', 'attachments');
   let count: number | null = null;
   await unlessLocked(async () => {
-    count = await database.transaction((session) =>
-      emptyDay(session, bodies, attachments, from, until),
-    );
+    count = await database.transaction((session) => emptyDay(session, names, day));
   });
   // Empty ones are dropped apart from that: who drops waits for everybody at the table, who empties only for that day's.
   if (count !== null) {
-    for (const name of [attachments, bodies]) await dropPartition(database, name);
+    const { bodies, attachments } = names;
+    const isGone = attachments === null || (await dropPartition(database, attachments));
+    // Last, since the next round finds the day by it.
+    if (isGone) await dropPartition(database, bodies);
   }
   return count ?? 0;
 }
@@ -149,16 +161,13 @@ async function dropContentOf(
 /** Null: something waits. */
 async function emptyDay(
   session: Transaction,
-  bodies: string,
-  attachments: string,
-  from: number,
-  until: number,
+  { bodies, attachments }: ContentDay,
+  { from, until }: { from: number; until: number },
 ): Promise<number | null> {
+  const both = attachments === null ? bodies : bodies + ', ' + attachments;
   await session.run(part(LOCK_TIMEOUT));
   // Nobody else takes content of that day out while it is summed up; who reads goes on.
-  await session.run(
-    part('LOCK TABLE ' + bodies + ', ' + attachments + ' IN SHARE ROW EXCLUSIVE MODE'),
-  );
+  await session.run(part('LOCK TABLE ' + both + ' IN SHARE ROW EXCLUSIVE MODE'));
   const waiting = await session.first(
     part(
       'SELECT 1 FROM queue WHERE message_id >= $1 AND message_id < $2 LIMIT 1',
@@ -176,7 +185,11 @@ async function emptyDay(
       ),
     ),
   );
-  await session.run(part('TRUNCATE ' + bodies + ', ' + attachments));
+  await session.run(part('TRUNCATE ' + both));
+  if (attachments === null) {
+    const ofDay = 'DELETE FROM attachments WHERE message_id >= $1 AND message_id < $2';
+    await session.run(part(ofDay, boundId(from), boundId(until)));
+  }
   await giveBack(session, gone);
   return gone.reduce((sum, { count }) => sum + count, 0);
 }
