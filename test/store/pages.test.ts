@@ -49,6 +49,8 @@ for (const isSandbox of [false, true]) {
       expect(await page(2)).toEqual(ids.slice(3, 6));
       expect(await page(3)).toEqual(ids.slice(6));
       expect(await page(4)).toEqual([]);
+      // The highest that may be asked for.
+      expect(await page(Number.MAX_SAFE_INTEGER)).toEqual([]);
     },
   );
 

@@ -94,14 +94,13 @@ function keysOf(
       return (await database.run(part(set, name, idOrNull(accountId), idOrNull(id)))) === 1;
     },
     async touchKeys(uses) {
-      const sorted = uses.toSorted((a, b) => (a.id < b.id ? -1 : 1));
       await database.run(
         part(
           'UPDATE api_keys SET last_used_at = v.at FROM' +
             ' (SELECT id, max(at) AS at FROM unnest($1::uuid[], $2::int8[]) AS u (id, at) GROUP BY id) AS v' +
             ' WHERE api_keys.id = v.id AND (last_used_at IS NULL OR last_used_at < v.at)',
-          sorted.map(({ id }) => idOrNull(id)),
-          sorted.map(({ usedAt }) => usedAt),
+          uses.map(({ id }) => idOrNull(id)),
+          uses.map(({ usedAt }) => usedAt),
         ),
       );
     },

@@ -135,7 +135,7 @@ function messageLists(database: Access): Pick<MessageStore, 'emails' | 'emailsBy
             `${isSandboxOnly ? ' AND is_sandbox' : ''} ORDER BY id DESC LIMIT $2 OFFSET $3) ORDER BY id DESC`,
           idOrNull(accountId),
           limit,
-          Math.max(page - 1, 0) * limit,
+          (page - 1) * limit,
         ),
       );
       return rows.map(messageOf);
