@@ -167,6 +167,14 @@ test('a key that another process makes at the same moment is the key', () => {
   expect(readdirSync(dir)).toEqual(['secret.key']);
 });
 
+test('a key that is gone as soon as it was made is a fault, and no key is drawn for it', () => {
+  makeDataDir(dir);
+  const linking = spyOn(fs, 'linkSync').mockImplementation(() => undefined);
+  expect(() => masterKey(dir)).toThrow('the key file vanished while it was made');
+  linking.mockRestore();
+  expect(readdirSync(dir)).toEqual([]);
+});
+
 test('what an earlier process of the same number has left half-made keeps no key from being made', () => {
   makeDataDir(dir);
   // In a container every start may have the same number; this one ended before it had written all.

@@ -1,7 +1,7 @@
 /** Opening a database: by several at once, with another schema, and what the operator is told when it cannot be. */
 import { expect, spyOn, test } from 'bun:test';
 
-import { OperatorError } from '../../../src/base/errors.ts';
+import { EXIT_CONFIG, OperatorError } from '../../../src/base/errors.ts';
 import { migrate } from '../../../src/store/postgres/schema.ts';
 import { StandbyWatch } from '../../../src/store/postgres/standby.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
@@ -178,7 +178,14 @@ test('a database that cannot be opened is left alone, without a connection', asy
   const admin = server.admin(nameIn(url));
   await admin.unsafe("INSERT INTO settings (name, value) VALUES ('migration', '1')");
   await admin.close();
-  expect(await refusal(url)).toContain('was interrupted, or is under way');
+  const { message, hint, exitCode } = (await open(url).catch(
+    (error: unknown) => error,
+  )) as OperatorError;
+  expect([message, hint, exitCode]).toEqual([
+    'A migration into this database was interrupted, or is under way',
+    'Run postrider migrate again, with the config that it was run with: its source is untouched.',
+    EXIT_CONFIG,
+  ]);
   await untilLeft(url);
 }, 20_000);
 

@@ -218,4 +218,11 @@ test('a node adds up what it wrote itself two periods ago', async () => {
   while ((await slots()).length === 2 && (await slots())[0] === written[0]);
   expect(await slots()).toEqual([slotOf('accept', 0, 7), slotOf('accept', 1, null)]);
   await Promise.all([...stores.map((store) => store.close()), reader.close()]);
+  // One whose rows cannot be added up, since the store is closed, is left to retention and no fault.
+  const failed = spyOn(Database.prototype, 'transaction');
+  for (let count = 0; count < 4_000; count += 1) seen.at(-1)?.next(ids[1] ?? '');
+  expect(failed).toHaveBeenCalledTimes(1);
+  const [asked] = failed.mock.results;
+  failed.mockRestore();
+  expect(await (asked?.value as Promise<unknown>).catch(String)).toContain('the store is closed');
 });
