@@ -40,8 +40,13 @@ export function lockDirectory(dataDir: string): DirectoryLock {
       'Stop the running server first, or give this one a data_dir of its own.',
     );
   }
-  reserve.freeForStart();
-  writePid(pidFile);
+  try {
+    reserve.freeForStart();
+    writePid(pidFile);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
   return {
     release(): void {
       db.run('ROLLBACK');

@@ -285,12 +285,13 @@ eachStore('outcomes are kept for 92 days and harm for nine, by the hour', async 
   await store.purgeExpired(hour + 9 * DAY_MS);
   expect([await outcomes(), await harm()]).toEqual([1, 1]);
   // Until the hour after it has had its nine days to the last millisecond.
-  await store.purgeExpired(hour + 9 * DAY_MS + HOUR_MS - 1);
+  expect(await store.purgeExpired(hour + 9 * DAY_MS + HOUR_MS - 1)).toBe(0);
   expect([await outcomes(), await harm()]).toEqual([1, 1]);
-  await store.purgeExpired(hour + 9 * DAY_MS + HOUR_MS);
+  expect(await store.purgeExpired(hour + 9 * DAY_MS + HOUR_MS)).toBe(1);
   expect([await outcomes(), await harm()]).toEqual([1, 0]);
   await store.purgeExpired(hour + 92 * DAY_MS + HOUR_MS - 1);
   expect(await outcomes()).toBe(1);
-  await store.purgeExpired(hour + 92 * DAY_MS + HOUR_MS);
+  // The account's, and that of all together.
+  expect(await store.purgeExpired(hour + 92 * DAY_MS + HOUR_MS)).toBe(2);
   expect(await outcomes()).toBe(0);
 });

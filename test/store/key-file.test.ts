@@ -348,4 +348,7 @@ test('a lock file that is damaged is no other process', () => {
   rmSync(join(dir, 'postrider.pid'));
   mkdirSync(join(dir, 'postrider.pid'));
   expect(thrownBy(() => lockDirectory(dir))).toMatchObject({ code: 'EISDIR' });
+  // The lock is free again when that was repaired.
+  rmSync(join(dir, 'postrider.pid'), { recursive: true });
+  lockDirectory(dir).release();
 });

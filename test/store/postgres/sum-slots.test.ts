@@ -224,5 +224,6 @@ test('a node adds up what it wrote itself two periods ago', async () => {
   expect(failed).toHaveBeenCalledTimes(1);
   const [asked] = failed.mock.results;
   failed.mockRestore();
-  expect(await (asked?.value as Promise<unknown>).catch(String)).toContain('the store is closed');
+  const end: unknown = await Promise.resolve(asked?.value).catch(String);
+  expect(end).toContain('the store is closed');
 });
