@@ -3,7 +3,7 @@
  *
  * The offered key is staged; whoever opens the directory next takes it if its secrets open with it, and refuses
  * otherwise. Promises that the key file from before is kept as `secret.key.set-aside` where it was replaced, and that
- * nothing has changed after `undo`. Throws `OperatorError` while a server is running.
+ * nothing has changed after `undo`, or where the key could not be staged. Throws `OperatorError` while a server is running.
  */
 import { existsSync, linkSync, rmSync, statSync } from 'node:fs';
 
@@ -20,11 +20,18 @@ export interface OfferedKey {
 export function offerKey(dataDir: string, key: Uint8Array): OfferedKey {
   const file = keyPath(dataDir);
   const aside = `${file}.set-aside`;
+  const undo = (): void => {
+    dropStagedKey(dataDir);
+    rmSync(aside, { force: true });
+  };
   const lock = lockDirectory(dataDir);
   try {
     rmSync(aside, { force: true });
     if (existsSync(file)) linkSync(file, aside);
     stageKey(dataDir, key);
+  } catch (error) {
+    undo();
+    throw error;
   } finally {
     lock.release();
   }
@@ -35,9 +42,6 @@ export function offerKey(dataDir: string, key: Uint8Array): OfferedKey {
       rmSync(aside);
       return null;
     },
-    undo() {
-      dropStagedKey(dataDir);
-      rmSync(aside, { force: true });
-    },
+    undo,
   };
 }

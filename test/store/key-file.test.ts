@@ -255,6 +255,17 @@ test('an offer that is taken back leaves the directory as it was, and one to a r
   lockDirectory(dir).release();
 });
 
+test('an offer that cannot be written leaves the directory as it was, and its lock free', () => {
+  installKey(dir, KEY);
+  const writing = spyOn(fs, 'writeSync').mockImplementation(() => {
+    throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+  });
+  expect(() => offerKey(dir, OTHER)).toThrow('full');
+  writing.mockRestore();
+  expect(keys()).toEqual({ 'secret.key': 1 });
+  lockDirectory(dir).release();
+});
+
 test('no key file stays open, whether it was a key or not', () => {
   const open = (): string[] =>
     fs.readdirSync('/proc/self/fd').flatMap((fd) => {

@@ -199,8 +199,11 @@ export class Database implements Access {
       this.#committedAt = performance.now();
       return ended;
     }
-    if (await this.#wasCommitted(ended.number, isReplicated)) return ended.value as T;
-    return this.#once(work, until, isReplicated);
+    if (!(await this.#wasCommitted(ended.number, isReplicated))) {
+      return this.#once(work, until, isReplicated);
+    }
+    this.#committedAt = performance.now();
+    return ended.value as T;
   }
 
   /** Waits for the transaction to end, if it still runs; when it was not committed it cannot be any more. */

@@ -159,8 +159,13 @@ describe('a COMMIT whose answer was lost', () => {
 
   test('is not run again where it was written, and is an answer only when a standby has it, where one must', async () => {
     const plain = losing(true, []);
-    expect(await new Database(THREE).transaction(async () => 'written')).toBe('written');
+    const clock = spyOn(performance, 'now').mockReturnValue(1_000);
+    const database = new Database(THREE);
+    clock.mockReturnValue(2_000);
+    expect(await database.transaction(async () => 'written')).toBe('written');
     expect(plain).toEqual(['2 asks after s1 7']);
+    // It is a commit like any other.
+    expect(database.state().sinceCommitMs).toBe(0);
     mock.restore();
 
     const replicated = losing(true, [false, false, true]);

@@ -1,6 +1,8 @@
 /** Values and statements on their way to PostgreSQL: what its text cannot hold, wide numbers, parts that become one. */
 import { expect, test } from 'bun:test';
 
+import { databaseAddress } from '../../../src/store/postgres/address.ts';
+import { Database } from '../../../src/store/postgres/database.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import {
   columnOf,
@@ -75,6 +77,50 @@ test('U+0000 becomes U+FFFD in texts, wherever they come in, and stays in conten
   expect(await store.suppressed(account.id, ['x\0@x.example'])).toEqual(new Map());
   expect(await store.idempotencyRecord(account.id, 'k\0', 0)).toBeNull();
   await store.close();
+});
+
+test('a text comes back as it was given, alone and among others, whatever it looks like', async () => {
+  const database = new Database(databaseAddress(await (await testServer()).freshDatabase(), ''));
+  const words = [
+    'NULL',
+    'null',
+    '',
+    ' ',
+    ' before',
+    'after ',
+    '{}',
+    '{a,b}',
+    ',',
+    '"',
+    "'",
+    '[]',
+    '\\',
+    '\\"',
+    '\n\r\t',
+    '\b\f\v\u007F',
+    '\u2028',
+    'ü🐎',
+    '$1',
+    'true',
+    '12',
+  ];
+  const rows = await database.all<{ word: string }>(
+    part('SELECT word FROM unnest($1::text[]) WITH ORDINALITY AS w (word, at) ORDER BY at', words),
+  );
+  expect(rows.map(({ word }) => word)).toEqual(words);
+  for (const word of words) {
+    expect(await database.first(part('SELECT $1::text AS word', word))).toEqual({ word });
+  }
+  const numbers = [null, 0, -1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
+  const flags = [false, null, true, false, true];
+  const wide = part(
+    'SELECT n, f FROM unnest($1::int8[], $2::bool[]) WITH ORDINALITY AS v (n, f, at) ORDER BY at',
+    numbers,
+    flags,
+  );
+  const both = numbers.map((n, at) => ({ n, f: flags[at] ?? null }));
+  expect(await database.all<(typeof both)[number]>(wide)).toEqual(both);
+  await database.close();
 });
 
 test('only texts with U+0000 are changed, and only numbers that may be wide are read from text', () => {
