@@ -15,3 +15,11 @@ test('the id of a call follows from event and endpoint, and sorts as the event d
   expect(ids.map(idTime)).toEqual([first, first, second].map(idTime));
   expect(ids.toSorted()[2]).toBe(ids[2] ?? '');
 });
+
+test('whatever the digest is, it is a UUID of version 7 and of the one variant there is', () => {
+  const endpoint = newId(2_000);
+  const ids = Array.from({ length: 64 }, (_, at) => callId(newId(1_000 + at), endpoint));
+  // RFC 9562 section 4.1: 8, 9, a or b.
+  expect(new Set(ids.map((id) => id[19]))).toEqual(new Set('89ab'));
+  expect(new Set(ids.map((id) => id[14]))).toEqual(new Set('7'));
+});

@@ -51,6 +51,26 @@ const stores: readonly StoreKind[] = [
   },
 ];
 
+/** Opens a new, empty store of every kind at the same time, and closes them. */
+export async function withAllStores(
+  body: (stores: readonly Store[]) => Promise<void>,
+): Promise<void> {
+  const opened: Store[] = [];
+  const withRest = async ([kind, ...rest]: readonly StoreKind[]): Promise<void> => {
+    if (kind === undefined) return body(opened);
+    await kind.withStorage(async (storage) => {
+      const store = await storage.open();
+      opened.push(store);
+      try {
+        await withRest(rest);
+      } finally {
+        await store.close();
+      }
+    });
+  };
+  await withRest(stores);
+}
+
 /** A test of every kind of store, which opens and closes it itself. */
 export function eachStorage(
   name: string,
