@@ -10,6 +10,7 @@ import type { MessageStatus } from '../../src/base/status.ts';
 import type { NewMessage } from '../../src/store/journey.ts';
 import type { Account, Call, Endpoint, Event, NewEvent, Recipient } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { EndpointChange } from '../../src/store/webhooks.ts';
 import { newId } from '../rig/ids.ts';
 import {
   batchOf,
@@ -250,14 +251,13 @@ class Life {
   async #changeEndpoint(): Promise<void> {
     const { now } = this;
     const { accountId, id } = this.#one(this.#endpoints);
-    const change = this.#one([
+    const change = this.#one<EndpointChange>([
       { status: 'active' },
       { status: 'active', missedBefore: now - 2_000 },
       { status: 'disabled' },
       { events: ['email.delivered'] },
-    ] as const);
-    const copy = { ...change, ...('events' in change ? { events: [...change.events] } : {}) };
-    await this.ask('updateEndpoint', (store) => store.updateEndpoint(accountId, id, copy, now));
+    ]);
+    await this.ask('updateEndpoint', (store) => store.updateEndpoint(accountId, id, change, now));
     const what = this.#one([
       { eventId: this.#one(this.#events) },
       { failedSince: now - this.below(30_000) },
