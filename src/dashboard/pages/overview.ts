@@ -61,8 +61,13 @@ export const overviewPages: readonly Page[] = [
     method: 'POST',
     path: '/halt',
     async open(visit) {
-      await visit.ctx.halt.halt(field(visit, 'reason'));
-      visit.parts.queue.setResting(true);
+      const { halt } = visit.ctx;
+      try {
+        await halt.halt(field(visit, 'reason'));
+      } finally {
+        // The switch is on also where it cannot be written: a full disk must not keep mail going out.
+        visit.parts.queue.setResting(halt.state !== null);
+      }
       return { kind: 'redirect', to: ROOT, done: 'halted' };
     },
   },

@@ -162,21 +162,35 @@ const pageOf = (pages: readonly Page[], method: string, path: string): Page => {
   return found;
 };
 
-test('a halt stops the queue with its reason, and a resume lets it go on', async () => {
-  const done: unknown[] = [];
-  const more = {
-    halt: {
-      halt: (reason: string) => Promise.resolve(done.push(['halt', reason])),
-      resume: () => Promise.resolve(done.push(['resume'])),
-    },
-  };
-  const parts = { queue: { setResting: (isResting: boolean) => done.push(['rests', isResting]) } };
-  const open = (path: string) =>
-    pageOf(overviewPages, 'POST', path).open(visitOf({ more, parts, form: { reason: ' why ' } }));
-  expect(await open('/halt')).toEqual({ kind: 'redirect', to: '/dashboard', done: 'halted' });
-  expect(await open('/resume')).toEqual({ kind: 'redirect', to: '/dashboard', done: 'resumed' });
-  expect(done).toEqual([['halt', 'why'], ['rests', true], ['resume'], ['rests', false]]);
-});
+test.each([null, 'the disk is full'])(
+  'a halt stops the queue with its reason: %p',
+  async (fault) => {
+    const done: unknown[] = [];
+    const more = {
+      halt: {
+        state: null as object | null,
+        async halt(reason: string) {
+          this.state = { reason };
+          done.push(['halt', reason]);
+          await Promise.resolve();
+          // Also where it cannot be written.
+          if (fault !== null) throw new Error(fault);
+        },
+        resume: () => Promise.resolve(done.push(['resume'])),
+      },
+    };
+    const parts = {
+      queue: { setResting: (isResting: boolean) => done.push(['rests', isResting]) },
+    };
+    const open = (path: string) =>
+      pageOf(overviewPages, 'POST', path).open(visitOf({ more, parts, form: { reason: ' why ' } }));
+    expect(await open('/halt').catch((error: Error) => error.message)).toEqual(
+      fault ?? { kind: 'redirect', to: '/dashboard', done: 'halted' },
+    );
+    expect(await open('/resume')).toEqual({ kind: 'redirect', to: '/dashboard', done: 'resumed' });
+    expect(done).toEqual([['halt', 'why'], ['rests', true], ['resume'], ['rests', false]]);
+  },
+);
 
 test('a test email may come from verified domains only, of any account', async () => {
   const store = {
