@@ -8,7 +8,8 @@ import { systemClock } from '../../src/base/clock.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
-import { newDomain } from '../../src/flow/domains/domains.ts';
+import { createAccount } from '../../src/flow/accounts/accounts.ts';
+import { newDomain, removeDomain } from '../../src/flow/domains/domains.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -146,3 +147,28 @@ test('a key of the developer that was revoked is replaced at the next start', as
   expect(next).toMatchObject({ name: 'postrider dev', revokedAt: null });
   expect(next?.id).not.toBe(key?.id);
 }, 20_000);
+
+test('any number of domains is made, one for each account that sends at once, and anew after it was removed', async () => {
+  const appliance = await start('127.0.0.1:0', '');
+  const { ctx } = appliance;
+  const { emulation } = ctx;
+  if (emulation === null) throw new Error('there is no emulator');
+  const first = (await emulation.identify(null))?.account.id ?? '';
+  const { id: second } = await createAccount(ctx, { name: 'second' });
+  const made = await Promise.all([
+    emulation.verified(first, 'one.example'),
+    emulation.verified(second, 'one.example'),
+    emulation.verified(first, 'two.example'),
+  ]);
+  expect(made.map(({ accountId, name, status }) => [accountId, name, status])).toEqual([
+    [first, 'one.example', 'verified'],
+    [second, 'one.example', 'verified'],
+    [first, 'two.example', 'verified'],
+  ]);
+  const [one] = made;
+  await removeDomain(ctx, first, one?.id ?? '');
+  const again = await emulation.verified(first, 'one.example');
+  expect([again.id === one?.id, again.deletedAt, again.status]).toEqual([false, null, 'verified']);
+  expect((await ctx.store.domains(first)).map(({ id }) => id)).toContain(again.id);
+  await appliance.stop();
+});

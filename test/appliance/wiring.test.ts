@@ -13,6 +13,7 @@ import { parseConfig } from '../../src/base/config-file.ts';
 import { isId } from '../../src/base/ids.ts';
 import { LimitedLog } from '../../src/base/limited-log.ts';
 import { createLog } from '../../src/base/log.ts';
+import { Periodic } from '../../src/base/periodic.ts';
 import { NodeSession } from '../../src/flow/node-session.ts';
 import * as queues from '../../src/flow/queue/queue.ts';
 import * as sharing from '../../src/flow/shared-job.ts';
@@ -116,9 +117,14 @@ test('on a database jobs and certificates are shared, beats tell what is taken, 
   const { ctx, queue, dispatcher } = appliance;
   const names = ['domains', 'brake', 'retention'];
   expect(jobs.map(([, name]) => name).slice(0, 3)).toEqual(names);
-  const holders = jobs.slice(0, 3).map(([parts]) => parts as { holder: string; store: unknown });
-  const [{ holder, store } = { holder: '', store: null }] = holders;
-  expect([isId(holder), store === ctx.store]).toEqual([true, true]);
+  const holders = jobs
+    .slice(0, 3)
+    .map(([parts]) => parts as ConstructorParameters<typeof sharing.SharedJob>[0]);
+  const [{ holder } = { holder: '' }] = holders;
+  expect(isId(holder)).toBe(true);
+  expect(holders.map(({ store, clock }) => [store === ctx.store, clock === ctx.clock])).toEqual(
+    names.map(() => [true, true]),
+  );
   expect(holders.every((one) => one.holder === holder)).toBe(true);
   const [, , shared] = keepers[0] ?? [];
   expect(Object.keys(shared as object).toSorted()).toEqual(['certificates', 'store']);
@@ -131,6 +137,7 @@ test('on a database jobs and certificates are shared, beats tell what is taken, 
   expect(exit.mock.calls).toEqual([[1]]);
 
   const stops = [queue, dispatcher].map((part) => spyOn(part, 'stop'));
+  const jobStops = spyOn(Periodic.prototype, 'stop');
   log = [];
   drain.mock.calls[0]?.[0]();
   while (log.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -143,5 +150,7 @@ test('on a database jobs and certificates are shared, beats tell what is taken, 
     },
   ]);
   expect([...stops, end].map((spied) => spied.mock.calls.length)).toEqual([1, 1, 1]);
+  // Domains, brake, retention, and the look at what other nodes have changed.
+  expect(jobStops.mock.calls).toHaveLength(4);
   await appliance.stop();
 }, 60_000);

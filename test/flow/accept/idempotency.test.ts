@@ -89,3 +89,34 @@ test('a refused request leaves no record', async () => {
   await refusal(accept(draft({ to: [] }), { idempotency }));
   expect((await accept(draft(), { idempotency })).isReplay).toBe(false);
 });
+
+test('of two requests that come at once with one key, the second is refused where it says something else', async () => {
+  const other = { ...idempotency, bodyHash: 'h2' };
+  const ends = await Promise.all(
+    [idempotency, other].map((one) =>
+      accept(draft(), { idempotency: one }).then(
+        ({ isReplay }) => (isReplay ? 'replay' : 'accepted'),
+        (error: Error) => `${error.message}`,
+      ),
+    ),
+  );
+  expect(ends).toEqual([
+    'accepted',
+    'This idempotency key was used within 24 hours for a request with another route or body.',
+  ]);
+  expect(fixture.sink.messages).toHaveLength(1);
+});
+
+test('of two equal requests that come at once, one line tells of the acceptance and one of the replay', async () => {
+  const both = await Promise.all([1, 2].map(() => accept(draft(), { idempotency })));
+  const [id] = both.flatMap(({ messageIds }) => messageIds);
+  expect(both.map(({ messageIds }) => messageIds)).toEqual([[id ?? ''], []]);
+  expect(
+    fixture.logged
+      .filter(({ event }) => event === 'accepted' || event === 'replayed')
+      .map(({ event, request_id, message_ids }) => [event, request_id, message_ids]),
+  ).toEqual([
+    ['accepted', sender.requestId, [id]],
+    ['replayed', sender.requestId, [id]],
+  ]);
+});

@@ -1,0 +1,159 @@
+/** What one order hands to the authority's protocol, and what is left of it when it has ended. */
+import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import {
+  CertificateKeeper,
+  certificateFile,
+  sharedCertificates,
+} from '../../../src/flow/upkeep/certificates.ts';
+import * as acme from '../../../src/wire/https/acme.ts';
+import type { CertificateOrder } from '../../../src/wire/https/acme.ts';
+import { openFixture, type Fixture } from '../fixture.ts';
+
+const NAMES = ['mail.appliance.example', 'api.acme.example'];
+const PEM = 'CHAIN\nKEY\n';
+const HOUR_MS = 3_600_000;
+const TOKEN = 'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ-PCt92wr-oA';
+
+let fixture: Fixture;
+let orders: CertificateOrder[];
+/** The end of the order under way. */
+let ends: PromiseWithResolvers<{ key: string; chain: string }>[];
+
+beforeEach(async () => {
+  fixture = await openFixture({
+    toml: '[http]\npublic_url = "https://api.acme.example"\n[acme]\nlisten = "127.0.0.1:0"\naccept_terms = true\nemail = "ops@acme.example"\ndirectory_url = "https://authority.example/dir"\n',
+  });
+  [orders, ends] = [[], []];
+  spyOn(acme, 'orderCertificate').mockImplementation((order) => {
+    const end = Promise.withResolvers<{ key: string; chain: string }>();
+    orders.push(order);
+    ends.push(end);
+    return end.promise;
+  });
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await fixture.close();
+});
+
+/** Lets everything else run until it is so. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const told = (): unknown[] => fixture.logged.map(({ time: _time, ...line }) => line);
+const renewed = { level: 'info', event: 'certificate_renewed', names: NAMES };
+
+/** The context with a root of the operator's own for the authority. */
+function withOwnRoot() {
+  const { ctx, dir } = fixture;
+  const extraCaFile = join(dir, 'root.pem');
+  writeFileSync(extraCaFile, 'ROOT');
+  const startup = { ...ctx.config.startup, tls: { ...ctx.config.startup.tls, extraCaFile } };
+  return { ...ctx, config: { ...ctx.config, startup } };
+}
+
+test('an order names the authority, the operator and the names, and its answers last as long as it', async () => {
+  let renewals = 0;
+  const keeper = new CertificateKeeper(withOwnRoot(), () => (renewals += 1));
+  keeper.start();
+  await until(() => orders.length === 1);
+  const { answer, forget, ...asked } = orders[0] ?? { answer() {}, forget() {} };
+  expect(asked).toEqual({
+    directoryUrl: 'https://authority.example/dir',
+    accountKey: readFileSync(join(fixture.dir, 'acme', 'account.key'), 'utf8'),
+    email: 'ops@acme.example',
+    names: NAMES,
+    resolver: fixture.ctx.resolver,
+    ca: 'ROOT',
+  });
+  const read = async (): Promise<unknown[]> => {
+    const url = `http://127.0.0.1:${keeper.port}/.well-known/acme-challenge/one`;
+    const response = await fetch(url);
+    return [response.status, await response.text()];
+  };
+  answer('one', 'the answer');
+  expect(await read()).toEqual([200, 'the answer']);
+  forget('one');
+  expect(await read()).toEqual([404, 'no such challenge\n']);
+
+  ends[0]?.resolve({ key: 'KEY\n', chain: 'CHAIN\n\n' });
+  await until(() => renewals === 1);
+  expect(readFileSync(certificateFile(fixture.dir), 'utf8')).toBe(PEM);
+  expect(told()).toEqual([renewed]);
+  await keeper.stop();
+});
+
+test('without a root of the operator’s own the public ones count, and the account stays the same', async () => {
+  const keeper = new CertificateKeeper(fixture.ctx, () => undefined);
+  keeper.start();
+  await until(() => orders.length === 1);
+  ends[0]?.reject(new Error('rateLimited'));
+  await until(() => fixture.logged.length === 1);
+  expect(told()).toMatchObject([
+    { level: 'error', reason: 'rateLimited', next_in_ms: HOUR_MS, names: NAMES },
+  ]);
+  await fixture.clock.advance(HOUR_MS);
+  await until(() => orders.length === 2);
+  expect(orders.map(({ ca }) => ca)).toEqual([null, null]);
+  expect(orders[1]?.accountKey).toBe(orders[0]?.accountKey ?? '');
+  ends[1]?.reject(new Error('again'));
+  await until(() => fixture.logged.length === 2);
+  await keeper.stop();
+});
+
+test('a certificate that comes after the stop is kept for the next start, and nobody is told', async () => {
+  let renewals = 0;
+  const keeper = new CertificateKeeper(fixture.ctx, () => (renewals += 1));
+  keeper.start();
+  await until(() => orders.length === 1);
+  await keeper.stop();
+  ends[0]?.resolve({ key: 'KEY\n', chain: 'CHAIN\n' });
+  await until(() => fixture.logged.length === 1);
+  expect([told(), renewals]).toEqual([[renewed], 0]);
+  expect(readFileSync(certificateFile(fixture.dir), 'utf8')).toBe(PEM);
+});
+
+/** A keeper of a node, on the fixture's store with these verbs in front of it. */
+function node(store: Partial<typeof fixture.ctx.store>) {
+  const ctx = { ...fixture.ctx, store: { ...fixture.ctx.store, ...store } };
+  const certificates = sharedCertificates(ctx);
+  const renewals: number[] = [];
+  const keeper = new CertificateKeeper(ctx, () => renewals.push(1), {
+    certificates,
+    store: ctx.store,
+  });
+  return { keeper, certificates, renewals };
+}
+
+test('what a node has ordered stays its own while the store is away, and is no failure', async () => {
+  let isAway = false;
+  const { store } = fixture.ctx;
+  const { keeper, renewals } = node({
+    takeJob: () => Promise.resolve(true),
+    endJob: () => Promise.resolve(),
+    setSetting: (name, value) =>
+      isAway ? Promise.reject(new Error('away')) : store.setSetting(name, value),
+  });
+  keeper.start();
+  await until(() => orders.length === 1);
+  isAway = true;
+  ends[0]?.resolve({ key: 'KEY\n', chain: 'CHAIN\n' });
+  await until(() => fixture.logged.length > 0);
+  expect(told()).toEqual([renewed]);
+  expect([renewals.length, readFileSync(certificateFile(fixture.dir), 'utf8')]).toEqual([1, PEM]);
+  await keeper.stop();
+});
+
+test('a challenge that nobody knows, or that a store cannot be asked for, is not found', async () => {
+  const { keeper } = node({
+    setting: (name) => Promise.reject(new Error(`${name} is away`)),
+  });
+  keeper.start();
+  const url = `http://127.0.0.1:${keeper.port}/.well-known/acme-challenge/${TOKEN}`;
+  expect((await fetch(url)).status).toBe(404);
+  await keeper.stop();
+});
