@@ -1,11 +1,14 @@
 /** A port passes from server to server, and old servers end while newer ones answer on it. */
-import { expect, test } from 'bun:test';
+import { afterEach, expect, jest, spyOn, test } from 'bun:test';
 import { Agent, request } from 'node:https';
 
+import * as serving from '../../src/api/serve.ts';
 import { HttpListener } from '../../src/appliance/http-listener.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { shownName } from '../rig/shown-certificate.ts';
+
+afterEach(() => jest.restoreAllMocks());
 
 const LEAVE_MS = 100;
 const ca = testAuthority().cert;
@@ -67,4 +70,22 @@ test('a kept connection is answered by the old server once more, as its last', a
   agent.destroy();
   await http.stop();
   expect(await shownName(port).catch((error: unknown) => error)).toBeInstanceOf(Error);
+});
+
+test('a certificate with which it cannot listen is refused in words, and the old one goes on', async () => {
+  const { http, port } = await start();
+  const other = pairOf('1.example');
+  expect(() => http.change({ cert: other.cert, key: 'no key' })).toThrow('NO_START_LINE');
+  const change = () => http.change(other);
+  spyOn(serving, 'serveApi').mockImplementationOnce(() => {
+    throw Object.assign(new Error('bind'), { code: 'EADDRINUSE' });
+  });
+  expect(change).toThrow(`http.listen: 127.0.0.1 port ${port} is in use by another program`);
+  expect(await shownName(port)).toBe('0.example');
+  // It is still another one than that which is shown.
+  const text = `hostname = "mail.rig.test"\n[http]\ntls_cert = "${other.certFile}"\ntls_key = "${other.keyFile}"`;
+  expect(http.prepare(parseConfig(text, 'test')).kind).toBe('pair');
+  change();
+  expect(await shownName(port)).toBe('1.example');
+  await http.stop();
 });

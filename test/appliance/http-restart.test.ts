@@ -1,10 +1,13 @@
 /** What HTTP has in memory outlives a restart: how much of its rate a key has used, and which requests it made. */
-import { expect, spyOn, test } from 'bun:test';
+import { afterEach, expect, jest, spyOn, test } from 'bun:test';
 
 import { startAppliance } from '../../src/appliance/appliance.ts';
+import { HttpListener } from '../../src/appliance/http-listener.ts';
 import { createLog } from '../../src/base/log.ts';
 import { startRigAppliance } from '../rig/appliance.ts';
 import { TestClock } from '../rig/clock.ts';
+
+afterEach(() => jest.restoreAllMocks());
 
 const PAGE = { limit: 10, after: null, before: null, q: null, method: null, status: null };
 const silent = createLog(
@@ -50,8 +53,13 @@ test('a request that was under way when the stop came is in the log, and counts'
   const headers = { authorization: `Bearer ${rig.key}` };
   const underWay = fetch(`${rig.url}/domains`, { headers });
   await called.promise;
+  // It is answered when no other one is taken any more.
+  const { stop } = HttpListener.prototype as { stop: () => Promise<void> };
+  spyOn(HttpListener.prototype, 'stop').mockImplementation(function (this: HttpListener) {
+    gate.resolve();
+    return stop.call(this);
+  });
   const stopped = rig.appliance.stop();
-  gate.resolve();
   const response = await underWay;
   await response.text();
   await stopped;

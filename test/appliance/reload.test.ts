@@ -137,3 +137,14 @@ test('without a public URL links lead to the listener that runs, whatever the fi
   reload('', 'listen = "127.0.0.2:8099"');
   expect(config.live.http.publicUrl).toBe(own);
 });
+
+test('a smarthost that waits for a restart keeps nothing else back', async () => {
+  const { appliance, reload } = await start('');
+  const { config } = appliance.ctx;
+  const done = reload(`[limits]\nrecipients = 2\n[delivery]\nport = 26\n${RELAY}`);
+  expect(done).toEqual({ needs_restart: ['delivery.smarthost'], new_certificate: false });
+  const { delivery, limits } = config.live;
+  expect([delivery.port, delivery.smarthost, limits.recipients]).toEqual([26, null, 2]);
+  reload(`[delivery]\nport = 27\n`);
+  expect([config.live.delivery.port, config.live.limits.recipients]).toEqual([27, 50]);
+});

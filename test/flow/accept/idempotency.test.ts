@@ -96,7 +96,7 @@ test('of two requests that come at once with one key, the second is refused wher
     [idempotency, other].map((one) =>
       accept(draft(), { idempotency: one }).then(
         ({ isReplay }) => (isReplay ? 'replay' : 'accepted'),
-        (error: Error) => `${error.message}`,
+        (error: Error) => error.message,
       ),
     ),
   );
