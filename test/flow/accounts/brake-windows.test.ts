@@ -1,5 +1,5 @@
 /** Which days and hours the brake looks at, and whom it leaves alone, over counters that are given. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { Brake, brakeSetting } from '../../../src/flow/accounts/brake.ts';
 import { setAccountStatus } from '../../../src/flow/accounts/accounts.ts';
 import type { AccountStatus } from '../../../src/base/status.ts';
@@ -252,4 +252,18 @@ test('a pause before the two days takes no day from them, nor adds one', async (
   expect(account?.statusReason).toBe(
     '20 of 200 emails since 2026-01-14 bounced (10.0 %; the limit is 10 %).',
   );
+});
+
+test('what a pause remembers is written before the account is paused: without it old harm would count again', async () => {
+  const over = () =>
+    brakeOver(
+      () => 1_000,
+      () => ({ hardBounces: 900, complaints: 900 }),
+    );
+  const before = spyOn(fixture.ctx.store, 'setSetting').mockRejectedValue(new Error('disk full'));
+  expect(await over().brake.run().catch(String)).toBe('Error: disk full');
+  before.mockRestore();
+  expect([await status(), fixture.logged]).toEqual(['active', []]);
+  await over().brake.run();
+  expect(await status()).toBe('paused');
 });

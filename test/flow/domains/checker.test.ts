@@ -182,3 +182,23 @@ test('a domain that cannot be checked is put off by an hour with everything that
     },
   ]);
 });
+
+test('a change of status that could not be stored is not logged, and the round fails', async () => {
+  const [domain] = await some(1);
+  if (domain === undefined) throw new Error('no domain');
+  const old = { ...domain, failingSince: fixture.clock.steady() - 72 * HOUR_MS };
+  const { store } = fixture.ctx;
+  const none = async () => NODATA;
+  const checker = new DomainChecker({
+    ...fixture.ctx,
+    resolver: { ...silentResolver(), txt: none, cname: none, a: none, aaaa: none, mx: none },
+    store: {
+      ...store,
+      domainsDue: async () => [old],
+      finishDomainCheck: () => Promise.reject(new Error('disk full')),
+    },
+  });
+  const round = checker.run(new AbortController().signal);
+  expect(await round.catch(String)).toBe('Error: disk full');
+  expect(fixture.logged).toEqual([]);
+});

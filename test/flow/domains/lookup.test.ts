@@ -2,7 +2,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 
 import type { Context } from '../../../src/flow/context.ts';
+import { DomainChecker } from '../../../src/flow/domains/checker.ts';
+import { newDomain, removeDomain, verifyDomain } from '../../../src/flow/domains/domains.ts';
 import { sendingDomain } from '../../../src/flow/domains/lookup.ts';
+import { activateKey, prepareKey } from '../../../src/flow/domains/rotation.ts';
+import type { Domain } from '../../../src/store/rows.ts';
 import { openFixture, type Fixture } from '../fixture.ts';
 
 let fixture: Fixture;
@@ -54,4 +58,42 @@ test('a domain is read once for many mails, and again after a change', async () 
   ctx.senderDomains.forget();
   expect((await find())?.id).toBe(id);
   expect(asked).toHaveLength(2);
+});
+
+type Change = (ctx: Context, domain: Domain) => Promise<unknown>;
+
+test.each<[string, 'finishDomainCheck' | 'deleteDomain' | 'activateDkimKey', Change]>([
+  ['verified', 'finishDomainCheck', (ctx, { accountId, id }) => verifyDomain(ctx, accountId, id)],
+  [
+    'checked',
+    'finishDomainCheck',
+    (ctx) => new DomainChecker(ctx).run(new AbortController().signal),
+  ],
+  ['removed', 'deleteDomain', (ctx, { accountId, id }) => removeDomain(ctx, accountId, id)],
+  ['given another key', 'activateDkimKey', (ctx, domain) => activateKey(ctx, domain)],
+])('what a send reads while a domain is being %s is not kept', async (_, verb, change) => {
+  const { ctx, clock } = fixture;
+  const { id: accountId } = (await fixture.sender()).account;
+  const domain = await newDomain(ctx, accountId, 'acme.example');
+  await ctx.store.createDomain(domain, 10);
+  await prepareKey(ctx, domain);
+  await clock.advance(60_000);
+  const find = () => sendingDomain(ctx, accountId, 'acme.example');
+  const commit = ctx.store[verb] as (...args: unknown[]) => Promise<unknown>;
+  const seen: (string | undefined)[] = [];
+  // Of the emulator's DNS, which shows every record.
+  const changing = {
+    ...ctx,
+    emulation: {} as Context['emulation'],
+    store: {
+      ...ctx.store,
+      async [verb](...args: unknown[]) {
+        seen.push((await find())?.id);
+        return await commit(...args);
+      },
+    },
+  };
+  await change(changing, domain);
+  expect(seen).toEqual([domain.id]);
+  expect(await find()).toEqual(await ctx.store.domainByName(accountId, 'acme.example'));
 });

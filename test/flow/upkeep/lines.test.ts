@@ -159,3 +159,18 @@ test('the account of all nodes: who makes it, for how long, and which texts are 
   await shared.answerTo('-'.repeat(16));
   expect(asked).toEqual([['read', account]]);
 });
+
+test('a node that cannot write the account leaves its making to another one', async () => {
+  const { ctx } = fixture;
+  const ended: unknown[] = [];
+  const store: Context['store'] = {
+    ...ctx.store,
+    setting: async () => null,
+    setSetting: () => Promise.reject(new Error('disk full')),
+    takeJob: async () => true,
+    endJob: async (...args) => void ended.push(args),
+  };
+  const shared = new SharedCertificates({ ...ctx, store }, ['a.example'], 'me');
+  expect(await shared.accountKey('own').catch(String)).toBe('Error: disk full');
+  expect(ended).toEqual([['acme_account', 'me', 0]]);
+});

@@ -8,6 +8,7 @@ import {
   rotateEndpointSecret,
   updateEndpoint,
 } from '../../../src/flow/webhooks/endpoints.ts';
+import type { Context } from '../../../src/flow/context.ts';
 import { replayCalls } from '../../../src/flow/webhooks/dispatcher.ts';
 import type { EndpointChange } from '../../../src/store/webhooks.ts';
 import { newId } from '../../rig/ids.ts';
@@ -122,3 +123,37 @@ test('nothing of another account can be changed or replayed', async () => {
   expect((await refusal(replayed)).code).toBe('not_found');
   expect(await getEndpoint(fixture.ctx, accountId, endpoint.id)).toEqual(endpoint);
 });
+
+type Verb = 'updateEndpoint' | 'rotateEndpointSecret' | 'deleteEndpoint';
+
+test.each<[Verb, (ctx: Context, id: string) => Promise<unknown>]>([
+  ['updateEndpoint', (ctx, id) => updateEndpoint(ctx, watcher, accountId, id, { url: URL })],
+  ['rotateEndpointSecret', (ctx, id) => rotateEndpointSecret(ctx, watcher, accountId, id)],
+  ['deleteEndpoint', (ctx, id) => removeEndpoint(ctx, watcher, accountId, id)],
+])(
+  'the dispatcher hears of %s when it is on disk, so that it reads no row of before',
+  async (verb, change) => {
+    const { endpoint } = await add();
+    const { store } = fixture.ctx;
+    const commit = store[verb] as (...args: unknown[]) => Promise<unknown>;
+    let fault: Error | null = new Error('disk full');
+    const seen: string[][] = [];
+    const ctx = {
+      ...fixture.ctx,
+      store: {
+        ...store,
+        async [verb](...args: unknown[]) {
+          if (fault !== null) throw fault;
+          const done = await commit(...args);
+          seen.push([...told]);
+          return done;
+        },
+      },
+    };
+    expect(await change(ctx, endpoint.id).catch(String)).toBe('Error: disk full');
+    expect(told).toEqual([]);
+    fault = null;
+    await change(ctx, endpoint.id);
+    expect([seen, told]).toEqual([[[]], [endpoint.id]]);
+  },
+);
