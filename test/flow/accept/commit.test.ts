@@ -1,11 +1,12 @@
 /** What acceptance tells others, what it asks of the disk, and which item of a batch a refusal names. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { validationFailed } from '../../../src/base/errors.ts';
+import { acceptEmails } from '../../../src/flow/accept/accept.ts';
 import { sendAgain } from '../../../src/flow/accept/send-again.ts';
 import type { Sender } from '../../../src/flow/draft.ts';
 import { addSuppression } from '../../../src/flow/suppressions/suppressions.ts';
 import type { Event } from '../../../src/store/rows.ts';
-import { draft, mailbox, openFixture, refusal, type Fixture } from '../fixture.ts';
+import { ACCEPT, draft, mailbox, openFixture, refusal, type Fixture } from '../fixture.ts';
 
 const PLANS = `
 [[plans]]
@@ -198,4 +199,21 @@ test('a sandbox email that is sent again stays one, and one whose content is gon
   await fixture.ctx.store.purgeBodies(fixture.clock.now() + 1);
   const gone = await refusal(sendAgain(fixture.ctx, fixture.sink, by.account, message));
   expect(gone.code).toBe('not_found');
+});
+
+test('of an acceptance that could not be written nobody hears: no log, no metric, no follower and no queue', async () => {
+  const { ctx, sink, logged } = fixture;
+  const heard: Event[] = [];
+  ctx.followers.follow((event) => void heard.push(event));
+  const store = { ...ctx.store, accept: () => Promise.reject(new Error('disk I/O error')) };
+  const work = acceptEmails({ ...ctx, store }, sink, sender, [draft()], ACCEPT);
+  expect(await work.catch(String)).toBe('Error: disk I/O error');
+  const counted = (await ctx.metrics.render()).split('\n');
+  expect([
+    logged,
+    heard,
+    sink.messages,
+    sink.calls,
+    counted.filter((line) => line.startsWith('postrider_messages_accepted_total{')),
+  ]).toEqual([[], [], [], [], []]);
 });

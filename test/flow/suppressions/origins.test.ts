@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { importSuppressions } from '../../../src/flow/suppressions/csv-import.ts';
 import { SuppressionImports } from '../../../src/flow/suppressions/imports.ts';
-import { addSuppression } from '../../../src/flow/suppressions/suppressions.ts';
+import { addSuppression, removeSuppression } from '../../../src/flow/suppressions/suppressions.ts';
 import { acceptUnsubscribe, unsubscribeUrl } from '../../../src/flow/suppressions/unsubscribe.ts';
 import { draft, openFixture, type Fixture } from '../fixture.ts';
 
@@ -87,4 +87,23 @@ test('an import tells how much of the file it has read', async () => {
     result: { rows: 30_000, added: 30_000 },
     problem: null,
   });
+});
+
+test('a removal or an unsubscription that could not be written is not in the log', async () => {
+  const { ctx } = fixture;
+  const by = await fixture.sender();
+  await fixture.verified(by, 'acme.example');
+  const { recipients } = await fixture.stored(await fixture.accept(by, draft()));
+  await addSuppression(ctx, accountId, { email: 'ben@receiver.example' });
+  fixture.logged.length = 0;
+  const fail = () => Promise.reject(new Error('disk full'));
+  const full = { ...ctx, store: { ...ctx.store, removeSuppression: fail, addSuppression: fail } };
+  const removed = removeSuppression(full, accountId, 'ben@receiver.example', { isOperator: true });
+  expect(await removed.catch(String)).toBe('Error: disk full');
+  const token =
+    unsubscribeUrl(ctx, recipients[0]?.id ?? '')
+      .split('/')
+      .at(-1) ?? '';
+  expect(await acceptUnsubscribe(full, token).catch(String)).toBe('Error: disk full');
+  expect(fixture.logged).toEqual([]);
 });
