@@ -160,3 +160,30 @@ test('a challenge that nobody knows, or that a store cannot be asked for, is not
   expect((await fetch(url)).status).toBe(404);
   await keeper.stop();
 });
+
+test('after an order that succeeds the next look is in half a day, and the waits begin anew', async () => {
+  const keeper = new CertificateKeeper(fixture.ctx, () => undefined);
+  const waits = (): unknown[] =>
+    fixture.logged.flatMap(({ next_in_ms }) => (next_in_ms === undefined ? [] : [next_in_ms]));
+  keeper.start();
+  let lines = 0;
+  for (const [end, restMs] of [
+    ['fails', HOUR_MS],
+    ['fails', 2 * HOUR_MS],
+    // What came is no certificate, so that another one is ordered at the next look.
+    ['succeeds', 12 * HOUR_MS],
+    ['fails', HOUR_MS],
+  ] as const) {
+    lines += 1;
+    await until(() => orders.length === lines);
+    if (end === 'fails') ends.at(-1)?.reject(new Error('rateLimited'));
+    else ends.at(-1)?.resolve({ key: 'KEY\n', chain: 'CHAIN\n' });
+    await until(() => fixture.logged.length === lines);
+    await fixture.clock.advance(restMs - 1);
+    expect(orders).toHaveLength(lines);
+    await fixture.clock.advance(1);
+  }
+  await until(() => orders.length === 5);
+  expect(waits()).toEqual([HOUR_MS, 2 * HOUR_MS, HOUR_MS]);
+  await keeper.stop();
+});
