@@ -187,3 +187,51 @@ test('after an order that succeeds the next look is in half a day, and the waits
   expect(waits()).toEqual([HOUR_MS, 2 * HOUR_MS, HOUR_MS]);
   await keeper.stop();
 });
+
+test('the rest of all nodes after a refusal is over with the next order: one that succeeds asks for none', async () => {
+  const ended: [name: string, restMs: number][] = [];
+  const { keeper, certificates } = node({
+    takeJob: () => Promise.resolve(true),
+    endJob: async (name, _holder, restMs) => void ended.push([name, restMs]),
+  });
+  keeper.start();
+  await until(() => orders.length === 1);
+  ends[0]?.reject(new Error('rateLimited'));
+  await until(() => ended.length === 3);
+  // This store gives the job at the next look.
+  await fixture.clock.advance(60_000);
+  await until(() => orders.length === 2);
+  ends[1]?.resolve({ key: 'KEY\n', chain: 'CHAIN\n' });
+  await until(() => ended.length === 5);
+  expect(ended).toEqual([
+    ['acme_account', 0],
+    ['acme_order', HOUR_MS / 4],
+    [certificates.orderJob, HOUR_MS],
+    ['acme_order', 0],
+    [certificates.orderJob, 0],
+  ]);
+  await keeper.stop();
+});
+
+test('while another node makes the account none is ordered and none has failed; it asks again in ten seconds', async () => {
+  let isFree = false;
+  const asked: string[] = [];
+  const { keeper } = node({
+    async takeJob(name) {
+      asked.push(name);
+      return name !== 'acme_account' || isFree;
+    },
+    endJob: () => Promise.resolve(),
+  });
+  keeper.start();
+  await until(() => asked.includes('acme_account'));
+  await fixture.clock.advance(9_999);
+  expect([orders, fixture.logged, asked.length]).toEqual([[], [], 3]);
+  isFree = true;
+  await fixture.clock.advance(1);
+  await until(() => orders.length === 1);
+  ends[0]?.resolve({ key: 'KEY\n', chain: 'CHAIN\n' });
+  await until(() => fixture.logged.length === 1);
+  expect(told()).toEqual([renewed]);
+  await keeper.stop();
+});
