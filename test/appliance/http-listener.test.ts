@@ -1,11 +1,13 @@
 /** A port passes from server to server, and old servers end while newer ones answer on it. */
 import { afterEach, expect, jest, spyOn, test } from 'bun:test';
 import { Agent, request } from 'node:https';
+import { createServer } from 'node:net';
 
 import * as serving from '../../src/api/serve.ts';
 import { HttpListener } from '../../src/appliance/http-listener.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { testAuthority } from '../rig/certificates.ts';
+import { freePorts } from '../rig/ports.ts';
 import { shownName } from '../rig/shown-certificate.ts';
 
 afterEach(() => jest.restoreAllMocks());
@@ -88,4 +90,25 @@ test('a certificate with which it cannot listen is refused in words, and the old
   change();
   expect(await shownName(port)).toBe('1.example');
   await http.stop();
+});
+
+test('with TLS too a port is taken only where another program has it at the same address', async () => {
+  const { certFile, keyFile } = pairOf('0.example');
+  const other = createServer();
+  const [port = 0] = await freePorts(1);
+  await new Promise<void>((resolve) => other.listen(port, '127.0.0.2', resolve));
+  const api = { handle: () => Promise.resolve(new Response()), requestId: () => 'unused' };
+  const at = (host: string) => {
+    const tls = `tls_cert = "${certFile}"\ntls_key = "${keyFile}"`;
+    const text = `hostname = "mail.rig.test"\n[http]\nlisten = "${host}:${port}"\n${tls}`;
+    return new HttpListener(parseConfig(text, 'test'), api, () => null);
+  };
+  expect(await at('127.0.0.2').start().catch(String)).toBe(
+    `OperatorError: http.listen: 127.0.0.2 port ${port} is in use by another program`,
+  );
+  const http = at('127.0.0.1');
+  await http.start();
+  expect(await shownName(port)).toBe('0.example');
+  await http.stop();
+  other.close();
 });

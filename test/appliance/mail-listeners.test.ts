@@ -87,3 +87,25 @@ test('a certificate is taken over by all of them, whichever has another one', as
   expect(takeOver()).toBe(true);
   expect(asked).toEqual(['SubmissionServer takes over', 'InboundServer takes over']);
 });
+
+test('where reports cannot come in submission has ended before that is told; a stop waits for both', async () => {
+  const order: string[] = [];
+  const noted = (prototype: object, name: string): void => {
+    const methods = prototype as Record<string, () => Promise<unknown>>;
+    const stop = methods['stop'];
+    spyOn(methods, 'stop').mockImplementation(async function (this: unknown) {
+      await stop?.call(this as never);
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push(`${name} has ended`);
+    });
+  };
+  noted(submitting.SubmissionServer.prototype, 'submission');
+  noted(receiving.InboundServer.prototype, 'inbound');
+  const start = spyOn(receiving.InboundServer.prototype, 'start');
+  start.mockRejectedValueOnce(new Error('the address is in use'));
+  order.push(await open().then(() => 'opened', String));
+  expect(order.splice(0)).toEqual(['submission has ended', 'Error: the address is in use']);
+  await (await open()).stop();
+  listeners = null;
+  expect(order.toSorted()).toEqual(['inbound has ended', 'submission has ended']);
+});
