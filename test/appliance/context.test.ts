@@ -40,9 +40,9 @@ const config = () =>
     'rig',
   );
 
-/** A part that says when it has ended, after so many turns of the event loop. */
-const ends = (name: string, turns: number) => async () => {
-  for (let turn = 0; turn < turns; turn += 1) {
+/** A part that says when it has ended, after so many rounds of the event loop. */
+const ends = (name: string, rounds: number) => async () => {
+  for (let round = 0; round < rounds; round += 1) {
     await new Promise((resolve) => setImmediate(resolve));
   }
   ended.push(name);
