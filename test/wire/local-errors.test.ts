@@ -1,5 +1,6 @@
 /** Errors of this machine, told from those of the other: its own never count against a destination. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
+import * as fs from 'node:fs';
 
 import { isLocalError, isOutOfDescriptors, isShortage } from '../../src/wire/local-errors.ts';
 
@@ -32,4 +33,32 @@ test.each([
   expect([isShortage(errorOf(code)), isLocalError(errorOf(code))]).toEqual([shortage, local]);
 });
 
-test('this process has descriptors left', () => expect(isOutOfDescriptors()).toBe(false));
+test('a process with descriptors left takes one and gives it back', () => {
+  const [opened, closed] = [spyOn(fs, 'openSync'), spyOn(fs, 'closeSync')];
+  expect(isOutOfDescriptors()).toBe(false);
+  const taken = opened.mock.results.map(({ value }): unknown => value);
+  expect<unknown[][]>([opened.mock.calls, closed.mock.calls]).toEqual([
+    [['/dev/null', 'r']],
+    [taken],
+  ]);
+  for (const spy of [opened, closed]) spy.mockRestore();
+});
+
+test('while no descriptor is left, a refused connection is our own trouble, and nothing else changes', () => {
+  const opened = spyOn(fs, 'openSync').mockImplementation(() => {
+    throw errorOf('EMFILE');
+  });
+  const seen = ['ECONNREFUSED', 'ECONNRESET', undefined].map((code) => [
+    isShortage(errorOf(code)),
+    isLocalError(errorOf(code)),
+  ]);
+  expect([isOutOfDescriptors(), seen]).toEqual([
+    true,
+    [
+      [true, true],
+      [false, false],
+      [false, false],
+    ],
+  ]);
+  opened.mockRestore();
+});

@@ -131,20 +131,20 @@ test('nothing stays open, whatever the end', async () => {
   const cleared = spyOn(globalThis, 'clearTimeout');
   const armed = spyOn(globalThis, 'setTimeout');
   const port = await serve((request) => reply(request, 0));
-  const ends = [await clockOffset('127.0.0.1', port, 4_321)];
+  const ends = [await clockOffset('127.0.0.1', port, 4_321_000)];
   const failing = new Error('no way');
   const sent = spyOn(UdpSocket.prototype, 'send').mockImplementation(((
     ...[, , , done]: [unknown, unknown, unknown, (error: Error) => void]
   ) => done(failing)) as never);
-  ends.push(await clockOffset('127.0.0.1', port, 4_321));
+  ends.push(await clockOffset('127.0.0.1', port, 4_321_000));
   sent.mockImplementation(function (this: Socket) {
     queueMicrotask(() => this.emit('error', failing));
   } as never);
-  ends.push(await clockOffset('127.0.0.1', port, 4_321));
+  ends.push(await clockOffset('127.0.0.1', port, 4_321_000));
   sent.mockRestore();
   expect(ends).toEqual([expect.any(Number), null, null]);
   const timers = armed.mock.calls.flatMap(([, ms], at) =>
-    ms === 4_321 ? [armed.mock.results[at]?.value] : [],
+    ms === 4_321_000 ? [armed.mock.results[at]?.value] : [],
   );
   const ended = cleared.mock.calls.map(([timer]): unknown => timer);
   expect([timers.length, timers.filter((timer) => !ended.includes(timer))]).toEqual([3, []]);

@@ -116,12 +116,18 @@ test('an address is waited for three seconds while others are left, the last one
   ] as const) {
     const agent = agentWith(names(() => found(...addresses)));
     const timers = spyOn(globalThis, 'setTimeout');
+    const cleared = spyOn(globalThis, 'clearTimeout');
     const result = await guardedGet({ ...ask(port).request, agent });
     const delays = timers.mock.calls.map(([, ms]) => ms);
+    const ours = timers.mock.results.filter((_, at) => [3_000, 5_000].includes(delays[at] ?? 0));
+    const ended = cleared.mock.calls.map(([timer]): unknown => timer);
     timers.mockRestore();
+    cleared.mockRestore();
     expect(result).toMatchObject({ statusCode: 200 });
     expect(delays.filter((ms) => ms === 3_000)).toHaveLength(waits);
     expect(delays).toContain(5_000);
+    // Left alone, the first would end a connection that is in use by then.
+    expect(ours.filter(({ value }) => !ended.includes(value))).toEqual([]);
     agent.destroy();
   }
 });

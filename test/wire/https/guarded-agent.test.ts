@@ -2,10 +2,12 @@
  * Who a guarded request connects to: verified TLS only, no proxy of the environment, and no address that
  * may not be dialled, whatever DNS says from one question to the next.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createServer as createTcpServer, type Server } from 'node:net';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
+import { createServer as createTcpServer, Socket, type Server } from 'node:net';
+import * as tls from 'node:tls';
 
-import type { CertificateOptions } from '../../rig/certificates.ts';
+import { AddressGuard } from '../../../src/wire/addresses/address-guard.ts';
+import { type CertificateOptions, testAuthority } from '../../rig/certificates.ts';
 import {
   agentWith,
   closeEndpoints,
@@ -61,6 +63,111 @@ describe('TLS', () => {
     const second = await post(garbage);
     expect(second).toMatchObject({ kind: 'failed', reason: 'the response is not valid HTTP' });
   });
+});
+
+test('HTTP/1.1 is what the handshake agrees on, also with a server that would rather speak HTTP/2', async () => {
+  const agreed: unknown[] = [];
+  const identity = testAuthority().issue(['hook.test']);
+  const server = tls.createServer({ ...identity, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
+    agreed.push(socket.alpnProtocol);
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(OK));
+  });
+  const port = await listen(server, '127.0.0.2');
+  expect(await post(port)).toMatchObject({ statusCode: 200 });
+  expect(agreed).toEqual(['http/1.1']);
+  server.close();
+});
+
+test('an address that may not be dialled any more once it is connected gets nothing', async () => {
+  const { port, requests } = await openEndpoint((socket) => socket.write(OK));
+  const verdicts = [true, false];
+  const asked = spyOn(AddressGuard.prototype, 'allows').mockImplementation(
+    () => verdicts.shift() === true,
+  );
+  const result = await post(port);
+  const addresses = asked.mock.calls.flat();
+  asked.mockRestore();
+  expect([result, requests]).toEqual([
+    {
+      kind: 'failed',
+      reason: 'connected to another address than was checked',
+      durationMs: expect.any(Number) as number,
+      isRefused: true,
+      isLocal: false,
+    },
+    [],
+  ]);
+  expect(addresses).toEqual(['127.0.0.2', '127.0.0.2']);
+});
+
+test('a caller who gives up while the name is looked up has nobody dialled', async () => {
+  const stop = new AbortController();
+  const agent = agentWith(
+    names(() => {
+      stop.abort();
+      return found('127.0.0.2', '127.0.0.3');
+    }),
+  );
+  const dialled = spyOn(Socket.prototype, 'connect');
+  expect(await post(1, { agent, signal: stop.signal })).toMatchObject({ kind: 'failed' });
+  await new Promise((resolve) => setImmediate(resolve));
+  const count = dialled.mock.calls.length;
+  dialled.mockRestore();
+  expect(count).toBe(0);
+});
+
+test('TLS 1.2 is enough', async () => {
+  const { port } = await openEndpoint((socket) => socket.write(OK), '127.0.0.2', {
+    maxVersion: 'TLSv1.2',
+  });
+  expect(await post(port)).toMatchObject({ statusCode: 200 });
+});
+
+/** The sockets that are made while `work` runs. `change` is told of each before anything has come on it. */
+async function socketsOf(
+  work: () => Promise<unknown>,
+  change: (socket: tls.TLSSocket) => unknown = () => undefined,
+): Promise<tls.TLSSocket[]> {
+  const sockets: tls.TLSSocket[] = [];
+  const real = tls.connect;
+  const made = spyOn(tls, 'connect').mockImplementation(((options: tls.ConnectionOptions) => {
+    const socket = real(options);
+    change(socket);
+    sockets.push(socket);
+    return socket;
+  }) as never);
+  await work();
+  made.mockRestore();
+  return sockets;
+}
+
+test('a runtime that hands over what it has not verified is not believed', async () => {
+  const { port, requests } = await openEndpoint((socket) => socket.write(OK));
+  const [socket] = await socketsOf(
+    async () => {
+      expect(await post(port)).toMatchObject({
+        kind: 'failed',
+        reason: 'TLS verification failed',
+        isRefused: false,
+        isLocal: false,
+      });
+    },
+    (one) => one.on('secureConnect', () => Object.assign(one, { authorized: false })),
+  );
+  expect([requests, socket?.destroyed]).toEqual([[], true]);
+});
+
+test('a connection that is given up is closed, and what it says afterwards is no fault', async () => {
+  const silent = createTcpServer(() => undefined);
+  const port = await listen(silent, '127.0.0.2');
+  const [socket] = await socketsOf(async () => {
+    expect(await post(port, { timeoutMs: 50 })).toMatchObject({ kind: 'failed' });
+  });
+  expect(socket?.destroyed).toBe(true);
+  // Without a listener it would end the process.
+  socket?.emit('error', new Error('late'));
+  silent.close();
 });
 
 describe('the environment', () => {

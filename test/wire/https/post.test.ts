@@ -2,7 +2,8 @@
  * Guarded requests over real TLS servers: how long one may take, how much is read, and what is made of
  * the answer. DNS answers come from a table in the test; nothing else is imitated.
  */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, spyOn, test } from 'bun:test';
+import * as fs from 'node:fs';
 import { createServer as createTcpServer } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
@@ -83,6 +84,23 @@ describe('an honest receiver', () => {
     agent.destroy();
   });
 
+  test('that says nothing on a connection that is used again is not asked once more', async () => {
+    let isSilent = false;
+    const { port, requests } = await openEndpoint((socket) => {
+      if (!isSilent) setTimeout(() => socket.write(OK), 50);
+    });
+    const agent = agentWith();
+    await Promise.all([post(port, { agent }), post(port, { agent })]);
+    isSilent = true;
+    // There is another idle connection, and its time is over all the same.
+    expect(await post(port, { agent, timeoutMs: 200 })).toMatchObject({
+      kind: 'failed',
+      reason: 'no complete response within 0.2 s',
+    });
+    expect(requests).toHaveLength(2 + 1);
+    agent.destroy();
+  });
+
   test('that always closes is asked once on a fresh connection', async () => {
     const { port, requests } = await openEndpoint((socket) => socket.destroy());
     expect(await post(port)).toMatchObject({
@@ -147,6 +165,21 @@ test('want of sockets on this machine is told apart', async () => {
     reason: 'this machine has no socket left',
   });
   expect(await post(1)).toMatchObject({ isLocal: false, reason: 'the connection was refused' });
+  // A look-up needs a socket, too, and does not say what it lacked.
+  const failing = names(() => ({ kind: 'failed', reason: 'timeout' }));
+  const opened = spyOn(fs, 'openSync').mockImplementation(() => {
+    throw error;
+  });
+  const [unresolved, refused] = [await post(1, { agent: agentWith(failing) }), await post(1)];
+  opened.mockRestore();
+  expect([unresolved, refused]).toMatchObject([
+    { kind: 'failed', isRefused: false, isLocal: true, reason: 'this machine has no socket left' },
+    { kind: 'failed', isRefused: false, isLocal: true, reason: 'this machine has no socket left' },
+  ]);
+  expect(await post(1, { agent: agentWith(failing) })).toMatchObject({
+    isLocal: false,
+    reason: 'the host name could not be resolved',
+  });
 });
 
 describe('a redirect', () => {

@@ -30,7 +30,7 @@ const endpoints: TlsEndpoint[] = [];
 export async function openEndpoint(
   answer: (socket: TLSSocket, request: string) => void,
   host = '127.0.0.2',
-  options: CertificateOptions & { names?: string[]; maxVersion?: 'TLSv1.1' } = {},
+  options: CertificateOptions & { names?: string[]; maxVersion?: 'TLSv1.1' | 'TLSv1.2' } = {},
 ): Promise<TlsEndpoint> {
   const names = options.names ?? ['hook.test', '*.hook.test', host];
   const { key, cert } = testAuthority().issue(names, options);
