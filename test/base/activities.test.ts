@@ -23,6 +23,14 @@ test('each name stands once', () => {
 test('work ends with its name, also when it fails', async () => {
   const doing = new Activities();
   expect(await doing.during('work', () => Promise.resolve(doing.take()))).toBe('work');
+  doing.forget();
+  // Not when it was begun: when it is over.
+  const step = Promise.withResolvers<string>();
+  const working = doing.during('long', () => step.promise);
+  await Promise.resolve();
+  expect([doing.take(), doing.take()]).toEqual(['long', 'long']);
+  step.resolve('done');
+  expect([await working, doing.take(), doing.take()]).toEqual(['done', 'long', '']);
   const failing = doing.during('failing', () => Promise.reject(new Error('no')));
   expect(await failing.catch(String)).toBe('Error: no');
   doing.forget();

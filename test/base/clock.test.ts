@@ -1,6 +1,7 @@
 /** The machine's clock: waits that end although the wall clock is set back while they last. */
 import { afterEach, expect, setSystemTime, spyOn, test } from 'bun:test';
 import * as fs from 'node:fs';
+import * as os from 'node:os';
 import { uptime } from 'node:os';
 
 import { systemClock, wallTime, wallTimeOrNull } from '../../src/base/clock.ts';
@@ -126,6 +127,9 @@ test('steady time is in whole milliseconds', () => {
 test('uptime is in milliseconds, and the boot has an id of 32 digits', () => {
   expect(systemClock.uptime()).toBeGreaterThan(performance.now());
   expect(Math.abs(systemClock.uptime() / 1_000 - uptime())).toBeLessThan(5);
+  const machine = spyOn(os, 'uptime').mockReturnValue(12_345.5);
+  expect(systemClock.uptime()).toBe(12_345_500);
+  machine.mockRestore();
   expect(systemClock.bootId()).toMatch(/^[0-9a-f]{32}$/);
 });
 

@@ -186,6 +186,17 @@ test('an account that is refused ends the order with the words of the authority'
   expect([asked.length, published]).toEqual([1, []]);
 });
 
+test('an authority that does not answer is told so', async () => {
+  const { url } = await authority();
+  const [server] = servers.splice(0);
+  await new Promise((resolve) => server?.close(resolve));
+  const { axios } = await import('acme-client');
+  // The library would ask five times, with pauses of seconds.
+  Object.assign(axios.defaults, { acmeSettings: { retryMaxAttempts: 0, retryDefaultDelay: 0 } });
+  const { made, published } = await order(url, '');
+  expect([made, published]).toEqual(['Error: the authority could not be reached', []]);
+});
+
 test('the answer to a challenge has the thumbprint of RFC 7638, of keys of both kinds', () => {
   // Section 3.1 of it.
   const rsa = {

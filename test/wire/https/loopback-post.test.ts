@@ -14,6 +14,11 @@ const server = createServer((request, response) => {
     void flood(response);
     return;
   }
+  if (request.url === '/cut') {
+    response.writeHead(200, { 'content-length': '10' });
+    response.write('half', () => request.socket.destroy());
+    return;
+  }
   if (request.url === '/moved') response.writeHead(302, { location: 'http://example.org/' });
   let text = '';
   request.on('data', (chunk: Buffer) => (text += chunk.toString()));
@@ -98,6 +103,16 @@ test('a server that is not there, and one that is silent, are failures', async (
   const silent = await post('/stall', 200);
   expect(silent).toMatchObject({ ...failed, reason: 'the deadline passed' });
   expect(silent.durationMs).toBeGreaterThanOrEqual(190);
+});
+
+test('a response that is cut off is a failure at once', async () => {
+  expect(await post('/cut', 60_000, `[::1]:${port}`)).toEqual({
+    kind: 'failed',
+    reason: 'the connection failed',
+    durationMs: expect.any(Number) as number,
+    isRefused: false,
+    isLocal: false,
+  });
 });
 
 test('of a long response only the beginning is kept', async () => {

@@ -50,6 +50,9 @@ test.each([
     { localAddress: '192.0.2.1' },
     'EADDRNOTAVAIL: 192.0.2.1 is not an address of this machine, or has no port left',
   ],
+  // The runtime throws these two.
+  ['no port', { port: 65_536 }, expect.stringContaining('ERR_SOCKET_BAD_PORT: ') as string],
+  ['no address', { localAddress: 'x' }, 'ERR_INVALID_IP_ADDRESS: Invalid IP address: x'],
 ])('%s is our own trouble', async (_, changes, words) => {
   const end = await endOf(connect(changes));
   expect([end.stage, end.isLocal, end.message]).toEqual(['connect', true, words]);
@@ -347,6 +350,21 @@ test.each([
   const end = await waiting;
   expect([end.stage, end.message, end.isLocal, end.reply]).toEqual(['ehlo', words, isLocal, null]);
   expect(socket?.destroyed).toBe(true);
+});
+
+test('an error of the plain connection during the handshake ends it there', async () => {
+  const delays = spyOn(Socket.prototype, 'setNoDelay');
+  const dialogue = await connect();
+  const [socket] = delays.mock.contexts as unknown as Socket[];
+  delays.mockRestore();
+  await dialogue.reply('banner');
+  const tls = { serverName: 'mx.test', verify: false, trust: undefined, checkPeer: undefined };
+  const ended = endOf(dialogue.startTls(tls));
+  // Without a listener it would end the process.
+  socket?.emit('error', Object.assign(new Error('broken'), { code: 'EIO' }));
+  const end = await ended;
+  expect([end.stage, end.message, end.isLocal]).toEqual(['handshake', 'EIO: broken', false]);
+  expect([socket?.destroyed, dialogue.isOpen]).toEqual([true, false]);
 });
 
 test('from the upgrade on only errors of the plain connection count', async () => {
