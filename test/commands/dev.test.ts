@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 
 import * as appliances from '../../src/appliance/appliance.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 import * as configFile from '../../src/base/config-file.ts';
 import * as devPort from '../../src/commands/dev-port.ts';
@@ -145,14 +146,17 @@ test('what is said of the ports stands before the addresses', async () => {
 });
 
 test('warnings are shown without --log, faults end it, and the last port is a port', async () => {
-  const chosen = spyOn(devPort, 'choosePort').mockResolvedValue({ port: 0, note: '' });
+  const chosen = spyOn(devPort, 'choosePort');
+  chosen.mockResolvedValueOnce({ port: 8_111, note: '' });
+  chosen.mockResolvedValueOnce({ port: 1_111, note: '' });
   const begin = spyOn(appliances, 'startAppliance').mockImplementation((_, { log }) => {
     log.info('ready');
     log.warn('clock_off');
     log.error('fault', { hint: 'Report it.' });
     return Promise.reject(new OperatorError('It cannot start.', ''));
   });
-  dev = new Foreground(['dev', '--port', '65535', '--smtp-port', '0'], 'Ctrl-C');
+  const words = ['dev', '--port', '65535', '--smtp-port', '0', '--key', 'mine'];
+  dev = new Foreground(words, 'Ctrl-C');
   void dev.ready.catch(() => undefined);
   expect(await dev.ended).toBe(1);
   const { uncaughtException, unhandledRejection } = dev.listening();
@@ -160,7 +164,13 @@ test('warnings are shown without --log, faults end it, and the last port is a po
   dev.emit('exit');
   expect(dev.log().map(({ event }) => event)).toEqual(['clock_off', 'fault']);
   expect(chosen.mock.calls.map(([, port]) => port)).toEqual([65_535, 0]);
-  expect(begin.mock.calls).toHaveLength(1);
+  const given = { clock: systemClock, log: expect.anything(), emulate: { key: 'mine' } };
+  expect(begin.mock.calls).toEqual([[expect.anything(), given]] as never);
+  const { http, smtp } = begin.mock.calls[0]?.[0].startup ?? {};
+  expect([http?.listen, smtp?.submission]).toEqual([
+    { host: '127.0.0.1', port: 8_111 },
+    [{ host: '127.0.0.1', port: 1_111 }],
+  ]);
 });
 
 test('a port that was asked for and is in use is told', async () => {

@@ -1,5 +1,5 @@
 /** `serve`: what stands on each stream from the start to the end, what systemd is told, and signals. */
-import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
+import { afterEach, beforeEach, expect, jest, spyOn, test, type Mock } from 'bun:test';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ let config: string;
 let server: Foreground | null;
 /** What systemd was told. */
 let told: string[];
+let notifiers: Mock<typeof systemd.createNotifier>;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'serve-'));
@@ -27,7 +28,7 @@ beforeEach(() => {
   );
   server = null;
   told = [];
-  spyOn(systemd, 'createNotifier').mockReturnValue({
+  notifiers = spyOn(systemd, 'createNotifier').mockReturnValue({
     notify: (state) => told.push(state) > 0,
     watchdogMs: null,
   });
@@ -88,6 +89,8 @@ submission (TLS)   [::1]:PORT
   });
   expect(log[4]).toEqual({ level, event: 'signal', signal: 'SIGTERM' });
   expect(told).toEqual(['READY=1', 'STOPPING=1']);
+  // The socket of systemd is in the environment, and its watchdog may be meant for another process.
+  expect(notifiers.mock.calls).toEqual([[process.env, process.pid]]);
 });
 
 test('with --json the addresses are one value; SIGINT ends it too', async () => {

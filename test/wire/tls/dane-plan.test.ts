@@ -1,6 +1,9 @@
 /** Which TLSA records count, by what DNS says of them, and whom a certificate under a trust anchor may name. */
 import { expect, test } from 'bun:test';
 import { createHash, X509Certificate } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import type { DnsAnswer, TlsaRecord } from '../../../src/wire/dns/resolver.ts';
 import { planDane, type DanePlan } from '../../../src/wire/tls/dane.ts';
@@ -211,4 +214,33 @@ test('an anchor that the record holds whole and the server does not send is an a
   expect(await verdict(bad['signed by a leaf'])).toBe(no);
   // A record that promises a key holds none here.
   expect(await verdict(goodWithIntermediate, 1)).toBe(no);
+});
+
+/** A trust anchor in DER, with a key of the kind that `newKey` says. */
+function anchorWith(newKey: string): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'dane-'));
+  const extension = '-addext basicConstraints=critical,CA:TRUE';
+  const command = `openssl req -x509 -newkey ${newKey} -nodes -subj /CN=A ${extension} -keyout key -outform DER -out cert`;
+  const made = Bun.spawnSync(command.split(' '), { cwd: folder });
+  if (made.exitCode !== 0) throw new Error(made.stderr.toString());
+  const der = readFileSync(join(folder, 'cert'));
+  rmSync(folder, { recursive: true });
+  return der;
+}
+
+test.each<[string, () => Buffer]>([
+  ['with a key that signs otherwise', () => anchorWith('rsa:2048')],
+  ['with a key that it cannot read', () => anchorWith('rsa-pss -pkeyopt rsa_keygen_bits:2048')],
+  ['that is no certificate', () => Buffer.from('no certificate')],
+])('an anchor %s matches nothing, and leaves it to the other records', async (_, make) => {
+  const whole = { usage: 2, selector: 0, matchingType: 0 };
+  const odd = { ...whole, data: make() };
+  const leaf = new X509Certificate(authority.issue(['mx.a.test']).cert);
+  const verdict = async (...records: TlsaRecord[]): Promise<string | null> => {
+    const [verify] = await plan({ tlsa: { [AT]: found(records) } });
+    if (verify.kind !== 'verify') throw new Error(verify.kind);
+    return verify.checkPeer([leaf]);
+  };
+  expect(await verdict(odd)).toBe('the certificate matches no TLSA record');
+  expect(await verdict(odd, { ...whole, data: root.raw })).toBeNull();
 });
