@@ -192,7 +192,6 @@ export class Dialogue {
       throw this.#fail('this server may not hand it over any more', true);
     const last = this.reply('dot');
     if (this.#ended === null) {
-      this.#stage = 'body';
       this.#wait('body', overallAt);
       this.#socket.write(bytes.subarray(at), () => {
         if (this.#ended !== null) return;

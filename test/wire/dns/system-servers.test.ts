@@ -1,5 +1,7 @@
 /** Without servers in the config, those of the machine are asked, and a change of them is noticed within half a minute. */
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, spyOn, test } from 'bun:test';
+import { Socket } from 'node:dgram';
+import * as fs from 'node:fs';
 
 import type { Listen } from '../../../src/base/config.ts';
 import { createResolver } from '../../../src/wire/dns/dns.ts';
@@ -73,4 +75,23 @@ test('with servers in the config the machine is not asked for any', async () => 
   const good = await answering('192.0.2.1');
   const { ask, reads } = open([], [good.listen]);
   expect([await ask(), reads()]).toEqual(['192.0.2.1', 0]);
+});
+
+test('the machine names its servers in /etc/resolv.conf', async () => {
+  const read = spyOn(fs, 'readFileSync').mockReturnValue('nameserver 192.0.2.53\n');
+  const dialled: unknown[] = [];
+  const connect = spyOn(Socket.prototype, 'connect').mockImplementation(function (
+    this: Socket,
+    ...to: unknown[]
+  ) {
+    dialled.push(to.slice(0, 2));
+    queueMicrotask(() => this.emit('error', new Error('gone')));
+  });
+  const dns = createResolver({ servers: [], clock: new TestClock() });
+  const answer = await dns.a('a.test');
+  const files = read.mock.calls.map(([file]) => file);
+  for (const spy of [read, connect]) spy.mockRestore();
+  dns.close();
+  expect(answer).toEqual({ kind: 'failed', reason: 'gone (A a.test at 192.0.2.53)' });
+  expect<unknown[]>([files, dialled]).toEqual([['/etc/resolv.conf'], [[53, '192.0.2.53']]]);
 });

@@ -110,8 +110,10 @@ describe('the first digit of a reply decides', () => {
       ['.', '552 too much', 'refused'],
     ])(`${way}: %s answered with %s is %s`, async (command, reply, kind) => {
       const stage = command === '.' ? 'dot' : command.toLowerCase();
-      const { result } = await sendTo({ [command]: reply }, {}, keywords);
+      const { result, isUsable } = await sendTo({ [command]: reply }, {}, keywords);
       expect(result.kind).toBe(kind as never);
+      // What makes no sense would be taken for the reply to the next command.
+      if (kind === 'broken') expect(isUsable).toBe(false);
       if (result.kind === 'refused') {
         expect([result.stage as string, result.reply.code]).toEqual([
           stage,
