@@ -202,7 +202,7 @@ function readName(data: unknown): string {
 
 function readMx(data: unknown): MxRecord {
   const { exchange, preference } = data as { exchange: string; preference: number };
-  return { exchange: readName(exchange), preference: preference ?? 0 };
+  return { exchange: readName(exchange), preference };
 }
 
 /** One record's strings make one text without anything between (RFC 7208 section 3.3, RFC 6376 section 3.6.2.2). */

@@ -1,6 +1,6 @@
 /** One question over the network: how long each server is waited for, and how many wrong packets are one too many. */
 import { afterEach, expect, spyOn, test } from 'bun:test';
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket, Socket as UdpSocket, type Socket } from 'node:dgram';
 import {
   createServer,
   Socket as NetSocket,
@@ -282,20 +282,108 @@ test('without a server it fails', async () => {
   expect(result.answer).toEqual({ kind: 'failed', reason: 'no resolver (A a.test at )' });
 });
 
-test('nothing stays on the signal of the resolver when a question was answered, by UDP or TCP', async () => {
+test('nothing stays when a question was answered, by UDP or TCP: on the signal, of timers and sockets', async () => {
   for (const wrong of [0, 32]) {
-    const server = await serve((question) => [
-      ...Array.from({ length: wrong }, () => answerTo(question, '192.0.2.66', 1)),
-      answerTo(question, '192.0.2.1'),
-    ]);
+    const hungUp = Promise.withResolvers<void>();
+    const server = await serve(
+      (question) => [
+        ...Array.from({ length: wrong }, () => answerTo(question, '192.0.2.66', 1)),
+        answerTo(question, '192.0.2.1'),
+      ],
+      (socket, whole) => {
+        // It would leave the connection open.
+        socket.on('close', hungUp.resolve);
+        socket.write(whole);
+      },
+    );
     const { signal } = new AbortController();
     const [added, removed] = [
       spyOn(signal, 'addEventListener'),
       spyOn(signal, 'removeEventListener'),
     ];
-    await askServers([server], QUESTION, SHORT, signal, new Pace());
+    const [armed, cleared] = [spyOn(globalThis, 'setTimeout'), spyOn(globalThis, 'clearTimeout')];
+    const closed = spyOn(UdpSocket.prototype, 'close');
+    const patience = { rounds: [], loneRounds: [4_321], tcp: 5_432 };
+    await askServers([server], QUESTION, patience, signal, new Pace());
     const listeners = added.mock.calls.map(([, listener]) => listener);
     expect(listeners).toHaveLength(wrong === 0 ? 1 : 2);
     expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(listeners);
+    const timers = armed.mock.results.filter((_, at) =>
+      [4_321, 5_432].includes(armed.mock.calls[at]?.[1] ?? 0),
+    );
+    const ended = cleared.mock.calls.map(([timer]): unknown => timer);
+    const left = timers.filter(({ value }) => !ended.includes(value));
+    expect([timers.length, left, closed.mock.calls.length]).toEqual([listeners.length, [], 1]);
+    for (const spy of [armed, cleared, closed]) spy.mockRestore();
+    if (wrong > 0) await hungUp.promise;
   }
+});
+
+test('a server without EDNS has the same time for the question without it', async () => {
+  const server = await serve((question) => {
+    const { id, additionals } = decode(question);
+    if ((additionals ?? []).length === 0) return [];
+    return [encode({ type: 'response', id, flags: 1, questions: [] })];
+  });
+  const patience = { rounds: [], loneRounds: [40], tcp: 3_600_000 };
+  expect((await ask(server, patience)).answer).toEqual({
+    kind: 'failed',
+    reason: 'timeout (A a.test at 127.0.0.1)',
+  });
+});
+
+test('a stop before the question has left sends none', async () => {
+  const server = await serve(() => []);
+  const stop = new AbortController();
+  const sent = spyOn(UdpSocket.prototype, 'send');
+  const asking = askServers([server], QUESTION, SHORT, stop.signal, new Pace());
+  stop.abort();
+  const { answer } = await asking;
+  await new Promise((resolve) => setImmediate(resolve));
+  const count = sent.mock.calls.length;
+  sent.mockRestore();
+  expect([answer, count]).toEqual([
+    { kind: 'failed', reason: 'stopped (A a.test at 127.0.0.1)' },
+    0,
+  ]);
+});
+
+test('an answer that came whole counts, although the server has hung up before it was read', async () => {
+  const hungUp = Promise.withResolvers<void>();
+  class Crowded extends Pace {
+    override async run<T>(work: () => T): Promise<T> {
+      await hungUp.promise;
+      await new Promise((resolve) => setImmediate(resolve));
+      return work();
+    }
+  }
+  let size = 0;
+  const server = await serve(
+    (question) => [truncated(question)],
+    (socket, whole) => {
+      size = whole.length - 2;
+      socket.on('close', hungUp.resolve);
+      socket.end(whole);
+    },
+  );
+  const { signal } = new AbortController();
+  const { answer } = await askServers([server], QUESTION, SHORT, signal, new Crowded());
+  expect(answer).toEqual({
+    kind: 'found',
+    data: ['192.0.2.2'],
+    ttlSeconds: 60,
+    isAuthenticData: false,
+    // What it weighs in the cache.
+    bytes: size,
+  });
+});
+
+test('questions over TCP have ids that nobody can guess', async () => {
+  const ids = new Set<number>();
+  const server = await serve((question) => [truncated(question)]);
+  const written = spyOn(NetSocket.prototype, 'write');
+  for (let count = 0; count < 4; count += 1) await ask(server);
+  for (const [bytes] of written.mock.calls) ids.add((bytes as Buffer).readUInt16BE(2));
+  written.mockRestore();
+  expect(ids.size).toBeGreaterThan(1);
 });

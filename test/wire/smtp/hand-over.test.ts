@@ -78,3 +78,12 @@ test('it is asked once, when the receiver waits for the message', async () => {
   });
   expect(asked.map((lines) => lines.at(-1))).toEqual(['DATA']);
 });
+
+test('a fault in the answer is thrown, and the receiver gets nothing', async () => {
+  const { server, session } = await start();
+  const failing = (): never => {
+    throw new Error('no store');
+  };
+  expect(await send(session, 4_200, failing).catch(String)).toBe('Error: no store');
+  expect([session.isUsable, server.bodies]).toEqual([false, []]);
+});

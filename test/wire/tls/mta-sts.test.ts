@@ -63,7 +63,7 @@ describe('the TXT record', () => {
 describe('the policy file', () => {
   test('fields, unknown ones ignored, line ends of both kinds', () => {
     const text =
-      'version: STSv1\nmode:testing\nfuture: x\r\nmx: MX.A.test.\nmx:  *.b.test \nmax_age: 60\n';
+      'version: STSv1\nmode:testing\nfuture: x\r\nmxx\nmodes\nmx: MX.A.test.\nmx:  *.b.test \nmax_age: 60\n';
     expect(parseStsPolicy(text)).toEqual({
       mode: 'testing',
       mxPatterns: ['mx.a.test', '*.b.test'],
