@@ -90,8 +90,13 @@ export async function orderCertificate(
       challengePriority: ['http-01'],
       // The library would ask the runtime's own resolver, whose answers are not checked.
       skipChallengeVerification: true,
-      challengeCreateFn: (_authorization, challenge, answer) =>
-        Promise.resolve(order.answer(challenge.token, answer)),
+      challengeCreateFn: (authorization, challenge, answer) => {
+        // The priority is no rule: without an HTTP-01 challenge the library takes another one.
+        if (challenge.type === 'http-01')
+          return Promise.resolve(order.answer(challenge.token, answer));
+        const name = authorization.identifier.value;
+        return Promise.reject(new Error(`the authority does not let ${name} be proved by HTTP`));
+      },
       challengeRemoveFn: (_authorization, challenge) =>
         Promise.resolve(order.forget(challenge.token)),
     });

@@ -322,3 +322,22 @@ test.each([
 function validated<T>(answer: DnsAnswer<T>, isAuthenticated: boolean): DnsAnswer<T> {
   return answer.kind === 'failed' ? answer : { ...answer, isAuthenticated };
 }
+
+test('of a host that cannot be asked about, what was said of IPv4 is told, and of hosts the first', async () => {
+  const failed = (what: string, name: string): Promise<DnsAnswer<string>> =>
+    Promise.resolve({ kind: 'failed', reason: `${what} of ${name}` });
+  const records = [
+    { exchange: 'two.test', preference: 20 },
+    { exchange: 'one.test', preference: 10 },
+  ];
+  const list = await findHosts(
+    {
+      ...dns,
+      mx: () => Promise.resolve({ kind: 'found', records, ttlSeconds: 60, isAuthenticated: false }),
+      a: (name) => failed('A', name),
+      aaaa: (name) => failed('AAAA', name),
+    },
+    'a.test',
+  );
+  expect(list).toEqual({ kind: 'failed', reason: 'A of one.test' });
+});

@@ -29,6 +29,7 @@ async function authority(
   account = 201,
   listenAt = '127.0.0.1',
   name = 'home.test',
+  challenges = ['tls-alpn-01', 'dns-01', 'http-01'],
 ): Promise<{ url: string; asked: [string, unknown][] }> {
   const { key, cert } = testAuthority().issue([name]);
   const asked: [string, unknown][] = [];
@@ -61,7 +62,7 @@ async function authority(
           {
             status: 'pending',
             identifier: { type: 'dns', value: 'mail.rig.test' },
-            challenges: ['tls-alpn-01', 'dns-01', 'http-01'].map(challenge),
+            challenges: challenges.map(challenge),
           },
         ],
         '/challenge/http-01': [200, challenge('http-01')],
@@ -184,6 +185,17 @@ test('an account that is refused ends the order with the words of the authority'
   const { made, published } = await order(url, '');
   expect(made).toContain('no account for you');
   expect([asked.length, published]).toEqual([1, []]);
+});
+
+test('where nothing can be proved by HTTP no other proof is begun', async () => {
+  const { url, asked } = await authority(201, '127.0.0.1', 'home.test', ['dns-01', 'tls-alpn-01']);
+  const { made, published } = await order(url, '');
+  // What an authority has checked in vain counts against the operator there.
+  expect([made, published]).toEqual([
+    'Error: the authority does not let mail.rig.test be proved by HTTP',
+    [`${TOKEN} forgotten`],
+  ]);
+  expect(asked.map(([path]) => path).filter((path) => path.startsWith('/challenge/'))).toEqual([]);
 });
 
 test('an authority that does not answer is told so', async () => {

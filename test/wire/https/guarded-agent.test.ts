@@ -253,6 +253,19 @@ describe('names that lead inside', () => {
     agent.destroy();
   });
 
+  test('of several addresses that fail, what the last one did is told', async () => {
+    const { port } = await openEndpoint((socket) => socket.write(OK), '127.0.0.2', {
+      isSelfSigned: true,
+    });
+    for (const [addresses, reason] of [
+      [['127.0.0.3', '127.0.0.2'], 'the TLS certificate is not trusted'],
+      [['127.0.0.2', '127.0.0.3'], 'the connection was refused'],
+    ] as const) {
+      const agent = agentWith(names(() => found(...addresses)));
+      expect(await post(port, { agent })).toMatchObject({ kind: 'failed', reason });
+    }
+  });
+
   test('a name that does not exist and a resolver that fails are told apart', async () => {
     const nowhere = names(() => ({ kind: 'nxdomain', isAuthenticated: false }));
     const broken = names(() => ({ kind: 'failed', reason: 'servfail' }));

@@ -5,6 +5,8 @@ import { Socket } from 'node:net';
 import { openSession, type SessionOptions } from '../../../src/wire/smtp/client.ts';
 import { Dialogue, DialogueEnd } from '../../../src/wire/smtp/dialogue.ts';
 import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
+import { ExtraTrust } from '../../../src/wire/smtp/tls.ts';
+import { testAuthority } from '../../rig/certificates.ts';
 import { startScriptedSmtp, type ScriptedSmtp } from '../../rig/scripted-smtp.ts';
 
 let server: ScriptedSmtp | null = null;
@@ -115,6 +117,26 @@ test('a deadline is over at the second look: at the first this process may be la
   expect(await ended).toEqual(['quit', 'timeout']);
 });
 
+function settings(port: number, changes: Partial<SessionOptions> = {}): SessionOptions {
+  return {
+    address: '127.0.0.1',
+    port,
+    localAddress: null,
+    heloName: 'client.test',
+    serverName: 'mx.test',
+    tls: { mode: 'none', verify: false },
+    auth: null,
+    deadlines: PRODUCTION_DEADLINES,
+    ...changes,
+  };
+}
+
+/** Resolves when the server has no connection any more. */
+async function allClosed(one: ScriptedSmtp): Promise<void> {
+  expect(one.remoteAddresses).toHaveLength(1);
+  while (one.connections > 0) await new Promise((resolve) => setImmediate(resolve));
+}
+
 const REFUSALS: [string, Parameters<typeof startScriptedSmtp>[0], Partial<SessionOptions>][] = [
   ['a banner that refuses', { banner: '554 not you' }, {}],
   ['an EHLO that is refused', { reply: () => '550 not you' }, {}],
@@ -123,18 +145,24 @@ const REFUSALS: [string, Parameters<typeof startScriptedSmtp>[0], Partial<Sessio
 ];
 test.each(REFUSALS)('after %s no connection stays', async (_, script, changes) => {
   server = await startScriptedSmtp(script);
-  const opened = await openSession({
-    address: '127.0.0.1',
-    port: server.port,
-    localAddress: null,
-    heloName: 'client.test',
-    serverName: 'mx.test',
-    tls: { mode: 'none', verify: false },
-    auth: null,
-    deadlines: PRODUCTION_DEADLINES,
-    ...changes,
-  });
+  const opened = await openSession(settings(server.port, changes));
   expect(opened.kind).toBe('failed');
-  expect(server.remoteAddresses).toHaveLength(1);
-  while (server.connections > 0) await new Promise((resolve) => setImmediate(resolve));
+  await allClosed(server);
+});
+
+test('an authority that cannot be read is a fault of ours, thrown, and no connection stays', async () => {
+  server = await startScriptedSmtp({
+    keywords: ['STARTTLS'],
+    reply: (line) => (line === 'STARTTLS' ? '220 go' : undefined),
+  });
+  const trust = new ExtraTrust(['no certificate']);
+  const tls = { mode: 'required', verify: true, trust } as const;
+  const opening = openSession(settings(server.port, { tls }));
+  expect(await opening.catch((error: unknown) => error)).toBeInstanceOf(Error);
+  await allClosed(server);
+});
+
+test('the authorities of the operator are read once, however many sessions they serve', () => {
+  const trust = new ExtraTrust([testAuthority().cert]);
+  expect(trust.context).toBe(trust.context);
 });

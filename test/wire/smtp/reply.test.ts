@@ -87,6 +87,9 @@ test('what is no reply is quoted by its first forty characters, in one line', ()
     `not an SMTP reply: "?nonsense ${'x'.repeat(30)}"`,
   );
   expect(() => read('short\r\n250 ok\r\n')).toThrow('not an SMTP reply: "short"');
+  for (const empty of ['\r\n', '\n']) {
+    expect(() => read(empty)).toThrow('not an SMTP reply: ""');
+  }
 });
 
 describe('no replies', () => {
