@@ -41,7 +41,7 @@ function checkDelivery(delivery: ConfigFile['delivery'], problems: Problems): vo
   const { mode, smarthost, routes } = delivery;
   if (smarthost !== null) checkLogin(smarthost, 'delivery.smarthost', problems);
   const isMissing = smarthost === null && !problems.concern('delivery.smarthost.host');
-  if (isMissing && mode === 'smarthost' && !problems.concern('delivery.mode')) {
+  if (isMissing && mode === 'smarthost') {
     problems.refuse('delivery.mode', 'is "smarthost", but delivery.smarthost.host is empty');
   }
   for (const [index, route] of routes.entries()) {

@@ -55,7 +55,7 @@ test('the login of a second route is looked at too', () => {
 test.each([
   ['listen = "127.0.0.1:8025"', 'http://127.0.0.1:8025'],
   ['listen = "[::1]:8025"', 'http://[::1]:8025'],
-  ['listen = "[2001:db8::1]:8025"', 'http://[2001:db8::1]:8025'],
+  ['listen = "[2001:db8::25]:8025"', 'http://[2001:db8::25]:8025'],
   ['public_url = "https://mail.example.com/"', 'https://mail.example.com'],
 ])('[http] %s is reached at %s', (line, url) => {
   const { live } = parseConfig(`hostname = "mail.example.com"\n[http]\n${line}`, 'c');

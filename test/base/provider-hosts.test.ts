@@ -19,6 +19,8 @@ test.each([
   // Whole labels count.
   ['mx.notgoogle.com', ''],
   ['google.com.example', ''],
+  // It ends there, too.
+  ['mx.google.com.example', ''],
   [null, ''],
 ])('%p is run by %p', (host, provider) => expect(providerOfHost(host)).toBe(provider));
 

@@ -1,7 +1,7 @@
 /**
  * The body of DATA: dots, the end, and what is refused.
  */
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import { dotStuff, inspectMessage, OutgoingMessage } from '../../../src/wire/smtp/body.ts';
 import { seeded } from '../../mail/random.ts';
 
@@ -64,6 +64,11 @@ test('a large message of dots alone is made ready in steps, and the event loop g
   const message = await OutgoingMessage.prepare(bytes, null);
   clearInterval(other);
   expect(ticks).toBeGreaterThan(10);
+  // Nothing is left to be made when it is asked for.
+  const made = spyOn(Buffer, 'allocUnsafe');
+  message.body();
+  expect(made).not.toHaveBeenCalled();
+  made.mockRestore();
   const once = new OutgoingMessage(bytes, null);
   expect(message.facts).toEqual(once.facts);
   expect(message.facts.dots).toBe(1_000_000);
