@@ -206,6 +206,24 @@ test('every end says how long it took, rounded to milliseconds', async () => {
   ]);
 });
 
+test('so does a post to this machine', async () => {
+  const { port } = await plain();
+  const clock = spyOn(performance, 'now');
+  const took = async (at: number): Promise<unknown> => {
+    clock.mockReturnValue(1_042.7);
+    clock.mockReturnValueOnce(1_000.2);
+    const post = { headers: {}, body: '{}', timeoutMs: 5_000 };
+    const end = await loopbackPost(new URL(`http://127.0.0.1:${at}/`), post);
+    return [end.kind, end.durationMs];
+  };
+  const ends = [await took(port), await took(1)];
+  clock.mockRestore();
+  expect(ends).toEqual([
+    ['responded', 43],
+    ['failed', 43],
+  ]);
+});
+
 test('only this machine is posted to, whoever asks', async () => {
   const post = { headers: {}, body: '', timeoutMs: 1_000 };
   expect(await loopbackPost(new URL('http://10.0.0.1/'), post)).toEqual({

@@ -1,7 +1,8 @@
 /** What an MTA-STS memory gives back after a restart: each entry is checked by itself, and the others count. */
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, spyOn, test } from 'bun:test';
 
 import { GuardedAgent } from '../../../src/wire/https/guarded-agent.ts';
+import * as https from '../../../src/wire/https/post.ts';
 import { parseNetworks } from '../../../src/wire/addresses/networks.ts';
 import type { DnsAnswer } from '../../../src/wire/dns/resolver.ts';
 import { MtaSts } from '../../../src/wire/tls/mta-sts.ts';
@@ -14,16 +15,19 @@ const clock = new TestClock();
 const POLICY = { mode: 'enforce', mxPatterns: ['mx.a.test'], maxAgeSeconds: 604_800 };
 const KEPT = { id: 'one', policy: POLICY, fetchedAt: clock.steady() };
 
+const nothing = () =>
+  Promise.resolve<DnsAnswer<string>>({ kind: 'nodata', isAuthenticated: false });
+
+function agentOf(): GuardedAgent {
+  const resolver = { a: nothing, aaaa: nothing };
+  const agent = new GuardedAgent({ resolver, allowNetworks: parseNetworks([]), ca: [] });
+  agents.push(agent);
+  return agent;
+}
+
 /** One that finds nothing in DNS, and whose memory is this; `reads` counts how often it was asked for. */
 function remembering(text: string | null) {
-  const nothing = () =>
-    Promise.resolve<DnsAnswer<string>>({ kind: 'nodata', isAuthenticated: false });
-  const agent = new GuardedAgent({
-    resolver: { a: nothing, aaaa: nothing },
-    allowNetworks: parseNetworks([]),
-    ca: [],
-  });
-  agents.push(agent);
+  const agent = agentOf();
   let reads = 0;
   const memory = {
     read() {
@@ -100,4 +104,42 @@ test('an empty memory, or one that cannot be read, is none', async () => {
   for (const text of [null, '', '[]', '{}', '7', 'null']) {
     expect([text, await remembering(text).sts.policyFor('a.test')]).toEqual([text, null]);
   }
+});
+
+test('one write at a time: what changes meanwhile goes into the next, also after one that failed', async () => {
+  const body = Buffer.from(
+    'version: STSv1\nmode: enforce\nmx: mx.a.test\nmax_age: 604800\n',
+    'utf8',
+  );
+  const answered = { kind: 'responded', statusCode: 200, durationMs: 1 } as const;
+  const asked = spyOn(https, 'guardedGet').mockResolvedValue({
+    ...answered,
+    contentType: 'text/plain',
+    body,
+  });
+  const writes: { domains: string[]; done: PromiseWithResolvers<void> }[] = [];
+  const memory = {
+    read: () => Promise.resolve(null),
+    write(text: string): Promise<void> {
+      const domains = (JSON.parse(text) as [string][]).map(([domain]) => domain);
+      const done = Promise.withResolvers<void>();
+      writes.push({ domains, done });
+      return done.promise;
+    },
+  };
+  const records = ['v=STSv1; id=1'];
+  const announced = { kind: 'found', records, ttlSeconds: 60, isAuthenticated: false } as const;
+  const txt = () => Promise.resolve<DnsAnswer<string>>({ ...announced, records });
+  const sts = new MtaSts({ resolver: { txt }, clock, agent: agentOf(), memory });
+  const rounds = async (): Promise<unknown> => {
+    for (let round = 0; round < 3; round += 1) await new Promise((over) => setImmediate(over));
+    return writes.map(({ domains }) => domains);
+  };
+  for (const domain of ['a.test', 'b.test', 'c.test']) await sts.policyFor(domain);
+  expect(await rounds()).toEqual([['a.test']]);
+  writes[0]?.done.reject(new Error('full'));
+  expect(await rounds()).toEqual([['a.test'], ['a.test', 'b.test', 'c.test']]);
+  writes[1]?.done.resolve();
+  expect(await rounds()).toHaveLength(2);
+  asked.mockRestore();
 });
