@@ -101,6 +101,20 @@ test('between two commands nothing is late, however long it takes', async () => 
   dialogue.destroy();
 });
 
+test('of a deadline that a shorter one replaced no timer stays', async () => {
+  const [armed, cleared] = [spyOn(globalThis, 'setTimeout'), spyOn(globalThis, 'clearTimeout')];
+  spies.push(armed, cleared);
+  const dialogue = await connect({ reply: () => null });
+  const ended = endOf(dialogue.command('QUIT', 'quit'));
+  dialogue.destroy();
+  expect((await ended)[0]).toBe('quit');
+  // That of the connection, and that of QUIT.
+  const timers = armed.mock.results.filter((_, at) => Number(armed.mock.calls[at]?.[1]) > 4_000);
+  const over = cleared.mock.calls.map(([timer]): unknown => timer);
+  const left = timers.filter(({ value }) => !over.includes(value));
+  expect([timers.length, left]).toEqual([2, []]);
+});
+
 test('a deadline is over at the second look: at the first this process may be late itself', async () => {
   const dialogue = await connect({ reply: () => null });
   const armed = spyOn(globalThis, 'setTimeout');

@@ -233,14 +233,20 @@ test.each([
   ['250 taken', { kind: 'broken', cause: 'reply before the end of the message: 250 taken' }],
   ['552 5.3.4 too much', { kind: 'refused', reply: { code: 552, enhanced: '5.3.4' } }],
 ])('%s before the message is whole ends the session', async (said, end) => {
+  const hungUp = Promise.withResolvers<void>();
+  let readOn = (): unknown => null;
   const early = createServer((socket) => {
     let verb = '';
     socket.on('error', () => socket.destroy());
+    socket.on('close', () => hungUp.resolve());
     socket.on('data', (chunk: Buffer) => {
+      if (verb === 'said') return;
       if (verb === 'DATA') {
         // It reads no further.
         socket.pause();
         socket.write(`${said}\r\n`);
+        verb = 'said';
+        readOn = () => socket.resume();
         return;
       }
       verb = chunk.toString().trim();
@@ -254,6 +260,9 @@ test.each([
   const result = await session.send({ ...ENVELOPE, message: new OutgoingMessage(bytes, null) });
   expect(result).toMatchObject({ stage: 'body', ...end });
   expect(session.isUsable).toBe(false);
+  // Nobody else closes it.
+  readOn();
+  await hungUp.promise;
   early.close();
 });
 
