@@ -41,6 +41,14 @@ test('an answer that was replaced, has expired or was forgotten takes nothing an
   expect(cache.size).toBe(1);
 });
 
+test('an answer that may not be kept takes nothing either', () => {
+  const { cache } = opened();
+  for (const kind of ['found', 'nodata', 'nxdomain']) {
+    cache.put(`none ${kind}`, { kind, ttlSeconds: 0, bytes: 1 });
+  }
+  expect(cache.size).toBe(1);
+});
+
 test('an answer takes its bytes, the length of its name and 200 more', () => {
   const cache = new DnsCache<{ kind: string; ttlSeconds: number; bytes: number }>(new TestClock());
   const put = (at: number, weight: number): void => {
