@@ -40,7 +40,7 @@ export async function examineDatabase({ config, clock }: DoctorContext): Promise
     const cause = error instanceof Error ? error.message : String(error);
     const advice =
       error instanceof OperatorError
-        ? (error.hint ?? 'Correct [store] in the config.')
+        ? error.hint
         : 'Check url in [store], the server and its log. Of several hosts one must be a primary.';
     return [finding('database', 'error', `The database cannot be used: ${cause}.`, advice)];
   }

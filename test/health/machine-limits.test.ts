@@ -45,6 +45,39 @@ test.each([
   });
 });
 
+test('a limit that cannot be read, or is none, is left open, with how to see it', async () => {
+  const config = parseConfig(`hostname = "mail.shop.example"\ndata_dir = "${dataDir}"`, 'f');
+  const ctx = { config, clock: systemClock, resolver: silentResolver() };
+  const read = spyOn(files, 'readFile');
+  const seen = async (): Promise<unknown> =>
+    (await examineMachine(ctx)).find(({ check }) => check === 'descriptors');
+  const unchecked = {
+    check: 'descriptors',
+    level: 'unchecked',
+    summary: 'The limit of open files could not be read.',
+    advice: 'Run ulimit -n to see the limit; 65536 is a good value.',
+  };
+  read.mockRejectedValue(new Error('no /proc'));
+  expect(await seen()).toEqual(unchecked);
+  read.mockResolvedValue(
+    'Max open files            unlimited            unlimited            files\n',
+  );
+  expect(await seen()).toEqual(unchecked);
+  // The soft limit is what stops the process, and no other line of the table counts.
+  const table = 'Max processes             1                    2                    processes\n';
+  read.mockResolvedValue(
+    `${table}Max open files            9000                 70000                files\n`,
+  );
+  expect(await seen()).toMatchObject({
+    level: 'ok',
+    summary: 'The process can open 9000 files at once.',
+  });
+  expect(read.mock.calls.map((call) => call as unknown)).toEqual(
+    Array.from({ length: 3 }, () => ['/proc/self/limits', 'utf8']),
+  );
+  read.mockRestore();
+});
+
 test('of a server on a database its own check asks for the secret key', async () => {
   const checks = async (store: string): Promise<string[]> => {
     const text = `hostname = "mail.shop.example"\ndata_dir = "${dataDir}"\n${store}`;
