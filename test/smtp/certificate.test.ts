@@ -1,7 +1,8 @@
 /** Which certificate the listeners present, and that other software accepts the self-signed one. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
+import * as crypto from 'node:crypto';
 import { X509Certificate, createPrivateKey, generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OperatorError } from '../../src/base/errors.ts';
@@ -133,6 +134,33 @@ test('it is valid for ten years, and each has a number of its own', () => {
   expect(Date.parse(read.validTo) - from).toBe(3_650 * 86_400_000);
   expect(read.serialNumber).not.toBe(new X509Certificate(other.cert).serialNumber);
   expect(one.key).not.toBe(other.key);
+});
+
+test.each([
+  [0xff, `7F${'FF'.repeat(15)}`],
+  [0x00, `01${'00'.repeat(15)}`],
+])('its number is above zero and in its shortest form: of octets %i it is %s', (octet, number) => {
+  const drawn = spyOn(crypto, 'randomBytes').mockImplementation((count: number) =>
+    Buffer.alloc(count, octet),
+  );
+  try {
+    // RFC 5280 section 4.1.2.2: positive, at most 20 octets.
+    expect(new X509Certificate(selfSigned('a.example', now).cert).serialNumber).toBe(number);
+  } finally {
+    drawn.mockRestore();
+  }
+});
+
+test('where another one is there, none is made', () => {
+  const { cert, key } = testAuthority().issue(['c.example']);
+  mkdirSync(join(dir, 'acme'));
+  writeFileSync(certificateFile(dir), key + cert);
+  expect(print(tlsPair(config(), now).cert)).toBe(print(cert));
+  expect(existsSync(join(dir, 'smtp-self-signed.pem'))).toBe(false);
+  rmSync(certificateFile(dir));
+  tlsPair(config(), now);
+  expect(existsSync(join(dir, 'smtp-self-signed.pem'))).toBe(true);
+  expect(existsSync(join(dir, 'smtp-self-signed.pem.new'))).toBe(false);
 });
 
 test('keys in the older forms are taken too, and other blocks are left out', () => {

@@ -229,11 +229,13 @@ test('while it rests sessions go on and nobody gets in; afterwards it is at the 
 
 test('an address in use is named with its key', async () => {
   const { at } = await open();
-  const second = await open().then(({ listener }) => listener);
+  const { listener: second, clock } = await open();
   await second.stop();
   expect(await second.start(at, 'smtp.submission').catch(String)).toBe(
     `OperatorError: smtp.submission: 127.0.0.1 port ${at.port} is in use by another program`,
   );
+  // One that could not begin leaves nothing to be done later.
+  expect(clock.pending()).toEqual([]);
 });
 
 test('when it stops, idle sessions end at once and one within a message may finish', async () => {
