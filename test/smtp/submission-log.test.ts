@@ -9,12 +9,12 @@ import { StoreFullError } from '../../src/store/store.ts';
 type Parts = Parameters<typeof logSubmission>[0];
 
 function rig(appendLogs: (rows: Record<string, unknown>[]) => Promise<void>) {
-  const logged: string[] = [];
+  const logged: unknown[] = [];
   let now = 1_000;
   const parts = {
     clock: { now: () => (now += 7) },
     store: { appendLogs },
-    log: { warn: (event: string) => logged.push(event) },
+    log: { warn: (...line: unknown[]) => logged.push(line) },
   } as unknown as Parts;
   const submitted = {
     identity: {
@@ -121,9 +121,10 @@ test.each([
 });
 
 test('a row that cannot be written is logged, and the message is taken all the same', async () => {
-  const { parts, submitted, logged } = rig(() => Promise.reject(new Error('full')));
+  const error = new Error('full');
+  const { parts, submitted, logged } = rig(() => Promise.reject(error));
   const accept = () => Promise.resolve({ text: '2.0.0 OK', messageId: null });
   expect(await logSubmission(parts, submitted, accept)).toBe('2.0.0 OK');
   await Promise.resolve();
-  expect(logged).toEqual(['submission_log_failed']);
+  expect(logged).toEqual([['submission_log_failed', { error }]]);
 });

@@ -1,7 +1,9 @@
 /** What stays of a session of submission: rows of the request log, the times of what is made, and what a repeat leaves. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 
+import { setAccountStatus } from '../../src/flow/accounts/accounts.ts';
 import { createKey } from '../../src/flow/accounts/keys.ts';
+import { StoreFullError } from '../../src/store/store.ts';
 import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
 import { RawClient } from './raw-client.ts';
 
@@ -149,4 +151,36 @@ test('a message without a date has that of the service, and one with its own kee
   );
   const now = new Date(fixture.clock.now()).toUTCString().replace('GMT', '+0000');
   expect(dates).toEqual([`Date: ${now}`, own]);
+});
+
+test('a halt, a pause or a full store while a message comes in refuses it, with a row', async () => {
+  const { ctx, token } = fixture;
+  const client = await loggedIn(token);
+  const sendWhen = async (happens: () => Promise<unknown>): Promise<string> => {
+    for (const step of ['MAIL FROM:<>', 'RCPT TO:<ann@receiver.example>', 'DATA']) {
+      expect(await client.command(step)).toMatch(/^[23]5[04] /);
+    }
+    client.write(MESSAGE);
+    await happens();
+    return client.command('.');
+  };
+  const halted = await sendWhen(() => ctx.halt.halt('Moving.'));
+  expect(halted).toBe('452 4.3.1 Sending is halted: Moving.');
+  await ctx.halt.resume();
+  const { accept } = ctx.store;
+  const full = await sendWhen(async () => {
+    ctx.store.accept = () => Promise.reject(new StoreFullError('no space'));
+  });
+  expect(full).toBe('452 4.3.1 This service is out of disk space. Try again later.');
+  ctx.store.accept = accept;
+  const paused = await sendWhen(() => setAccountStatus(ctx, 'acme', 'paused', 'Bounces.'));
+  expect(paused).toBe('550 5.7.1 This account is paused. Bounces.');
+  expect((await rows()).map((row) => [row?.status, row?.messageId, row?.responseBody])).toEqual([
+    [503, null, halted],
+    [503, null, full],
+    [403, null, paused],
+  ]);
+  expect(await ctx.store.emailsByPage(fixture.by.account.id, 1, 10)).toEqual([]);
+  // No fault of ours.
+  expect(fixture.logged.filter(({ level }) => level === 'error')).toEqual([]);
 });
