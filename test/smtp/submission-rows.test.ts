@@ -167,7 +167,7 @@ test('a halt, a pause or a full store while a message comes in refuses it, with 
   const halted = await sendWhen(() => ctx.halt.halt('Moving.'));
   expect(halted).toBe('452 4.3.1 Sending is halted: Moving.');
   await ctx.halt.resume();
-  const { accept } = ctx.store;
+  const accept = ctx.store.accept.bind(ctx.store);
   const full = await sendWhen(async () => {
     ctx.store.accept = () => Promise.reject(new StoreFullError('no space'));
   });
