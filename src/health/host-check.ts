@@ -56,15 +56,23 @@ export class HostCheck {
 
   async #check(): Promise<void> {
     const { clock, log, metrics } = this.#ctx;
-    const known = new Set(this.#last?.findings.map((one) => `${one.check} ${one.level}`));
+    const before = this.#last?.findings ?? [];
+    const known = new Set(before.map((one) => problemOf(one, before)));
     const findings = await examine(this.#ctx);
     this.#last = { checkedAt: clock.now(), findings };
     for (const level of LEVELS) {
       metrics.findings.set({ level }, findings.filter((one) => one.level === level).length);
     }
-    for (const { check, level, summary, advice } of findings) {
-      if (level !== 'error' || known.has(`${check} ${level}`)) continue;
+    for (const one of findings) {
+      const { check, level, summary, advice } = one;
+      if (level !== 'error' || known.has(problemOf(one, findings))) continue;
       log.error('host_problem_found', { check, summary, hint: advice ?? '' });
     }
   }
+}
+
+/** Two findings are one problem by their question; where it has several answers, one an address, by their words too. */
+function problemOf({ check, level, summary }: Finding, all: readonly Finding[]): string {
+  const isOnly = all.filter((one) => one.check === check).length === 1;
+  return isOnly ? `${check} ${level}` : `${check} ${level} ${summary}`;
 }

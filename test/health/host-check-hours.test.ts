@@ -132,3 +132,29 @@ test('of errors that are new the question, what was seen and what to do are logg
     ['error', 'host_problem_found', { check: 'b', summary: 'b.', hint: '' }],
   ]);
 });
+
+test('of several addresses each is a problem of its own; a number that changes is no news', async () => {
+  const of = (address: string, level: Level): Finding => ({
+    ...finding('reverse_dns_ipv4', level),
+    summary: `${address} has no reverse DNS.`,
+  });
+  const disk = (mib: number): Finding => ({ ...finding('disk', 'error'), summary: `${mib} MiB.` });
+  const summaries = async (...now: Finding[]): Promise<unknown[]> => {
+    found = now;
+    logged = [];
+    await check.checkNow();
+    return logged.map((line) => (line as [string, string, Finding])[2].summary);
+  };
+  const [one, other] = ['192.0.2.1', '192.0.2.2'];
+  expect(await summaries(of(one, 'ok'), of(other, 'error'), disk(9))).toEqual([
+    `${other} has no reverse DNS.`,
+    '9 MiB.',
+  ]);
+  expect(await summaries(of(one, 'error'), of(other, 'error'), disk(8))).toEqual([
+    `${one} has no reverse DNS.`,
+  ]);
+  expect(await summaries(of(one, 'error'), of(other, 'ok'), disk(7))).toEqual([]);
+  expect(await summaries(of(one, 'error'), of(other, 'error'), disk(6))).toEqual([
+    `${other} has no reverse DNS.`,
+  ]);
+});
