@@ -80,6 +80,22 @@ test.each(USES)('%s: %s', (name, html) => {
   expect(checkHtml(html, 'text').features.map(({ feature }) => feature)).toEqual([name]);
 });
 
+test('of many in one email each is told once, in the order of the table', () => {
+  const named = USES.filter(([name]) => name !== '<style>');
+  const html = named.map(([, one]) => one).join('\n');
+  const titles = FEATURES.map(({ title }) => title);
+  const told = (whole: string): string[] =>
+    checkHtml(whole, 'text').features.map(({ feature }) => feature);
+  expect(told(html)).toEqual(titles.filter((title) => title !== '<style>'));
+  // What stands in a style attribute may as well stand in one style element, in any order.
+  const [inside, outside] = [/^<p style="(.*)">$/, /^<(?!p style)/];
+  const styles = named.flatMap(([, one]) => inside.exec(one)?.[1] ?? []).map((one) => `{${one}}`);
+  const tags = named.flatMap(([, one]) => (outside.test(one) ? [one] : [])).join('');
+  for (const css of [styles, styles.toReversed()]) {
+    expect(told(`${tags}<style>${css.join('\n')}</style>`)).toEqual(titles);
+  }
+});
+
 test('no feature is left out', () => {
   const named = new Set(USES.map(([name]) => name));
   expect(FEATURES.map(({ title }) => title).toSorted()).toEqual([...named].toSorted());
