@@ -223,6 +223,9 @@ test('without configured source addresses the public addresses of the interfaces
     SOUND,
   );
   expect(addresses).toEqual([V4, V6]);
+  // One is enough, whatever addresses the host name has.
+  const alone = await onMachine([['9.9.9.9', '10.0.0.7']], SOUND);
+  expect(alone.addresses).toEqual(['9.9.9.9']);
 });
 
 /** What is said, without configured source addresses, of a machine whose interfaces have these. */

@@ -81,6 +81,7 @@ test('a warning is what used the processor for more than 250 ms, by its name', (
   for (const [cpu, level, event] of [
     [250, 'info', 'loop_late'],
     [251, 'warn', 'loop_blocked'],
+    [2_000, 'warn', 'loop_blocked'],
   ] as const) {
     const { doing, lines, after } = started();
     doing.begin('what ended in time')();
