@@ -41,7 +41,8 @@ function refit(bytes: Buffer, root: MimePart, isKept: Fit): RepairedBody {
   const out: Buffer[] = [];
   let at = root.bodyStart;
   for (const part of partsOf(root)) {
-    if (part === root || part.children.length > 0 || !mayRecode(part)) continue;
+    // The message itself is one of these here, and whatever has parts inside.
+    if (!mayRecode(part)) continue;
     if (isKept(bytes.subarray(part.start, part.bodyEnd))) continue;
     out.push(bytes.subarray(at, part.start), Buffer.from(recodePart(bytes, part), 'latin1'));
     at = part.bodyEnd;
