@@ -106,3 +106,49 @@ test('of mail to a person the operator reads who, to whom and 300 characters of 
   });
   client.close();
 });
+
+test('a large message is read on its thread as a small one is here: its key, its id, its recipients', async () => {
+  const client = await RawClient.open(fixture.submission);
+  await client.hello(true);
+  await client.login(fixture.token);
+  const another = '01913c7e-89ab-7cde-8f01-23456789abcd';
+  const submit = async (end: string): Promise<string> => {
+    await client.command('MAIL FROM:<a@acme.example>');
+    for (const name of ['ann', 'ben']) await client.command(`RCPT TO:<${name}@receiver.example>`);
+    await client.command('DATA');
+    client.write(
+      'From: Acme <hello@acme.example>\r\nTo: Ann <ann@receiver.example>\r\n' +
+        'X-Tag-Kind: large\r\nIdempotency-Key: k\r\n' +
+        `Message-ID: <${another}@mail.appliance.example>\r\nSubject: =?utf-8?q?gro=C3=9F?=\r\n` +
+        `\r\n${LINE.repeat(LARGE / 128)}${end}\r\n`,
+    );
+    return client.command('.');
+  };
+  const first = await submit('end');
+  expect(first).toStartWith('250 2.0.0 OK queued as ');
+  expect(await submit('end')).toBe(first);
+  // Of so many bytes the last one counts too.
+  expect(await submit('enD')).toStartWith('554 5.5.0 This idempotency key');
+  const { store, clock } = fixture.ctx;
+  const rows = await store.emailsByPage(fixture.by.account.id, 1, 10);
+  const id = first.slice(-36);
+  expect(rows).toMatchObject([
+    {
+      id,
+      from: 'Acme <hello@acme.example>',
+      to: ['Ann <ann@receiver.example>'],
+      bcc: ['ben@receiver.example'],
+      subject: 'groß',
+      tags: [{ name: 'Kind', value: 'large' }],
+      messageId: `<${id}@mail.appliance.example>`,
+    },
+  ]);
+  const body = await store.body(fixture.by.account.id, id);
+  const raw = Buffer.from(body?.body?.raw ?? []).toString();
+  expect(raw).toEndWith(`${LINE}end\r\n`);
+  expect(raw).not.toMatch(/X-Tag|Idempotency/);
+  const date = new Date(clock.now()).toUTCString().replace('GMT', '+0000');
+  expect(raw).toContain(`\r\nDate: ${date}\r\n`);
+  expect(fixture.ctx.budget.bytes).toBe(0);
+  client.close();
+});

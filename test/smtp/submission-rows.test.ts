@@ -184,3 +184,19 @@ test('a halt, a pause or a full store while a message comes in refuses it, with 
   // No fault of ours.
   expect(fixture.logged.filter(({ level }) => level === 'error')).toEqual([]);
 });
+
+test('a message that cannot be read costs its share of the rate too, and is told of the rate first', async () => {
+  const client = await loggedIn(fixture.token);
+  const unreadable = MESSAGE.replace(/^From.*\r\n/, '');
+  fixture.rate.left = 1;
+  expect(await send(client, unreadable)).toBe(
+    '554 5.6.0 The message must have exactly one From field with exactly one address.',
+  );
+  expect(fixture.rate.left).toBe(0);
+  for (const message of [unreadable, MESSAGE]) {
+    expect(await send(client, message)).toBe(
+      '450 4.7.1 This account can make 100 send requests per second.',
+    );
+  }
+  expect((await rows()).map((row) => row?.status)).toEqual([422, 503, 503]);
+});
