@@ -107,7 +107,7 @@ test('a complaint that finds no recipient is told with who brought it', async ()
   ]);
 });
 
-test('hops are counted in a header without a body, where they begin a line', async () => {
+test('hops are counted in the header alone, with a body or without, where they begin a line', async () => {
   const { inbound } = await opened();
   const client = await greeted(inbound);
   const hops = (count: number): string => 'Received: x\r\n'.repeat(count);
@@ -115,6 +115,9 @@ test('hops are counted in a header without a body, where they begin a line', asy
   expect(await deliver(client, 'postmaster', hops(31))).toStartWith('554 5.4.6 ');
   const quoted = 'X-Received: x\r\nSubject: received: x\r\n'.repeat(20);
   expect(await deliver(client, 'postmaster', quoted + hops(30))).toBe('250 2.0.0 OK');
+  // The header ends with the first empty line, however many follow.
+  const returned = `Subject: x\r\n\r\n${hops(40)}\r\nend\r\n\r\n`;
+  expect(await deliver(client, 'postmaster', returned)).toBe('250 2.0.0 OK');
 });
 
 test('a session that has ended counts for its address no more', async () => {
