@@ -45,6 +45,11 @@ const UPLOAD_REFUSALS = {
   unreadable: [400, 'The form could not be read.'],
 } as const;
 
+const FORM_REFUSALS = {
+  too_large: [413, 'The form is too large.'],
+  unreadable: UPLOAD_REFUSALS.unreadable,
+} as const;
+
 /** Largest form that is read, in bytes. */
 const MAX_FORM_BYTES = 65_536;
 
@@ -69,20 +74,7 @@ export function createDashboard(ctx: Context, parts: OutsideParts): Dashboard {
     if (!request.url.includes(ROOT)) return null;
     const url = new URL(request.url);
     if (url.pathname !== ROOT && !url.pathname.startsWith(`${ROOT}/`)) return null;
-    return app.open(request, url, client() ?? '').catch((error: unknown) => {
-      // Not even the menu can be read from the store.
-      const refused = storeRefusal(error);
-      if (refused !== null) {
-        return page({ ...refusalPage(refused), status: refused.status }, NOBODYS_FRAME);
-      }
-      ctx.log.error('dashboard_fault', {
-        error,
-        path: url.pathname,
-        hint: 'This is a bug in Postrider. Report it together with this log line and those around it.',
-      });
-      const words = 'The page could not be shown. The server log has the details.';
-      return page({ ...errorPage('Internal error', words), status: 500 }, NOBODYS_FRAME);
-    });
+    return app.open(request, url, client() ?? '');
   };
 }
 
@@ -130,10 +122,27 @@ class DashboardApp {
 
   /** The response with what https adds. */
   async open(request: Request, url: URL, peer: string): Promise<Response> {
-    const response = await this.respond(request, url, peer);
+    const response = await this.respond(request, url, peer).catch((error: unknown) =>
+      this.#failed(error, url),
+    );
     // RFC 6797 section 7.2: never over plain HTTP.
     if (this.#isHttps(url)) response.headers.set('Strict-Transport-Security', HSTS);
     return response;
+  }
+
+  /** What is left to say where not even the menu can be read from the store, or where the fault is ours. */
+  #failed(error: unknown, { pathname: path }: URL): Response {
+    const refused = storeRefusal(error);
+    if (refused !== null) {
+      return page({ ...refusalPage(refused), status: refused.status }, NOBODYS_FRAME);
+    }
+    this.#ctx.log.error('dashboard_fault', {
+      error,
+      path,
+      hint: 'This is a bug in Postrider. Report it together with this log line and those around it.',
+    });
+    const words = 'The page could not be shown. The server log has the details.';
+    return page({ ...errorPage('Internal error', words), status: 500 }, NOBODYS_FRAME);
   }
 
   async respond(request: Request, url: URL, peer: string): Promise<Response> {
@@ -152,7 +161,8 @@ class DashboardApp {
     // A file is read only when the operator is known.
     const hasFile = method === 'POST' && isUpload(request);
     const form = method === 'POST' && !hasFile ? await readForm(request) : new URLSearchParams();
-    if (form === null) return plain(413, 'The form is too large.');
+    if (typeof form === 'string') return plain(...FORM_REFUSALS[form]);
+    if (url.href.includes('%00') || hasNul(form)) return plain(...UPLOAD_REFUSALS.unreadable);
     const path = url.pathname.slice(ROOT.length).replace(/\/$/, '');
     const isHttps = this.#isHttps(url);
     if (path === '/sign-in' && method === 'POST') {
@@ -175,12 +185,10 @@ class DashboardApp {
       peer,
     };
     if (!hasFile) return this.#open({ ...asked, form, file: null });
-    const response = await withUpload(this.#ctx, request, ({ fields, file }) =>
-      this.#open({ ...asked, form: fields, file }),
+    const response = await withUpload(this.#ctx, request, async ({ fields, file }) =>
+      hasNul(fields) ? 'unreadable' : await this.#open({ ...asked, form: fields, file }),
     );
-    if (typeof response === 'object') return response;
-    const [status, words] = UPLOAD_REFUSALS[response];
-    return plain(status, words);
+    return typeof response === 'object' ? response : plain(...UPLOAD_REFUSALS[response]);
   }
 
   /** Whether browsers come by https: to this listener, or to a proxy in front of it. */
@@ -310,10 +318,17 @@ class DashboardApp {
   }
 }
 
-async function readForm(request: Request): Promise<URLSearchParams | null> {
+async function readForm(request: Request): Promise<URLSearchParams | keyof typeof FORM_REFUSALS> {
   const length = Number(request.headers.get('content-length') ?? Number.NaN);
-  if (!(length <= MAX_FORM_BYTES)) return null;
-  return new URLSearchParams(await request.text());
+  if (!(length <= MAX_FORM_BYTES)) return 'too_large';
+  // Whoever leaves before the end of the form hears nothing, and is no fault of ours.
+  const text = await request.text().catch(() => null);
+  return text === null ? 'unreadable' : new URLSearchParams(text);
+}
+
+/** The one character that PostgreSQL takes in no text, and SQLite in no search; nobody types it. */
+function hasNul(form: URLSearchParams): boolean {
+  return [...form].flat().some((text) => text.includes('\0'));
 }
 
 function page(content: PageResponse, view: FrameView): Response {

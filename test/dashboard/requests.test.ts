@@ -147,6 +147,7 @@ const FOREIGN: Seen = {
   words: 'This form did not come from the dashboard. Open the dashboard and try again.',
 };
 const NO_METHOD: Seen = { status: 405, words: 'Method not allowed.', allow: 'GET, HEAD, POST' };
+const UNREADABLE: Seen = { status: 400, words: 'The form could not be read.' };
 const SIGN_OUT = 'postrider_session=; Path=/dashboard; Max-Age=0; HttpOnly; SameSite=Strict';
 const signIn = (back: string, status = 401): Seen => ({ ...page('Sign in', status), back });
 const to = (location: string): Seen => ({ status: 303, location });
@@ -246,7 +247,6 @@ test('a form with a file is read for who may send it, within its bounds', async 
     words: 'A file may have at most 10 MB. Import it in parts, or by the command line.',
   };
   const length = (bytes: number) => ({ 'content-length': String(bytes) });
-  const unreadable = { status: 400, words: 'The form could not be read.' };
   const path = `/dashboard${A}/suppressions/import`;
   expect(await upload('a@x.example')).toEqual(to(path));
   expect(await upload(null)).toEqual({
@@ -258,7 +258,7 @@ test('a form with a file is read for who may send it, within its bounds', async 
   expect(await upload('a', 'admin', { 'sec-fetch-site': 'cross-site' })).toEqual(FOREIGN);
   expect(await upload('a', 'admin', length(MAX_UPLOAD_BYTES + 1))).toEqual(large);
   expect(await upload('a', 'admin', { 'content-length': 'LEFT OUT' })).toEqual(large);
-  expect(await upload('a', 'admin', { 'content-type': 'multipart/form-data' })).toEqual(unreadable);
+  expect(await upload('a', 'admin', { 'content-type': 'multipart/form-data' })).toEqual(UNREADABLE);
   const grow = spyOn(ctx.budget, 'open').mockReturnValue({
     grow: () => false,
     release: () => undefined,
@@ -269,6 +269,39 @@ test('a form with a file is read for who may send it, within its bounds', async 
   });
   expect(grow.mock.calls).toEqual([['dashboard']]);
   grow.mockRestore();
+});
+
+test('whoever leaves before the end of a form is no fault of ours', async () => {
+  const body = new ReadableStream({
+    pull: (controller) => controller.error(new Error('The connection was closed.')),
+  });
+  const headers = { ...OWN, 'content-length': '100' };
+  const url = `http://${HOST}/dashboard/sign-in`;
+  const response = await dashboard(new Request(url, { method: 'POST', headers, body }), () => null);
+  expect(response && (await told(response))).toEqual(UNREADABLE);
+  expect(fixture.logged).toEqual([]);
+});
+
+test.each([
+  ['GET', '/queue?domain=a%00b', {}],
+  ['GET', '/accounts/a%00b/emails', {}],
+  ['POST', '/sign-in', { name: 'a\0b', password: PASSWORD }],
+  ['POST', '/accounts', { name: 'second', 'a\0': 'b' }],
+  ['POST', '/queue/retry?a=%00', {}],
+] as const)('what no store takes as text is refused: %s %s %j', async (method, path, form) => {
+  expect(await asked(path, { method, form })).toEqual(UNREADABLE);
+  expect(fixture.logged).toEqual([]);
+});
+
+test('beside a file it is refused too, and what looks like it is not', async () => {
+  const { ctx } = fixture;
+  const body = new FormData();
+  body.append('file', new File(['a@nul.example'], 'list.csv'));
+  body.append('csv', 'a\0b');
+  const path = `/accounts/${account}/suppressions/import`;
+  expect(await asked(path, { method: 'POST', body })).toEqual(UNREADABLE);
+  expect(await ctx.store.suppression(account, 'a@nul.example')).toBeNull();
+  expect(await asked('/queue?domain=%2500')).toEqual(page('Queue for %00'));
 });
 
 test('a page is shown whatever the request says of a content that it has not', async () => {
@@ -315,6 +348,13 @@ test('over https every response says to come so for a year, and cookies are for 
   expect(await ask('')).toEqual({ ...page('Overview'), hsts });
   expect(await ask('', { method: 'PUT' })).toEqual({ ...NO_METHOD, hsts });
   expect(await ask('/queue', { who: null })).toEqual({ ...signIn('/dashboard/queue'), hsts });
+  const accounts = spyOn(fixture.ctx.store, 'accounts').mockRejectedValue(new Error('broken'));
+  expect(await ask('/queue')).toEqual({
+    ...page('Internal error', 500),
+    words: 'The page could not be shown. The server log has the details.',
+    hsts,
+  });
+  accounts.mockRestore();
   expect(await ask('/sign-out', { method: 'POST', who: 'reader' })).toEqual({
     ...to('/dashboard'),
     cookie: `${SIGN_OUT}; Secure`,

@@ -49,12 +49,20 @@ test('a fault of ours is 500 without its cause, and logged with its page', async
   const { store, log } = dashboard.rig.appliance.ctx;
   const logged = spyOn(log, 'error').mockImplementation(() => undefined);
   spyOn(store, 'accounts').mockRejectedValue(new TypeError('the secret cause'));
-  const { status, text } = await dashboard.visit('/accounts');
+  const { status, text } = await dashboard.visit('/accounts?q=private');
   expect(status).toBe(500);
   expect(text).toContain('The page could not be shown. The server log has the details.');
   expect(text).not.toContain('secret');
-  expect(logged.mock.calls).toMatchObject([
-    ['dashboard_fault', { path: '/dashboard/accounts', error: { message: 'the secret cause' } }],
+  // What was searched for stays out of the log.
+  expect(logged.mock.calls).toEqual([
+    [
+      'dashboard_fault',
+      {
+        error: new TypeError('the secret cause'),
+        path: '/dashboard/accounts',
+        hint: 'This is a bug in Postrider. Report it together with this log line and those around it.',
+      },
+    ],
   ]);
 });
 
