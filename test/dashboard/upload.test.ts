@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 
 import { MAX_UPLOAD_BYTES, type Upload, withUpload } from '../../src/dashboard/upload.ts';
-import { ByteBudget } from '../../src/flow/byte-budget.ts';
+import { ALONE_FROM, ByteBudget } from '../../src/flow/byte-budget.ts';
 
 function requestOf(body: FormData | string, headers: Record<string, string> = {}): Request {
   return new Request('http://x.example/', { method: 'POST', body, headers });
@@ -72,6 +72,36 @@ test('what is too long, has no length, finds no memory or is no form is refused'
   expect(await refused({ 'content-length': '2000' })).toBe('busy');
   const type = 'multipart/form-data; boundary=none';
   expect(await refused({ 'content-length': '1', 'content-type': type })).toBe('unreadable');
+  expect(budget.bytes).toBe(0);
+});
+
+test('a large form is worked on once what was large before it is done, a small one meanwhile', async () => {
+  const budget = new ByteBudget();
+  const before = budget.open('api');
+  before.grow(ALONE_FROM);
+  await before.begin();
+  const done: string[] = [];
+  const upload = (name: string, bytes: number): Promise<unknown> => {
+    const headers = { 'content-length': String(bytes) };
+    return withUpload({ budget }, requestOf(formOf('x'), headers), async () => done.push(name));
+  };
+  const large = upload('large', ALONE_FROM);
+  await upload('small', ALONE_FROM - 1);
+  expect(done).toEqual(['small']);
+  before.release();
+  await large;
+  expect(done).toEqual(['small', 'large']);
+});
+
+test('bytes are given back where the page fails, and its fault is told', async () => {
+  const budget = new ByteBudget();
+  const headers = { 'content-length': '1000' };
+  const fault = new Error('the page failed');
+  const failed = withUpload({ budget }, requestOf(formOf('x'), headers), () => {
+    expect(budget.bytes).toBe(1_000);
+    return Promise.reject(fault);
+  });
+  expect(await failed.catch((error: unknown) => error)).toBe(fault);
   expect(budget.bytes).toBe(0);
 });
 

@@ -149,11 +149,11 @@ function whatToReplay(visit: Visit): { eventId: string } | { failedSince: number
       { path: 'since', message: 'Enter a date and a time, such as 2026-11-21T09:30.' },
     ]);
   }
-  const hours = Number(field(visit, 'hours'));
-  if (!(hours > 0)) {
+  const hours = field(visit, 'hours');
+  if (!/^[1-9]\d{0,3}$/.test(hours)) {
     throw validationFailed([
       { path: 'hours', message: 'Choose a period, or enter a time or the webhook-id of an event.' },
     ]);
   }
-  return { failedSince: visit.ctx.clock.now() - hours * HOUR_MS };
+  return { failedSince: visit.ctx.clock.now() - Number(hours) * HOUR_MS };
 }

@@ -28,7 +28,28 @@ function noting(asked: string[], name: string, verbs: Verbs): object {
   );
 }
 
+const TESTED = {
+  ok: false,
+  statusCode: 500,
+  durationMs: 12,
+  error: null,
+  id: 'e1',
+  response: 'No',
+};
 const MAIL = newMessage('acc', { id: 'mail' }).message;
+const PASSWORD = ' a phrase of mine ';
+const FOUND = {
+  id: 'ben-id',
+  name: 'ben',
+  role: 'read_only',
+  accountId: null,
+  passwordHash: Bun.password.hashSync(PASSWORD, { algorithm: 'bcrypt', cost: 4 }),
+};
+/** Of an account that has as many as it may. */
+const FULL: Verbs = {
+  createEndpoint: Promise.resolve('too_many'),
+  createKey: Promise.resolve('too_many'),
+};
 const KNOWN: Verbs = {
   account: Promise.resolve(account),
   accounts: Promise.resolve([account]),
@@ -38,11 +59,20 @@ const KNOWN: Verbs = {
   message: Promise.resolve(MAIL),
   changeAccount: Promise.resolve('changed'),
   createAccount: Promise.resolve('created'),
+  createEndpoint: Promise.resolve('created'),
   createKey: Promise.resolve('created'),
   createOperator: Promise.resolve('created'),
+  deleteDomain: Promise.resolve(true),
+  deleteEndpoint: Promise.resolve(true),
   messageById: Promise.resolve(null),
+  operatorNamed: Promise.resolve(FOUND),
+  operators: Promise.resolve([FOUND]),
   recipientById: Promise.resolve({}),
+  renameKey: Promise.resolve(true),
   replayCalls: Promise.resolve([{ id: 'c1' }, { id: 'c2' }]),
+  revokeKey: Promise.resolve(true),
+  rotateEndpointSecret: Promise.resolve(true),
+  updateEndpoint: Promise.resolve(newEndpoint('acc')),
   suppression: Promise.resolve(newSuppression('acc', 'a@x.example', { reason: 'complaint' })),
 };
 
@@ -64,11 +94,17 @@ async function posted(
     operator: { id: 'op', name: 'anna' },
     ctx: {
       clock: at,
-      config: { live: { plans, api: { keyPrefix: 'pr' } } },
+      config: {
+        live: { plans, api: { keyPrefix: 'pr' } },
+        startup: { webhooks: { allowNetworks: [] } },
+      },
       halt: part('halt'),
       identities: part('identities'),
       ids: { next: () => 'new' },
       log: part('log'),
+      secrets: { seal: (_: string, label: string) => label },
+      senderDomains: part('senderDomains'),
+      subscribers: part('subscribers'),
       store: part('store', { ...KNOWN, ...known }),
     },
     parts: {
@@ -77,14 +113,15 @@ async function posted(
       imports,
       queue: part('queue', { retry: Promise.resolve(2), fail: Promise.resolve(1) }),
       vitals: part('vitals'),
-      webhooks: part('webhooks'),
+      webhooks: part('webhooks', { test: Promise.resolve(TESTED) }),
     },
   });
   const answer = await opened(PAGES, 'POST', path, visit);
   const masked = answer
     .replaceAll(/pr_(live|test)_\w+/g, 'pr_$1_…')
+    .replaceAll(/whsec_[\w+/=]+/g, 'whsec_…')
     .replaceAll(/(<code>|data-copy=")[\w-]{24}(?=[<"])/g, '$1…');
-  return [...asked, masked].join('\n');
+  return [...asked, masked].join('\n').replaceAll(/\$argon2id\$[^"]+/g, '(hash)');
 }
 
 const A = '/accounts/:account';
@@ -131,12 +168,40 @@ const FORMS: readonly (readonly [
   [`${A}/webhooks/:id/replay`, { since: 'noon' }],
   [`${A}/webhooks/:id/replay`, { hours: '0' }],
   [`${A}/webhooks/:id/replay`, { hours: 'x' }],
+  [`${A}/webhooks/:id/replay`, { hours: '9999' }],
+  [`${A}/webhooks/:id/replay`, { hours: '10000' }],
+  [`${A}/webhooks/:id/replay`, { hours: '1.5' }],
+  [`${A}/webhooks/:id/replay`, { hours: 'Infinity' }],
+  [`${A}/webhooks`, { endpoint: ' https://8.8.8.8/in ', events: 'email.sent' }],
+  [`${A}/webhooks`, { endpoint: 'https://8.8.8.8/in' }, {}, FULL],
+  [`${A}/webhooks/:id/edit`, { endpoint: ' https://8.8.8.8/in ', events: 'email.sent' }],
+  [`${A}/webhooks/:id/edit`],
+  [`${A}/webhooks/:id/enable`],
+  [`${A}/webhooks/:id/disable`],
+  [`${A}/webhooks/:id/rotate-secret`],
+  [`${A}/webhooks/:id/remove`],
+  [`${A}/webhooks/:id/test`],
   [`${A}/keys`, { name: ' k ', permission: 'full_access', environment: 'test' }],
   [`${A}/keys`, { name: 'k', permission: 'other', environment: 'other' }],
   [`${A}/keys`, { name: '' }],
+  [`${A}/keys`, { name: 'k' }, {}, FULL],
+  [`${A}/keys/:id/rename`, { name: ' new ' }],
+  [`${A}/keys/:id/rename`, { name: 'new' }, {}, { renameKey: Promise.resolve(false) }],
+  [`${A}/keys/:id/revoke`],
+  [`${A}/domains/:id/remove`],
   ['/operators', { name: ' Bob ', role: 'admin', account: ' acc ' }],
   ['/operators', { name: 'bob', role: 'other' }],
+  ['/operators', { name: 'bob', account: 'none' }, {}, { account: Promise.resolve(null) }],
+  ['/operators/:name/password', {}, { name: 'ben' }],
+  ['/operators/:name/totp-reset', {}, { name: 'ben' }],
   ['/operators/:name/remove', {}, { name: 'anna' }],
+  ['/operators/:name/remove', {}, { name: 'ben' }],
+  ['/profile/password', { password: PASSWORD, new_password: ' 14 and space ' }],
+  ['/profile/password', { password: PASSWORD, new_password: ' 15 with spaces ' }],
+  ['/profile/password', { password: PASSWORD.trim(), new_password: ' 15 with spaces ' }],
+  ['/profile/second-factor', { password: PASSWORD, secret: 'short', code: '123456' }],
+  ['/profile/second-factor/off', { password: PASSWORD }],
+  ['/profile/second-factor/off'],
   ['/settings/check'],
   ['/settings/backup'],
 ];
