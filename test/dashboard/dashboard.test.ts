@@ -1,5 +1,5 @@
 /** How the dashboard takes a request, whatever the page: forms at their size, where a sign-in leads, what is noted, names of files. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test';
 import { createAccount } from '../../src/flow/accounts/accounts.ts';
 import { addDomain } from '../../src/flow/domains/domains.ts';
 import { findPage, formPage } from '../../src/dashboard/pages/routes.ts';
@@ -71,6 +71,8 @@ test('names are read in any case, and without one it is the admin', async () => 
 test('what is done is noted under its page and verb, in its account, from its client', async () => {
   const { ctx } = rig.rig.appliance;
   const { id } = await createAccount(ctx, { name: 'noted' });
+  const doing = spyOn(ctx.doing, 'during');
+  rig.rig.log.items.length = 0;
   await rig.submit(`/accounts/${id}/suppressions`, { email: 'a@x.example' });
   await rig.submit(`/accounts/${id}/suppressions/remove`, { email: 'a@x.example' });
   // Where it was done stands in the address, whatever the form says.
@@ -98,6 +100,33 @@ test('what is done is noted under its page and verb, in its account, from its cl
     Account: 'noted',
     From: '127.0.0.1',
   });
+  const lines = rig.rig.log.items.filter(({ event }) => event === 'dashboard_action');
+  expect(lines.map(({ level, path, operator }) => [level, path, operator])).toEqual(
+    [
+      `/accounts/${id}/suppressions`,
+      `/accounts/${id}/suppressions/remove`,
+      `/accounts/${id}/pause`,
+      `/accounts/${id}/edit`,
+      '/halt',
+      '/resume',
+      '/accounts',
+    ].map((path) => ['info', path, 'admin']),
+  );
+  // Names of what keeps the server busy come from the code alone.
+  const names = doing.mock.calls.map(([name]) => name).filter((name) => name.startsWith('page '));
+  expect(new Set(names)).toEqual(
+    new Set([
+      'page /accounts/:account/suppressions',
+      'page /accounts/:account/suppressions/remove',
+      'page /accounts/:account/pause',
+      'page /accounts/:account/edit',
+      'page /halt',
+      'page /resume',
+      'page /accounts',
+      'page /audit',
+    ]),
+  );
+  doing.mockRestore();
   expect(rows[1]).not.toHaveProperty('Account');
   expect(rows[4]?.['Of']).toBe(`account=${id}`);
 });

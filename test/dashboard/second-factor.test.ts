@@ -70,6 +70,10 @@ test('set up, signed in with, and turned off', async () => {
     true,
     { 's-code': 'The code is not one of this secret. Look at the clock of your phone.' },
   ]);
+  // What nobody was shown is not shown again.
+  const short = { secret: secret.slice(1), code: code(), password: rig.password };
+  const other = await rig.submit(path, short);
+  expect([other.status, other.text.includes(short.secret)]).toEqual([422, false]);
   const wrong = await rig.submit(path, { secret, code: code(), password: 'wrong' });
   expect([wrong.status, messagesIn(wrong.text)]).toEqual([422, WRONG_AT('s-password')]);
   const on = await rig.submit(path, { secret, code: code(), password: rig.password });

@@ -52,6 +52,13 @@ export function time(atMs: number | null): Html | null {
   return html`<time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>`;
 }
 
+/** When the UTC day of a filter begins, such as `2026-11-22`; null for what is none, as the 31st of November. */
+export function startOfDay(day: string): number | null {
+  const at = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;
+  if (Number.isNaN(at)) return null;
+  return new Date(at).toISOString().startsWith(day) ? at : null;
+}
+
 /** How `flow/deliver` begins the reason of a recipient that waits for a provider's pause to end. */
 const SLOWED = /^Slowed down until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/;
 

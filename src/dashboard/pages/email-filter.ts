@@ -10,6 +10,7 @@ import type { Context } from '../../flow/context.ts';
 import type { Domain, Key, Message } from '../../store/rows.ts';
 import { fieldOf } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
+import { startOfDay } from '../frame/values.ts';
 import { queryText, type Visit } from '../frame/visit.ts';
 
 const DAY_MS = 86_400_000;
@@ -166,8 +167,7 @@ function isMatch(row: Message, { tag, domainId, keyId, recipient }: EmailQuery):
 }
 
 function dayOf(text: string | null): string | null {
-  if (text === null || !/^\d{4}-\d\d-\d\d$/.test(text)) return null;
-  return Number.isNaN(Date.parse(text)) ? null : text;
+  return text !== null && startOfDay(text) !== null ? text : null;
 }
 
 /** The lowest id of a moment (UUIDv7, RFC 9562 section 5.7): as a cursor, the list goes on with what is older. */

@@ -11,7 +11,7 @@ import { type FieldSpec, filters } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { accountPath, pager } from '../frame/navigation.ts';
 import { empty, facts, table } from '../frame/table.ts';
-import { copyable, time } from '../frame/values.ts';
+import { copyable, startOfDay, time } from '../frame/values.ts';
 import { type Page, param, queryText, type Visit } from '../frame/visit.ts';
 import { accountOf } from './accounts.ts';
 
@@ -118,8 +118,7 @@ function askedOf(visit: Visit, keys: readonly Key[]): Asked {
 /** The start of a UTC day of the query; null for no day. */
 function dayOf(visit: Visit, name: string): number | null {
   const text = queryText(visit, name);
-  const at = text !== null && /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? null : at;
+  return text === null ? null : startOfDay(text);
 }
 
 function filterFields(visit: Visit, asked: Asked, keys: readonly Key[]): FieldSpec[] {

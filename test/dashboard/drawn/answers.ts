@@ -165,7 +165,10 @@ const FORMS: readonly (readonly [
   [`${A}/webhooks/:id/replay`, { event_id: ' e1 ', since: '2026-03-01T10:00', hours: '1' }],
   [`${A}/webhooks/:id/replay`, { since: ' 2026-03-01T10:00 ', hours: '1' }],
   [`${A}/webhooks/:id/replay`, { hours: ' 24 ' }],
-  [`${A}/webhooks/:id/replay`, { since: 'noon' }],
+  [`${A}/webhooks/:id/replay`, { since: '2026-03-01 10:00:30.5' }],
+  ...['noon', '5', '1.3.2026', '2026-03-01', '2026-02-30T10:00', '2026-03-01T10:00Z'].map(
+    (since) => [`${A}/webhooks/:id/replay`, { since }] as const,
+  ),
   [`${A}/webhooks/:id/replay`, { hours: '0' }],
   [`${A}/webhooks/:id/replay`, { hours: 'x' }],
   [`${A}/webhooks/:id/replay`, { hours: '9999' }],

@@ -10,7 +10,9 @@ const DAY_MS = 86_400_000;
 const PLAN =
   '[[plans]]\nid = "small"\nincluded_emails = 1000\ndaily_limit = 10\n\n[[plans]]\nid = "large"\ndaily_limit = 1300';
 
-const clock = new TestClock(Date.UTC(2026, 2, 20, 12));
+/** Of a host whose time was set two days ahead after the start. */
+const clock = new TestClock(Date.UTC(2026, 2, 18, 12));
+clock.jump(2 * DAY_MS);
 let rig: DashboardRig;
 beforeAll(async () => {
   rig = await startDashboardRig({ clock, config: PLAN });
@@ -74,13 +76,14 @@ test('the month is the sum of its days, and what is beyond the plan is a number 
 });
 
 test('30 days are shown, to today, beside the daily limit', async () => {
-  const text = await pageOf('days', 3, 0, 4);
+  const before = Array.from({ length: 26 }, () => 0);
+  const text = await pageOf('days', 3, 0, 4, ...before, 5, 6);
   const days = Array.from(text.matchAll(/(\d{4}-\d\d-\d\d): Emails (\d+)/g), ([, day, count]) => [
     day,
     count,
   ]);
   expect(days).toHaveLength(30);
-  expect(days[0]).toEqual(['2026-02-19', '0']);
+  expect(days[0]).toEqual(['2026-02-19', '5']);
   expect(days.slice(-3)).toEqual([
     ['2026-03-18', '4'],
     ['2026-03-19', '0'],
