@@ -20,6 +20,8 @@ import type { DocumentResponse } from '../frame/visit.ts';
 
 /** Of the source and the text, what a page shows; the whole is one link away. */
 const SHOWN_CHARACTERS = 32_768;
+/** Of whatever script, they have more characters than that: UTF-8 takes three bytes for one at most. */
+const ENOUGH_BYTES = 3 * (SHOWN_CHARACTERS + 1);
 
 const TABS = ['html', 'text', 'source', 'headers', 'attachments'] as const;
 type Tab = (typeof TABS)[number];
@@ -98,7 +100,7 @@ async function shown(
           ${bytes(source.length)}; the DKIM signature is added at delivery.
           <a href="${path}/source">Download it</a>
         </p>
-        <pre tabindex="0">${cut(source.toString('utf8', 0, SHOWN_CHARACTERS + 1))}</pre>`;
+        <pre tabindex="0">${cut(source.toString('utf8', 0, ENOUGH_BYTES))}</pre>`;
     }
     case 'headers':
       return headersTab(await sourceOf(ctx, message));

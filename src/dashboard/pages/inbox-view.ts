@@ -18,6 +18,8 @@ import { spamTab } from './inbox-spam.ts';
 
 /** Of the source and the text, what a page shows; the whole is one link away. */
 const SHOWN_CHARACTERS = 65_536;
+/** Of whatever script, they have more characters than that: UTF-8 takes three bytes for one at most. */
+const ENOUGH_BYTES = 3 * (SHOWN_CHARACTERS + 1);
 
 type Tab = 'html' | 'text' | 'links' | 'check' | 'spam' | 'source' | 'attachments';
 const WIDTHS = [
@@ -96,7 +98,7 @@ function shown(
       return attachmentsTab(path, parts);
     case 'source':
       return html`<p><a href="${path}/source">Show the whole message as received</a></p>
-        <pre tabindex="0">${cut(message.raw.toString('utf8', 0, SHOWN_CHARACTERS + 1))}</pre>`;
+        <pre tabindex="0">${cut(message.raw.toString('utf8', 0, ENOUGH_BYTES))}</pre>`;
   }
 }
 

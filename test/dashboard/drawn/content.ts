@@ -55,7 +55,7 @@ const section = async (body: Partial<Body> | null, query = ''): Promise<string> 
 
 /** Without the middle of what is long: its length and its sum instead. */
 function shortened(text: string): string {
-  return text.replaceAll(/[xA-Za-z0-9+/=]{200,}/g, (long) => {
+  return text.replaceAll(/[x€A-Za-z0-9+/=]{200,}/g, (long) => {
     const sum = createHash('sha256').update(long).digest('hex').slice(0, 12);
     return `(${long.length} characters, ${sum})`;
   });
@@ -122,6 +122,14 @@ export const CONTENT: readonly Drawing[] = [
     () => section({ raw: Buffer.alloc(32_768, 'x') }, 'tab=source'),
   ],
   ['a longer source', () => section({ raw: Buffer.alloc(32_769, 'x') }, 'tab=source')],
+  [
+    'a source as long as that in another script',
+    () => section({ raw: Buffer.from('€'.repeat(32_768)) }, 'tab=source'),
+  ],
+  [
+    'a longer source in another script',
+    () => section({ raw: Buffer.from('€'.repeat(32_769)) }, 'tab=source'),
+  ],
   ['HTML', () => document(htmlDocument(holding(images(3, 4)), message))],
   [
     'HTML with images that just fit',
@@ -150,4 +158,6 @@ export const CONTENT: readonly Drawing[] = [
   ['captured text that is longer', () => captured(HEAD + 'x'.repeat(65_537), 'text')],
   ['captured source', () => captured('x'.repeat(65_536), 'source')],
   ['captured source that is longer', () => captured('x'.repeat(65_537), 'source')],
+  ['captured source in another script', () => captured('€'.repeat(65_536), 'source')],
+  ['captured source in it that is longer', () => captured('€'.repeat(65_537), 'source')],
 ];

@@ -249,6 +249,8 @@ export const LISTS: readonly Drawing[] = [
   ['fifty changes', () => audit(50)],
   ['one change more', () => audit(51, 'who=root&after=7')],
   ['changes after no number', () => audit(0, 'after=x')],
+  ['changes after a large number', () => audit(0, 'after=999999999999999')],
+  ['changes after too large a number', () => audit(0, 'after=1000000000000000')],
   ['emails', () => listed(emailsPages, 'emails', 'emails', { rows: messages(50), hasMore: true })],
   [
     'the last emails',
@@ -276,7 +278,7 @@ export const LISTS: readonly Drawing[] = [
       listed(logPages, 'logs', 'logs', {
         rows: [],
         hasMore: false,
-        query: 'from=2026-02-30x&to=soon&status=3&method=get&key=none',
+        query: 'from=2026-02-30&to=soon&status=3&method=get&key=none',
       }),
   ],
   [

@@ -8,6 +8,7 @@ import {
   lines,
   percent,
   reasonWords,
+  startOfDay,
   time,
   toneOf,
 } from '../../../src/dashboard/frame/values.ts';
@@ -131,4 +132,11 @@ test.each([
   ['count=3', null],
 ])('the notice of ?%s is %p', (query, words) => {
   expect(noticeOf(new URLSearchParams(query))).toBe(words);
+});
+
+test('a day of a filter begins at midnight in UTC; what is no day of a calendar is none', () => {
+  expect(startOfDay('2026-11-22')).toBe(Date.UTC(2026, 10, 22));
+  expect(startOfDay('2024-02-29')).toBe(Date.UTC(2024, 1, 29));
+  const none = ['', '5', '2026-11', '22.11.2026', '2026-11-31', '2026-02-29', '2026-11-22T10:00'];
+  expect(none.map(startOfDay)).toEqual(none.map(() => null));
 });
