@@ -161,8 +161,8 @@ class DashboardApp {
     // A file is read only when the operator is known.
     const hasFile = method === 'POST' && isUpload(request);
     const form = method === 'POST' && !hasFile ? await readForm(request) : new URLSearchParams();
-    if (typeof form === 'string') return plain(...FORM_REFUSALS[form]);
-    if (url.href.includes('%00') || hasNul(form)) return plain(...UPLOAD_REFUSALS.unreadable);
+    if (typeof form === 'string') return refusal(FORM_REFUSALS[form]);
+    if (url.href.includes('%00') || hasNul(form)) return refusal(UPLOAD_REFUSALS.unreadable);
     const path = url.pathname.slice(ROOT.length).replace(/\/$/, '');
     const isHttps = this.#isHttps(url);
     if (path === '/sign-in' && method === 'POST') {
@@ -188,7 +188,7 @@ class DashboardApp {
     const response = await withUpload(this.#ctx, request, async ({ fields, file }) =>
       hasNul(fields) ? 'unreadable' : await this.#open({ ...asked, form: fields, file }),
     );
-    return typeof response === 'object' ? response : plain(...UPLOAD_REFUSALS[response]);
+    return typeof response === 'object' ? response : refusal(UPLOAD_REFUSALS[response]);
   }
 
   /** Whether browsers come by https: to this listener, or to a proxy in front of it. */
@@ -357,6 +357,10 @@ function markup(status: number, body: Html): Response {
 function plain(status: number, text: string, headers: Record<string, string> = {}): Response {
   const type = { 'Content-Type': 'text/plain; charset=utf-8' };
   return new Response(text, { status, headers: { ...SAFE_HEADERS, ...type, ...headers } });
+}
+
+function refusal([status, words]: readonly [status: number, words: string]): Response {
+  return plain(status, words);
 }
 
 function redirect(to: string, headers: Record<string, string> = {}): Response {
