@@ -47,7 +47,7 @@ export const emailsPages: readonly Page[] = [
     path: '/accounts/:account/emails.csv',
     async open(visit) {
       const account = await accountOf(visit);
-      const body = streamOf(csvOf(visit.ctx, account, emailQueryOf(visit)));
+      const body = streamOf(csvOf(visit.ctx, account, emailQueryOf(visit)), visit.ctx.log);
       const contentType = 'text/csv; charset=utf-8';
       return { kind: 'document', contentType, body, saveAs: `emails-${account.name}.csv` };
     },

@@ -107,8 +107,24 @@ test('a stream that is left ends what makes it', async () => {
       isEnded = true;
     }
   }
-  const reader = streamOf(parts()).getReader();
+  const reader = streamOf(parts(), { error: expect.unreachable }).getReader();
   expect((await reader.read()).value).toEqual(new Uint8Array([1]));
   await reader.cancel();
   expect(isEnded).toBe(true);
+});
+
+test('a stream whose rows fail breaks off behind what was read, and the log says why', async () => {
+  const fault = new Error('the store is gone');
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    yield await Promise.resolve(new Uint8Array([1]));
+    throw fault;
+  }
+  const logged: unknown[] = [];
+  const log = { error: (...line: unknown[]) => void logged.push(line) };
+  const reader = streamOf(parts(), log).getReader();
+  expect((await reader.read()).value).toEqual(new Uint8Array([1]));
+  expect(await reader.read().catch((error: unknown) => error)).toBe(fault);
+  const hint =
+    'The file broke off in the browser. Save it again; see the log for what the store lacks.';
+  expect(logged).toEqual([['dashboard_download_failed', { error: fault, hint }]]);
 });
