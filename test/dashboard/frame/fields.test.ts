@@ -107,7 +107,7 @@ test('a stream that is left ends what makes it', async () => {
       isEnded = true;
     }
   }
-  const reader = streamOf(parts(), { error: expect.unreachable }).getReader();
+  const reader = streamOf(parts(), { error: () => expect.unreachable() }).getReader();
   expect((await reader.read()).value).toEqual(new Uint8Array([1]));
   await reader.cancel();
   expect(isEnded).toBe(true);
