@@ -139,9 +139,10 @@ function numbers({ over, columns, series, words }: Chart, sums: readonly number[
 function niceAbove(value: number): number {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
+  // A sum of fractions may be a little more than what it is.
+  const least = value * (1 - 1e-9);
   return (
-    [1, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= value * 0.999) ??
-    value
+    [1, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((step) => step >= least) ?? value
   );
 }
 
