@@ -33,8 +33,8 @@ export interface Story {
   reasons: readonly string[];
 }
 
-/** A moment and when it was, for sorting. `order` decides between moments of one millisecond. */
-type Dated = Moment & { atMs: number; order: number };
+/** A moment and when it was, for sorting. */
+type Dated = Moment & { atMs: number };
 
 /** The whole story, oldest first. */
 export function timelineOf(story: Story): Html {
@@ -64,7 +64,8 @@ export function timelineOf(story: Story): Html {
     ...alone
       .filter(({ type }) => type !== 'email.queued')
       .map((event) => eventMoment(story, event, said)),
-  ].sort((a, b) => a.atMs - b.atMs || a.order - b.order);
+    // Of one millisecond: what was accepted, then attempts, then other events.
+  ].sort((a, b) => a.atMs - b.atMs);
   const moments = [
     ...shortened(past),
     ...recipients
@@ -127,7 +128,6 @@ function accepted({ message, recipients, keyName, events, calls }: Story): Dated
   const queued = events.filter(({ type }) => type === 'email.queued');
   return {
     atMs: message.createdAt,
-    order: 0,
     at: time(message.createdAt),
     tone: 'neutral',
     title: `Accepted for ${count(recipients.length, 'recipient')}`,
@@ -154,7 +154,6 @@ function attemptMoment(story: Story, run: Run, raised: readonly Event[], said: S
   const isRun = run.length > 1;
   return {
     atMs: attempt.endedAt,
-    order: 1,
     at: isRun ? html`${time(attempt.endedAt)} to ${time(last.endedAt)}` : time(attempt.endedAt),
     tone,
     title: titleOf(story, attempt.recipientId, isRun ? `${words}, ${run.length} times` : words),
@@ -254,7 +253,6 @@ function eventMoment(story: Story, event: Event, said: Set<string>): Dated {
   if (reason !== undefined) said.add(reason);
   return {
     atMs: event.occurredAt,
-    order: 2,
     at: time(event.occurredAt),
     tone,
     title: titleOf(story, event.recipientId, words),

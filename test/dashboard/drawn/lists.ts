@@ -172,20 +172,52 @@ const suppressed = numbers(2).map((at) =>
   newSuppression('acc', `a${at}@x.example`, { id: `s${at}`, createdAt: NOW }),
 );
 
-/** The last lines of a CSV of so many rows, and the number of its lines. */
-async function csv(count: number): Promise<string> {
+/** The last lines of a CSV of so many rows, or of the last of them alone, and the number of its lines. */
+async function csv(count: number, isLastAlone = false): Promise<string> {
   const row = newMessage('acc', { id: 'm', createdAt: NOW, subject: 'a, "b"' }).message;
+  const last = { ...row, tags: [{ name: 'kind', value: 'last' }] };
   let left = count;
+  let nowMs = 0;
   const emails = (_: string, { limit }: { limit: number }) => {
     const rows = Array.from({ length: Math.min(limit, left) }, () => row);
     left -= rows.length;
+    // Each step of a search takes as long as one page may.
+    nowMs += 100;
+    if (left === 0 && rows.length > 0) rows[rows.length - 1] = last;
     return Promise.resolve({ rows, hasMore: left > 0 });
   };
   const page = emailsPages.find(({ path }) => path.endsWith('.csv'));
-  const response = await page?.open(visitOf({ store: { emails } }));
+  const slow = { now: () => nowMs, steady: () => nowMs };
+  const query = isLastAlone ? 'tag=kind=last' : '';
+  const response = await page?.open(visitOf({ store: { emails }, query, ctx: { clock: slow } }));
   if (response?.kind !== 'document') throw new Error('no document');
   const lines = (await new Response(response.body as ReadableStream).text()).split('\r\n');
   return `${lines.length - 1} lines\n${JSON.stringify(lines.at(-2)?.replace(/<.*/, ''))}`;
+}
+
+/** The whole CSV of one email that has everything. */
+async function fullRow(): Promise<string> {
+  const { message } = newMessage('acc', {
+    id: 'm',
+    createdAt: NOW,
+    status: 'bounced',
+    from: 'Shop <shop@x.example>',
+    to: ['ann@x.example', '=ben@x.example'],
+    cc: ['cy@x.example', 'dee@x.example'],
+    bcc: ['eve@x.example', 'fay@x.example'],
+    subject: 'a, "b"',
+    tags: [
+      { name: 'kind', value: 'order' },
+      { name: 'shop', value: '7' },
+    ],
+    failureReason: '550 no such user',
+    messageId: '<m@x.example>',
+  });
+  const emails = () => Promise.resolve({ rows: [message], hasMore: false });
+  const page = emailsPages.find(({ path }) => path.endsWith('.csv'));
+  const response = await page?.open(visitOf({ store: { emails } }));
+  if (response?.kind !== 'document') throw new Error('no document');
+  return new Response(response.body as ReadableStream).text();
 }
 
 const testEmail = (count: number) =>
@@ -298,6 +330,8 @@ export const LISTS: readonly Drawing[] = [
   ['a CSV of as many emails as it has at most', () => csv(100_000)],
   ['a CSV of one more', () => csv(100_001)],
   ['a CSV of none', () => csv(0)],
+  ['a CSV of one that has everything', fullRow],
+  ['a CSV of the one that is found behind more than it may have', () => csv(100_501, true)],
   ['test email from fifty accounts', () => testEmail(50)],
   ['test email from more accounts', () => testEmail(51)],
   ['test email from nowhere', () => testEmail(3)],
