@@ -7,14 +7,15 @@ import { ahead, account, clock, type Drawing, opened, visitOf } from './page.ts'
 /** Of a verb its result, or what makes it. */
 type Verbs = Readonly<Record<string, unknown>>;
 
-/** An object that notes what is asked of it as `name.verb`. */
-function noting(asked: string[], name: string, verbs: Verbs): object {
+/** An object that notes what is asked of it as `name.verb`; files that it is given go to `files`. */
+function noting(asked: string[], name: string, verbs: Verbs, files: Blob[] = []): object {
   return new Proxy(
     {},
     {
       get: (_, verb) => {
         if (typeof verb !== 'string' || verb === 'then') return undefined;
         return (...given: unknown[]) => {
+          files.push(...given.filter((one) => one instanceof Blob));
           const text = JSON.stringify(given, (key, value: unknown) =>
             /^(?:passwordHash|prefix|last4|data)$/.test(key) || value instanceof Uint8Array
               ? `(${key})`
@@ -87,7 +88,8 @@ async function posted(
   const asked: string[] = [];
   const part = (name: string, verbs: Verbs = {}): object => noting(asked, name, verbs);
   const plans = new Map(['unlimited', 'small'].map((id) => [id, { ...UNLIMITED, id }]));
-  const imports = part('imports');
+  const files: Blob[] = [];
+  const imports = noting(asked, 'imports', {}, files);
   const visit = visitOf({
     form,
     params: { id: 'one', ...params },
@@ -121,6 +123,7 @@ async function posted(
     .replaceAll(/pr_(live|test)_\w+/g, 'pr_$1_…')
     .replaceAll(/whsec_[\w+/=]+/g, 'whsec_…')
     .replaceAll(/(<code>|data-copy=")[\w-]{24}(?=[<"])/g, '$1…');
+  for (const file of files) asked.push(`file ${JSON.stringify(await file.text())}`);
   return [...asked, masked].join('\n').replaceAll(/\$argon2id\$[^"]+/g, '(hash)');
 }
 
@@ -161,7 +164,7 @@ const FORMS: readonly (readonly [
   [`${A}/suppressions/remove`, { email: 'a@x.example', note: spaced }],
   [`${A}/suppressions/remove`, { email: 'a@x.example' }],
   [`${A}/suppressions/import`, { csv: ' ' }],
-  [`${A}/suppressions/import`, { csv: ' a@x.example ' }],
+  [`${A}/suppressions/import`, { csv: ' email,note\na@x.example,By Ann ' }],
   [`${A}/webhooks/:id/replay`, { event_id: ' e1 ', since: '2026-03-01T10:00', hours: '1' }],
   [`${A}/webhooks/:id/replay`, { since: ' 2026-03-01T10:00 ', hours: '1' }],
   [`${A}/webhooks/:id/replay`, { hours: ' 24 ' }],

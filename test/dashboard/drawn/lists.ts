@@ -304,6 +304,10 @@ export const LISTS: readonly Drawing[] = [
         query: 'from=2026-02-28&to=2026-02-28&status=404&method=PATCH&key=k&q=x',
       }),
   ],
+  ...['5', '100'].map((status): Drawing => [
+    `requests of status ${status}`,
+    () => listed(logPages, 'logs', 'logs', { rows: [], hasMore: false, query: `status=${status}` }),
+  ]),
   [
     'requests by filters that are none',
     () =>
