@@ -3,8 +3,10 @@ import { expect, test } from 'bun:test';
 
 import { ApiError, validationFailed } from '../../src/base/errors.ts';
 import { refusalPage, shownAgain } from '../../src/dashboard/refusal.ts';
+import { findPage } from '../../src/dashboard/pages/routes.ts';
 import type { Page } from '../../src/dashboard/frame/visit.ts';
 import { account, markup, pageText, type Parts, visitOf } from './drawn/page.ts';
+import { newDomain } from '../store/samples.ts';
 import { textOf } from './page-text.ts';
 
 const page = (mainField?: string): Page => ({
@@ -69,6 +71,50 @@ test('a reason without a field stands at the main field of the form, where it ha
   const without = await again('/accounts/own/edit', TAKEN);
   const plain = without.shown === null ? '' : pageText(without.shown);
   expect([alertIn(plain), messagesIn(plain)]).toEqual([['Taken <now>.'], {}]);
+});
+
+const DOMAIN = { ...newDomain('acc', 'x.example'), id: 'd', status: 'verified' };
+/** A server with one domain and nothing else. */
+const STORE = {
+  accounts: () => Promise.resolve([]),
+  callAttempts: () => Promise.resolve({ rows: [], hasMore: false }),
+  domain: () => Promise.resolve(DOMAIN),
+  domains: () => Promise.resolve([DOMAIN]),
+  endpoints: () => Promise.resolve([]),
+  keys: () => Promise.resolve([]),
+  nextDkimKey: () => Promise.resolve(null),
+  operators: () => Promise.resolve([]),
+  previousDkimKey: () => Promise.resolve(null),
+  seenRecords: () => Promise.resolve({}),
+  suppressions: () => Promise.resolve({ rows: [], hasMore: false }),
+};
+
+test.each([
+  ['/accounts', 'name'],
+  ['/accounts/acc/edit', 'name'],
+  ['/accounts/acc/domains', 'name'],
+  ['/accounts/acc/domains/d/test', 'to'],
+  ['/accounts/acc/webhooks', 'endpoint'],
+  ['/accounts/acc/suppressions', 'email'],
+  ['/accounts/acc/suppressions/import', 'csv'],
+  ['/accounts/acc/keys', 'name'],
+  ['/operators', 'name'],
+  ['/test-email', 'to'],
+])('what is wrong with the form of %s as a whole stands at its %s', async (path, field) => {
+  const found = findPage('POST', path);
+  const store = {
+    ...STORE,
+    accounts: () => Promise.resolve(path === '/test-email' ? [account] : []),
+  };
+  const config = { live: { plans: new Map() }, startup: { cluster: { name: 'x.example' } } };
+  const parts = { imports: { of: () => null } };
+  const visit = visitOf({ form: { [field]: 'mine' }, ctx: { config }, store, parts });
+  const shown = found && (await shownAgain(visit, found.page, path, TAKEN));
+  const text = shown === null ? '' : pageText(shown);
+  expect([alertIn(text), messagesIn(text)]).toEqual([
+    ['Taken <now>.'],
+    { [field]: 'Taken <now>.' },
+  ]);
 });
 
 test('a page that updates itself stands still with its refused form', async () => {

@@ -340,6 +340,8 @@ test('an emulator asks nobody, and has no page to sign in', async () => {
   expect(fixture.logged.map(({ event, path, operator: by }) => [event, path, by])).toEqual([
     ['dashboard_action', '/resume', undefined],
   ]);
+  const [noted] = await fixture.ctx.store.audit({ limit: 1, before: null, who: null });
+  expect(noted).toMatchObject({ who: '', via: 'dashboard', action: 'resume', accountId: null });
 });
 
 test('over https every response says to come so for a year, and cookies are for https alone', async () => {
