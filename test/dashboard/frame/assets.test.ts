@@ -1,5 +1,7 @@
 /** Files of the dashboard: kept for ever under the address that names their content, asked for again under any other. */
 import { expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
 import {
@@ -44,6 +46,17 @@ test.each([
   const text = await plain?.text();
   expect(text).not.toBe('');
   expect(gunzipSync((await packed?.bytes()) ?? new Uint8Array()).toString()).toBe(text ?? '');
+});
+
+test('the style sheet has all that are in the folder, each once, behind the one that the others build on', async () => {
+  const folder = join(import.meta.dir, '../../../src/dashboard/frame');
+  const whole = (await answer(STYLE_PATH)?.text()) ?? '';
+  const names = readdirSync(folder).filter((name) => name.endsWith('.css'));
+  const sheets = names.map((name) => readFileSync(join(folder, name), 'utf8'));
+  for (const [at, sheet] of sheets.entries())
+    expect([names[at], whole.split(sheet).length]).toEqual([names[at], 2]);
+  expect(whole).toHaveLength(sheets.join('').length);
+  expect(whole).toStartWith(readFileSync(join(folder, 'style.css'), 'utf8'));
 });
 
 test('there is no other file, and the icon is kept for a day under its old name', async () => {
