@@ -23,6 +23,16 @@ test('a search that the index cannot serve yet keeps the menu', async () => {
   expect(logged).not.toHaveBeenCalled();
 });
 
+test('a file of what the index cannot find yet is refused as its list is, not broken off', async () => {
+  const { store, log } = dashboard.rig.appliance.ctx;
+  spyOn(store, 'emails').mockRejectedValue(new SearchUnreadyError());
+  const logged = spyOn(log, 'error');
+  const { status, headers, text } = await dashboard.visit(`${dashboard.account}/emails.csv?q=zz`);
+  expect([status, headers.get('content-type')]).toEqual([503, 'text/html; charset=utf-8']);
+  expect(text).toContain('The search index is still being made');
+  expect(logged).not.toHaveBeenCalled();
+});
+
 test('a database that is away is said on every page, without a menu', async () => {
   const { store, log } = dashboard.rig.appliance.ctx;
   const logged = spyOn(log, 'error');

@@ -2,17 +2,20 @@
 import type { Log } from '../../base/log.ts';
 
 /**
- * Pulled row by row, so that a slow reader keeps nothing in memory; a reader who leaves ends it. Where `parts` fail the
- * file breaks off, so that no browser takes it for whole, and the log says why.
+ * Pulled row by row, so that a slow reader keeps nothing in memory; a reader who leaves ends it. Rejects where the first
+ * part fails, which can be told in words. Where a later one does the file breaks off, so that no browser takes it for
+ * whole, and the log says why.
  */
-export function streamOf(
+export async function streamOf(
   parts: AsyncGenerator<Uint8Array>,
   log: Pick<Log, 'error'>,
-): ReadableStream<Uint8Array> {
+): Promise<ReadableStream<Uint8Array>> {
+  let first: IteratorResult<Uint8Array> | null = await parts.next();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        const { value, done } = await parts.next();
+        const { value, done } = first ?? (await parts.next());
+        first = null;
         if (done === true) controller.close();
         else controller.enqueue(value);
       } catch (error) {

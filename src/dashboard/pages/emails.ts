@@ -47,7 +47,7 @@ export const emailsPages: readonly Page[] = [
     path: '/accounts/:account/emails.csv',
     async open(visit) {
       const account = await accountOf(visit);
-      const body = streamOf(csvOf(visit.ctx, account, emailQueryOf(visit)), visit.ctx.log);
+      const body = await streamOf(csvOf(visit.ctx, account, emailQueryOf(visit)), visit.ctx.log);
       const contentType = 'text/csv; charset=utf-8';
       return { kind: 'document', contentType, body, saveAs: `emails-${account.name}.csv` };
     },
@@ -131,7 +131,8 @@ async function* csvOf(
   query: EmailQuery,
 ): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
-  yield encoder.encode(csvRow(CSV_COLUMNS));
+  // With the first rows: until they are found a refusal can be told.
+  let head = csvRow(CSV_COLUMNS);
   let after: string | null = null;
   for (let count = 0; count < MOST_CSV_ROWS;) {
     const found: Awaited<ReturnType<typeof findEmails>> = await findEmails(
@@ -141,7 +142,8 @@ async function* csvOf(
       after,
       CSV_STEP,
     );
-    yield encoder.encode(found.rows.map(csvLine).join(''));
+    yield encoder.encode(head + found.rows.map(csvLine).join(''));
+    head = '';
     if (found.next === null) return;
     after = found.next;
     count += found.rows.length;

@@ -68,7 +68,7 @@ export const suppressionPages: readonly Page[] = [
       return {
         kind: 'document',
         contentType: 'text/csv; charset=utf-8',
-        body: streamOf(encoded(exportSuppressions(visit.ctx, account.id)), visit.ctx.log),
+        body: await streamOf(encoded(exportSuppressions(visit.ctx, account.id)), visit.ctx.log),
         saveAs: `suppressions-${account.name}.csv`,
       };
     },

@@ -107,7 +107,8 @@ test('a stream that is left ends what makes it', async () => {
       isEnded = true;
     }
   }
-  const reader = streamOf(parts(), { error: () => expect.unreachable() }).getReader();
+  const log = { error: () => expect.unreachable() };
+  const reader = (await streamOf(parts(), log)).getReader();
   expect((await reader.read()).value).toEqual(new Uint8Array([1]));
   await reader.cancel();
   expect(isEnded).toBe(true);
@@ -121,10 +122,19 @@ test('a stream whose rows fail breaks off behind what was read, and the log says
   }
   const logged: unknown[] = [];
   const log = { error: (...line: unknown[]) => void logged.push(line) };
-  const reader = streamOf(parts(), log).getReader();
+  const reader = (await streamOf(parts(), log)).getReader();
   expect((await reader.read()).value).toEqual(new Uint8Array([1]));
   expect(await reader.read().catch((error: unknown) => error)).toBe(fault);
   const hint =
     'The file broke off in the browser. Save it again; see the log for what the store lacks.';
   expect(logged).toEqual([['dashboard_download_failed', { error: fault, hint }]]);
+});
+
+test('a stream whose first rows fail is none, and nothing of it is logged', async () => {
+  const fault = new Error('not yet');
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    yield await Promise.reject<Uint8Array>(fault);
+  }
+  const log = { error: () => expect.unreachable() };
+  expect(await streamOf(parts(), log).catch((error: unknown) => error)).toBe(fault);
 });
