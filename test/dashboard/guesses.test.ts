@@ -181,7 +181,8 @@ test('whoever has guessed wrong stands behind whoever has not, and gives way whe
   await Promise.all([...crowdGuesses, ...late]);
 });
 
-test('a hundred peers that signed in go before others; the one before them is as any other', async () => {
+/** Guesses that are checked at once until `block`, and from then on in an order that is told. */
+function blockable() {
   const waiting: { guess: string; settle: (isRight: boolean) => void }[] = [];
   let isOpen = true;
   const guesses = new Guesses(new TestClock(), (guess) =>
@@ -189,24 +190,53 @@ test('a hundred peers that signed in go before others; the one before them is as
       ? Promise.resolve(guess === RIGHT)
       : new Promise<boolean>((settle) => waiting.push({ guess, settle })),
   );
+  const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const orderOf = async (all: readonly Promise<unknown>[]): Promise<string[]> => {
+    const order: string[] = [];
+    await tick();
+    while (waiting.length > 0) {
+      const next = waiting.shift();
+      order.push(next?.guess ?? '');
+      next?.settle(false);
+      await tick();
+    }
+    await Promise.all(all);
+    return order;
+  };
+  return { guesses, block: () => (isOpen = false), orderOf };
+}
+
+test('a hundred peers that signed in go before others; the one before them is as any other', async () => {
+  const { guesses, block, orderOf } = blockable();
   // The one that is known longest signs in again, and so is the last to be forgotten.
   for (const at of [1, 0, ...Array.from({ length: 98 }, (_, one) => one + 2), 1, 100])
     await guesses.check(RIGHT, crowd(at));
-  isOpen = false;
-  const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  block();
   // Two are checked, the others wait: a new peer, the one that was forgotten, and the oldest that is known.
   const all = ['one', 'two', 'new peer'].map((name, at) => guesses.check(name, crowd(500 + at)));
   all.push(guesses.check('forgotten', crowd(0)), guesses.check('known', crowd(1)));
-  const order: string[] = [];
-  await tick();
-  while (waiting.length > 0) {
-    const next = waiting.shift();
-    order.push(next?.guess ?? '');
-    next?.settle(false);
-    await tick();
-  }
-  await Promise.all(all);
-  expect(order).toEqual(['one', 'two', 'known', 'new peer', 'forgotten']);
+  expect(await orderOf(all)).toEqual(['one', 'two', 'known', 'new peer', 'forgotten']);
+});
+
+test('who signed in from one address of an IPv6 network goes first from its others', async () => {
+  const { guesses, block, orderOf } = blockable();
+  await guesses.check(RIGHT, '2001:db8::1');
+  block();
+  const all = ['one', 'two', 'new peer'].map((name, at) => guesses.check(name, crowd(at)));
+  all.push(guesses.check('known', '2001:db8::2'), guesses.check('beside', '2001:db8:0:1::1'));
+  expect(await orderOf(all)).toEqual(['one', 'two', 'known', 'new peer', 'beside']);
+});
+
+test('a minute begins anew with each wrong password', async () => {
+  const { guesses, clock } = open();
+  const peer = '198.51.100.1';
+  expect(await guess(guesses, peer, 5)).toBe('wrong');
+  await clock.advance(59_999);
+  expect(await guess(guesses, peer, 5)).toBe('wrong');
+  await clock.advance(59_999);
+  expect(await guess(guesses, peer, 1)).toBe('slow_down');
+  await clock.advance(1);
+  expect(await guess(guesses, peer, 1)).toBe('wrong');
 });
 
 test.each([3_600_000, -3_600_000])(
