@@ -212,10 +212,11 @@ test('a hundred peers that signed in go before others; the one before them is as
   for (const at of [1, 0, ...Array.from({ length: 98 }, (_, one) => one + 2), 1, 100])
     await guesses.check(RIGHT, crowd(at));
   block();
-  // Two are checked, the others wait: a new peer, the one that was forgotten, and the oldest that is known.
+  // Two are checked, the others wait: a new peer, the one that was forgotten, the one that came back, and the oldest.
   const all = ['one', 'two', 'new peer'].map((name, at) => guesses.check(name, crowd(500 + at)));
-  all.push(guesses.check('forgotten', crowd(0)), guesses.check('known', crowd(1)));
-  expect(await orderOf(all)).toEqual(['one', 'two', 'known', 'new peer', 'forgotten']);
+  all.push(guesses.check('forgotten', crowd(0)), guesses.check('back', crowd(1)));
+  all.push(guesses.check('oldest', crowd(2)));
+  expect(await orderOf(all)).toEqual(['one', 'two', 'back', 'oldest', 'new peer', 'forgotten']);
 });
 
 test('who signed in from one address of an IPv6 network goes first from its others', async () => {
