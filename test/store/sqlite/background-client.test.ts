@@ -3,10 +3,14 @@
  * right thread, and what it says of failures. The test plays the threads and the timers.
  */
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import type { Log } from '../../../src/base/log.ts';
 import { BackgroundClient } from '../../../src/store/sqlite/background-client.ts';
 import { SearchUnreadyError } from '../../../src/store/store.ts';
+import { Arrivals } from '../../rig/arrivals.ts';
 import { StubWorker, threads } from './stub-worker.ts';
 
 const RealWorker = globalThis.Worker;
@@ -268,6 +272,27 @@ test('a backup has a thread of its own, which goes after it; closing waits for i
   expect(threads.map(({ isLeft }) => isLeft)).toEqual([true, true, true]);
   client.noteRows();
   expect(waits()).toEqual([]);
+});
+
+test('of a backup it is told how long its draft is', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-progress-'));
+  const file = join(folder, 'one.backup');
+  writeFileSync(`${file}.part`, 'x'.repeat(300));
+  let look: unknown = null;
+  const every = spyOn(globalThis, 'setInterval').mockImplementation(((run: unknown) => {
+    look = run;
+    return 1;
+  }) as unknown as typeof setInterval);
+  const told = new Arrivals<unknown>('words of progress');
+  const copy = client.backUp('/data', file, (progress) => told.push(progress));
+  every.mockRestore();
+  if (typeof look !== 'function') throw new Error('nobody looks');
+  look();
+  await told.atLeast(1);
+  expect(told.items).toEqual([300]);
+  await answer(1, { file, bytes: 300, rows: {} });
+  await copy;
+  rmSync(folder, { recursive: true });
 });
 
 test('a store that could not be opened lets the process end', async () => {

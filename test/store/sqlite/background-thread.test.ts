@@ -3,7 +3,7 @@
  * and tidies up in quiet times alone. The test plays the timers and the time that a step takes.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,8 +11,10 @@ import { DiskReserve } from '../../../src/store/disk-reserve.ts';
 import { Indexer } from '../../../src/store/sqlite/indexer.ts';
 import { newAccount, newSuppression } from '../samples.ts';
 import { openTestStore } from '../test-store.ts';
+import { openIn } from './open-files.ts';
 import { threadAtHand } from './thread-at-hand.ts';
 import type { ThreadAtHand } from './thread-at-hand.ts';
+import { rowsIn } from './writer-told.ts';
 
 interface Timer {
   ms: number | undefined;
@@ -190,6 +192,35 @@ test('while somebody reads, the next step comes a quarter of a second after the 
   answers = [false];
   await pass(0);
   expect(thread.said.items.at(-1)).toEqual({ ticket: read + 1, value: null });
+});
+
+test('a read that has failed is no longer under way: the steps of indexing wait for nobody', async () => {
+  // It has no page, and fails within its verb.
+  const broken = { kind: 'read', name: 'suppressions', args: [account.id, 'x'] };
+  expect(await ask(broken)).toStartWith('TypeError');
+  expect(await ask({ kind: 'read', name: 'nothing', args: [] })).toBe('Error: no read nothing');
+  let now = 1_000;
+  spies.push(spyOn(performance, 'now').mockImplementation(() => (now += 1)));
+  answers = [true, true, false];
+  await ask({ kind: 'index' });
+  // The time was asked once for each step.
+  expect([done.length, now]).toEqual([3, 1_003]);
+});
+
+test('an index that is not there is made when the thread is opened, at the time that it is told', async () => {
+  await ask({ kind: 'close' });
+  const other = mkdtempSync(join(tmpdir(), 'postrider-background-'));
+  for (const name of ['mail.db', 'log.db']) copyFileSync(join(dir, name), join(other, name));
+  await ask({ kind: 'open', dataDir: other, now: 77 });
+  expect(rowsIn(other, 'SELECT applied_at FROM migrations', 'search.db')).toEqual([
+    { applied_at: 77 },
+  ]);
+  expect(await ask(lists('r5'))).toMatchObject({ rows: [{ email: 'r599@x.example' }] });
+  // Nothing of it stays open after the end.
+  expect(openIn(other).length).toBeGreaterThan(0);
+  await ask({ kind: 'close' });
+  expect(openIn(other)).toEqual([]);
+  rmSync(other, { recursive: true });
 });
 
 test('a read that is not known fails, and so does each after the end', async () => {

@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
-import { copyFileSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
@@ -12,6 +12,7 @@ import { openForWriting } from '../../../src/store/sqlite/database.ts';
 import { Indexer, SEARCH_FILE } from '../../../src/store/sqlite/indexer.ts';
 import { LOG_MIGRATIONS, MAIL_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
 import { POSITION } from '../../../src/store/sqlite/positions.ts';
+import { openIn } from './open-files.ts';
 import { durabilitiesIn } from './writer-told.ts';
 
 const ADD = {
@@ -93,18 +94,6 @@ function search(): Database {
   const db = new Database(join(dir, SEARCH_FILE));
   opened.push(db);
   return db;
-}
-
-/** The files below a directory that this process has open, once for each time. */
-function openIn(folder: string): string[] {
-  return readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      return [readlinkSync(`/proc/self/fd/${fd}`)].filter((path) => path.startsWith(folder));
-    } catch {
-      // The listing itself was open.
-      return [];
-    }
-  });
 }
 
 /** What the index has noted of its sources: `SOURCE SEQ ID MERGED`. */

@@ -21,6 +21,7 @@ import {
   recipientOf,
 } from '../samples.ts';
 import { openTestStore, withDir, withStore } from '../test-store.ts';
+import { openIn } from './open-files.ts';
 import { rowsIn, runIn } from './writer-told.ts';
 
 const DAY_MS = 86_400_000;
@@ -131,6 +132,34 @@ test('closing waits for the counters’ step under way before anything is closed
     step.resolve(0);
     await closing;
     expect(close).toHaveBeenCalledTimes(1);
+  }));
+
+test('a backup hears of its progress where somebody asks for it, and works where nobody does', () =>
+  withStore(async (store, _, dir) => {
+    const report = { file: '/one', bytes: 1, rows: {} };
+    const told: unknown[] = [];
+    const backUp = spyOn(BackgroundClient.prototype, 'backUp').mockImplementation(
+      async (from, file, tell) => {
+        tell(from === dir && file === '/one' ? 7 : 'checking');
+        return report;
+      },
+    );
+    spies.push(backUp);
+    expect(await store.backUpTo('/one', (progress) => told.push(progress))).toBe(report);
+    expect(await store.backUpTo('/one')).toBe(report);
+    expect(told).toEqual([7]);
+  }));
+
+test('a closed store has no file of its directory open, on any of its threads', () =>
+  withDir(async (dir) => {
+    const store = await openTestStore(dir);
+    const { id } = newAccount('default');
+    await store.appendLogs([newLogRecord(id)]);
+    await store.suppressions(id, 'ann', { limit: 1, after: null, before: null });
+    expect(openIn(dir).length).toBeGreaterThan(5);
+    await store.close();
+    expect(openIn(dir)).toEqual([]);
+    expect(readdirSync(dir).filter((name) => /-(wal|shm)$/.test(name))).toEqual([]);
   }));
 
 test('what could not be opened gives the directory back, and lets the process end without its threads', () =>
