@@ -19,7 +19,7 @@ import {
   statSync,
   statfsSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { errorCode } from '../../base/error-code.ts';
 import { OperatorError } from '../../base/errors.ts';
@@ -170,11 +170,12 @@ function exchange(dataDir: string, draft: string, key: Uint8Array, now: number):
   const mail = join(dataDir, 'mail.db');
   const keyFile = keyPath(dataDir);
   let setAside: string | null = null;
-  if (existsSync(mail)) {
+  // A log without its file, too, would be taken for that of the restored one.
+  foldLog(mail);
+  const before = [mail, keyFile].filter((path) => existsSync(path));
+  if (before.length > 0) {
     setAside = newFolder(join(dataDir, `before-restore-${stamp}Z`));
-    foldLog(mail);
-    linkSync(mail, join(setAside, 'mail.db'));
-    if (existsSync(keyFile)) linkSync(keyFile, join(setAside, 'secret.key'));
+    for (const path of before) linkSync(path, join(setAside, basename(path)));
     sync(setAside);
   }
   stageKey(dataDir, key);

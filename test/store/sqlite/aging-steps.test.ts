@@ -189,6 +189,20 @@ test('a message that stays loses the address from each of its lists, with the co
   expect(counts('bodies', 'attachments')).toEqual([0, 0]);
 });
 
+test('one step counts every email that goes, stays or waits, and every row of the log', () => {
+  for (const n of [0, 1, 2]) {
+    accept(10, { n });
+    accept(11, { to: ['ann@x.example', 'b@x.example'], n });
+    accept(12, { waits: true, n });
+  }
+  accept(13);
+  const step = writer.eraseStep('ann@x.example', one.id, '', 12);
+  expect(step).toEqual({ messages: 3, shared: 3, waiting: 3, next: idAt(12, 20) });
+  const named = { requestBody: 'ann@x.example' };
+  writer.appendLogs([1, 2, 3].map(() => newLogRecord(one.id, named)));
+  expect(writer.eraseLogsStep('ann@x.example', one.id, 0, 9)).toEqual({ removed: 3, next: null });
+});
+
 test('lists forget an address in one account or in all, and keep the newest mark of a removal', () => {
   for (const { id } of [one, two]) {
     writer.addConfirmedRecipient(id, 'Ann@x.example', 1);

@@ -330,3 +330,25 @@ test('a damaged copy is named with three of its faults', () => {
     1,
   ]);
 });
+
+test('a key without its database is set aside as well, and a log without its database is not taken for that of the restored one', () => {
+  const other = Buffer.alloc(32, 7);
+  writeFileSync(join(dir, 'secret.key'), other, { mode: 0o600 });
+  // What a killed server leaves beside a file that somebody has moved away.
+  const db = openForWriting(join(dir, 'mail.db'), 'normal');
+  db.run("INSERT INTO settings VALUES ('of', 'the old one')");
+  const left = readFileSync(join(dir, 'mail.db-wal'));
+  expect(left.length).toBeGreaterThan(0);
+  db.close();
+  unlinkSync(join(dir, 'mail.db'));
+  writeFileSync(join(dir, 'mail.db-wal'), left);
+  const { setAside } = restoreBackup(file, dir, AT);
+  expect(setAside).toBe(join(dir, 'before-restore-20260115T120000Z'));
+  expect(readdirSync(setAside ?? '')).toEqual(['secret.key']);
+  expect(readFileSync(join(setAside ?? '', 'secret.key')).equals(other)).toBe(true);
+  expect(Buffer.from(masterKey(dir)).equals(key)).toBe(true);
+  expect(readFileSync(join(dir, 'mail.db.damaged-wal')).equals(left)).toBe(true);
+  const restored = new Database(join(dir, 'mail.db'), { readonly: true });
+  expect(restored.query('SELECT name FROM settings').values()).toEqual([[FINGERPRINT_SETTING]]);
+  restored.close();
+});

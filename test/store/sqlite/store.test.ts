@@ -56,6 +56,44 @@ test('the index hears of what can be searched once it is written, and of nothing
     expect(await heard(store.setSetting('name', 'value'))).toBe(0);
   }));
 
+test('the index hears of nothing before it is written, and of nothing that was refused', () =>
+  withStore(async (store, { id }) => {
+    const noted = spyOn(BackgroundClient.prototype, 'noteRows');
+    const answers: PromiseWithResolvers<never>[] = [];
+    const ask = (): Promise<never> => {
+      const answer = Promise.withResolvers<never>();
+      answers.push(answer);
+      return answer.promise;
+    };
+    const write = spyOn(WriterClient.prototype, 'write').mockImplementation(ask);
+    const writeLog = spyOn(WriterClient.prototype, 'writeLog').mockImplementation(ask);
+    const message = newMessage(id);
+    const suppress = newSuppression(id, 'ann@example.org');
+    const end = finishOf(message, recipientOf(message), { status: 'bounced', suppress });
+    const writes = (): Promise<unknown>[] => [
+      accepted(store, message),
+      store.finish(end),
+      store.addSuppression(suppress),
+      store.addSuppressions([suppress]),
+      store.appendLogs([newLogRecord(id)]),
+    ];
+    const settle = async (end: (answer: PromiseWithResolvers<never>) => void) => {
+      const done = Promise.allSettled(writes());
+      await new Promise((resolve) => setImmediate(resolve));
+      const before = noted.mock.calls.length;
+      for (const answer of answers.splice(0)) end(answer);
+      await done;
+      return [before, noted.mock.calls.length];
+    };
+    const refused = await settle(({ reject }) => reject(new Error('the disk is full')));
+    const written = await settle(({ resolve }) => resolve({ kind: 'accepted' } as never));
+    for (const spy of [noted, write, writeLog]) spy.mockRestore();
+    expect([refused, written]).toEqual([
+      [0, 0],
+      [0, 5],
+    ]);
+  }));
+
 test('who opens it hears of each durable commit, with how many writes shared it, and of none of the request log', () =>
   withDir(async (dataDir) => {
     const heard: unknown[] = [];

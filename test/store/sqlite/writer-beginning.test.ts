@@ -10,10 +10,11 @@ import { basename, join } from 'node:path';
 
 import { DiskReserve } from '../../../src/store/disk-reserve.ts';
 import { Checkpoints } from '../../../src/store/sqlite/checkpoints.ts';
+import { StatusCounts } from '../../../src/store/sqlite/status-counts.ts';
 import { batchOf, newAccount, newMessage } from '../samples.ts';
 import { threadAtHand } from './thread-at-hand.ts';
 import type { ThreadAtHand } from './thread-at-hand.ts';
-import { resultsIn, rowsIn } from './writer-told.ts';
+import { resultsIn, rowsIn, setting } from './writer-told.ts';
 import type { Call } from './writer-told.ts';
 
 let thread: ThreadAtHand;
@@ -118,7 +119,7 @@ test('a write that the writer does not know fails by itself', async () => {
 test.each([
   ['SQLITE_FULL', { kind: 'closed' }],
   ['SQLITE_IOERR', { kind: 'fatal', error: expect.objectContaining({ code: 'SQLITE_IOERR' }) }],
-])('a last checkpoint that fails with %s is told as it deserves', (code, told) => {
+])('a last checkpoint that fails with %s is told as it deserves', async (code, told) => {
   open();
   const finishing = spyOn(Checkpoints.prototype, 'finish').mockImplementation(() => {
     throw Object.assign(new Error('no'), { code });
@@ -126,4 +127,36 @@ test.each([
   thread.tell([{ kind: 'close' }]);
   finishing.mockRestore();
   expect(thread.said.items).toEqual([{ kind: 'ready' }, told]);
+  // It is the end all the same: what comes too late is not taken.
+  const [name, ...args] = setting('late');
+  thread.tell([{ kind: 'write', ticket: 1, request: { name, args } }]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(thread.said.items).toHaveLength(2);
+});
+
+test('a commit is as long as it takes to write its group, in milliseconds', async () => {
+  open();
+  let now = 1_000;
+  const flush = spyOn(StatusCounts.prototype, 'flush').mockImplementation(() => void (now += 7));
+  const after = spyOn(Checkpoints.prototype, 'afterCommit').mockImplementation(() => {
+    now += 50;
+    return null;
+  });
+  spies.push(
+    flush,
+    after,
+    spyOn(performance, 'now').mockImplementation(() => now),
+  );
+  for (const ticket of [1, 2]) {
+    const [name, ...args] = setting(`s${ticket}`);
+    thread.tell([{ kind: 'write', ticket, request: { name, args } }]);
+    await resultsIn(thread.said, ticket);
+  }
+  expect(thread.said.items.slice(1)).toEqual(
+    [1, 2].map((ticket) => ({
+      kind: 'done',
+      commitMs: 7,
+      results: [{ ticket, value: undefined }],
+    })),
+  );
 });
