@@ -183,6 +183,19 @@ describe('a COMMIT whose answer was lost', () => {
     expect(await errorOf(late)).toBeInstanceOf(StoreUnconfirmedError);
   });
 
+  test('counts as the last commit where it was written', async () => {
+    losing(true, []);
+    let now = 1_000;
+    spyOn(performance, 'now').mockImplementation(() => (now += 1));
+    const database = new Database(THREE);
+    now += 60_000;
+    expect(database.state().sinceCommitMs).toBeGreaterThan(60_000);
+    await database.transaction(async () => 'written');
+    const { sinceCommitMs } = database.state();
+    mock.restore();
+    expect(sinceCommitMs).toBe(1);
+  });
+
   test('is run again where it was not written', async () => {
     const said = losing(false, []);
     let runs = 0;
