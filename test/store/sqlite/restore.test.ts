@@ -24,6 +24,7 @@ import { FINGERPRINT_SETTING, HOW_TO_BRING_BACK, masterKey } from '../../../src/
 import { backUp, verifyBackup } from '../../../src/store/sqlite/backup.ts';
 import { openForWriting } from '../../../src/store/sqlite/database.ts';
 import { MAIL_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
+import { inspectKey } from '../../../src/store/sqlite/key-inspection.ts';
 import { keyOfBackup, restoreBackup } from '../../../src/store/sqlite/restore.ts';
 
 const AT = Date.UTC(2026, 0, 15, 12);
@@ -351,4 +352,42 @@ test('a key without its database is set aside as well, and a log without its dat
   const restored = new Database(join(dir, 'mail.db'), { readonly: true });
   expect(restored.query('SELECT name FROM settings').values()).toEqual([[FINGERPRINT_SETTING]]);
   restored.close();
+});
+
+test('whoever looks at a backup lets go of it, also where it has no key', () => {
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const { close } = Database.prototype;
+  const closed: string[] = [];
+  const closing = spyOn(Database.prototype, 'close').mockImplementation(function (this: Database) {
+    closed.push(this.filename.replace(root, 'ROOT'));
+    close.call(this);
+  });
+  const looked = (look: () => unknown): unknown => {
+    closed.length = 0;
+    toldBy(look);
+    return [...closed];
+  };
+  try {
+    // The schema that it should have is made in memory.
+    const both = [':memory:', 'ROOT/one.backup', 'ROOT/one.backup'];
+    expect(looked(() => keyOfBackup(file))).toEqual(both);
+    expect(looked(() => verifyBackup(file))).toEqual(['ROOT/one.backup']);
+    write('CREATE TABLE notes (text)');
+    expect(looked(() => keyOfBackup(file))).toEqual(both.slice(0, 2));
+    copyFileSync(join(template, 'whole.backup'), file);
+    const db = new Database(file);
+    db.run('DELETE FROM backup_key');
+    close.call(db);
+    expect(looked(() => keyOfBackup(file))).toEqual(both);
+    const draft = ['ROOT/data/mail.db.restoring', 'ROOT/data/mail.db.restoring'];
+    expect(looked(() => restoreBackup(file, dir, AT))).toEqual([
+      ...[':memory:', ...draft, 'ROOT/data/mail.db.restoring'],
+      'ROOT/data/lock.db',
+    ]);
+    expect(looked(() => inspectKey(dir))).toEqual(['ROOT/data/mail.db']);
+    unlinkSync(join(dir, 'secret.key'));
+    expect(looked(() => inspectKey(dir))).toEqual(['ROOT/data/mail.db']);
+  } finally {
+    closing.mockRestore();
+  }
 });
