@@ -54,6 +54,7 @@ test('content goes from the oldest on up to the moment, and stays where somebody
   accept(13);
   accept(20);
   const size = writer.stored.of(two.id);
+  expect(size).toBeGreaterThan(0);
   const left = () => writer.column('SELECT message_seq FROM bodies ORDER BY message_seq');
   expect(writer.purgeBodiesStep(10, 0, 2)).toEqual({ removed: 0, next: null });
   expect(writer.purgeBodiesStep(20, 0, 2)).toEqual({ removed: 1, next: 2 });

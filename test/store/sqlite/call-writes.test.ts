@@ -139,12 +139,16 @@ test('the failure that is one too many disables the endpoint, and the next event
   const fail = (now: number) => {
     const [call] = begin(id, now);
     if (call === undefined) throw new Error('not begun');
-    return writer.finishCall(finished(call, false, { nextAttemptAt: now, disableAfter: 2 }));
+    const end = finished(call, false, { nextAttemptAt: now, disableAfter: 2 });
+    return writer.finishCall({ ...end, attempt: { ...end.attempt, createdAt: now + 3 } });
   };
+  const health = () =>
+    writer.mail.query('SELECT failure_count, last_failure_at FROM endpoints').values();
   expect(fail(20)).toEqual({ endpointStatus: 'active', isOvertaken: false });
+  expect(health()).toEqual([[1, 23]]);
   expect(happen().id).not.toBe('no call');
   expect(fail(30)).toEqual({ endpointStatus: 'disabled', isOvertaken: false });
-  expect(writer.column('SELECT failure_count FROM endpoints')).toEqual([2]);
+  expect(health()).toEqual([[2, 33]]);
   expect(happen().id).toBe('no call');
   expect(writer.column('SELECT status FROM calls ORDER BY status')).toEqual([
     'failed',

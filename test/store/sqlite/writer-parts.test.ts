@@ -7,9 +7,18 @@ import { expect, test } from 'bun:test';
 import type { Account } from '../../../src/store/rows.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { beginAll, finished, happen } from '../call-steps.ts';
-import { batchOf, newAccount, newEndpoint, newEvent, newMessage } from '../samples.ts';
+import {
+  batchOf,
+  finishOf,
+  newAccount,
+  newEndpoint,
+  newEvent,
+  newMessage,
+  recipientOf,
+} from '../samples.ts';
 import { sent } from '../person.ts';
 import { withStore } from '../test-store.ts';
+import { rowsIn } from './writer-told.ts';
 
 /** How many calls a delivery makes, and how many the word at acceptance that an email is sent. */
 async function callsOfNext(store: Store, account: Account): Promise<[number, number]> {
@@ -67,4 +76,53 @@ test('content that goes by erasing, by age, or with its account is given back to
     expect(await bytes()).toEqual([0, one]);
     await store.purgeBodies(Date.now() + 1);
     expect(await bytes()).toEqual([0, 0]);
+  }));
+
+test('emails that share a commit fill an account’s storage no further than those that come one by one', () =>
+  withStore(async (store, { id }) => {
+    const accept = (storageBytes: number | null, count = 1) =>
+      store.accept({
+        ...batchOf(id, ...Array.from({ length: count }, () => newMessage(id))),
+        storageBytes,
+      });
+    await accept(null);
+    const one = await store.storedBytes(id);
+    const over = (used: number, limit: number) => ({
+      kind: 'over_quota',
+      which: 'storage',
+      limit,
+      used,
+    });
+    const accepted = { kind: 'accepted', calls: [] } as const;
+    const limit = 5 * one;
+    const together = await Promise.all([
+      ...[accept(limit, 2), accept(limit), accept(limit, 2)],
+      ...[accept(limit), accept(limit), accept(4 * one)],
+    ]);
+    expect(together).toEqual([
+      accepted,
+      accepted,
+      over(4 * one, limit) as never,
+      accepted,
+      over(5 * one, limit) as never,
+      over(5 * one, 4 * one) as never,
+    ]);
+    expect(await store.storedBytes(id)).toBe(5 * one);
+  }));
+
+test('an email counts on the day on which it was made, whenever it was accepted, sent or ended', () =>
+  withStore(async (store, { id }, dir) => {
+    const on = (day: number): number => day * 86_400_000 + 5;
+    const message = newMessage(id, { createdAt: on(100), updatedAt: on(200) });
+    await store.accept({ ...batchOf(id, message), now: on(300) });
+    const days = (): unknown[] =>
+      rowsIn(dir, 'SELECT day, status, count FROM status_days WHERE count <> 0');
+    expect(days()).toEqual([{ day: 100, status: 'queued', count: 1 }]);
+    const { id: recipientId } = recipientOf(message);
+    const of = { accountId: id, messageId: message.message.id, recipientId, now: on(400) };
+    const event = newEvent(message.message, recipientId, 'email.sent');
+    await store.noteSent([{ ...of, dueAt: on(500), event }]);
+    expect(days()).toEqual([{ day: 100, status: 'sent', count: 1 }]);
+    await store.finish(finishOf(message, recipientOf(message), { now: on(600) }));
+    expect(days()).toEqual([{ day: 100, status: 'delivered', count: 1 }]);
   }));
