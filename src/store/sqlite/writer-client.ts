@@ -34,6 +34,8 @@ export class WriterClient {
   #opening: Pending | null = null;
   readonly #onCommit: OnCommit;
   #isOpen = false;
+  /** The writer reads nothing that is sent behind its end. */
+  #isClosing = false;
 
   constructor(log: Log, onCommit: OnCommit) {
     this.#log = log;
@@ -60,6 +62,7 @@ export class WriterClient {
 
   /** Ends the writer after everything sent before. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#openOrClose({ kind: 'close' });
     this.#isOpen = false;
     this.#worker.unref();
@@ -83,7 +86,7 @@ export class WriterClient {
 
   /** `T`: what the verb returns in the writer; the two methods above take it from the verb's own type. */
   #perform<T>(request: Request): Promise<T> {
-    if (!this.#isOpen) return Promise.reject(new Error('the store is closed'));
+    if (!this.#isOpen || this.#isClosing) return Promise.reject(new Error('the store is closed'));
     const ticket = this.#nextTicket++;
     return new Promise<T>((resolve, reject) => {
       this.#pending.set(ticket, { resolve: (value) => resolve(value as T), reject });

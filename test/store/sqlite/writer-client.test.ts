@@ -99,9 +99,17 @@ test('what is asked in one tick travels together, in its order, and each result 
 test('a writer that has closed takes no more, and the process may end without it', async () => {
   await open();
   expect(thread().isLeft).toBe(false);
+  const before = client.write('scrubMail');
   const closing = client.close();
+  // It would wait for ever: the writer ends with what was asked before.
+  expect(await client.write('scrubMail').catch(String)).toBe('Error: the store is closed');
   await thread().received.atLeast(2);
-  expect(thread().received.items.at(-1)).toEqual([{ kind: 'close' }]);
+  expect(thread().received.items.at(-1)).toEqual([
+    { kind: 'write', ticket: 1, request: { name: 'scrubMail', args: [] } },
+    { kind: 'close' },
+  ]);
+  thread().say({ kind: 'done', commitMs: null, results: [{ ticket: 1, value: undefined }] });
+  expect(await before).toBeUndefined();
   expect(thread().isLeft).toBe(false);
   thread().say({ kind: 'closed' });
   await closing;
