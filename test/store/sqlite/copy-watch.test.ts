@@ -56,3 +56,23 @@ test('a look that takes long is the only one, and what it saw is no size that st
   unwatch();
   rmSync(folder, { recursive: true });
 });
+
+test('a copy that is being checked is said to be once, however long that takes', async () => {
+  const sizes = [50, 50, 50, 60, 60];
+  const seen = spyOn(promises, 'stat').mockImplementation((async () => ({
+    size: sizes.shift(),
+  })) as never);
+  const looks = spyOn(globalThis, 'setInterval');
+  const told: CopyProgress[] = [];
+  const unwatch = watchCopy('/draft', (progress) => told.push(progress), 60_000);
+  const [look] = looks.mock.calls[0] ?? [];
+  looks.mockRestore();
+  if (typeof look !== 'function') throw new Error('no look');
+  while (sizes.length > 0) {
+    look();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  seen.mockRestore();
+  unwatch();
+  expect(told).toEqual([50, 'checking']);
+});

@@ -1,6 +1,6 @@
 /** A connection to a file: it lets go of the file when it is closed, and its settings are those it was opened with. */
 import { expect, test } from 'bun:test';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import {
@@ -9,17 +9,7 @@ import {
   readingTogether,
 } from '../../../src/store/sqlite/database.ts';
 import { withDir } from '../test-store.ts';
-
-/** The files below `folder` that this process has open. */
-function openFiles(folder: string): string[] {
-  return readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      return [readlinkSync(`/proc/self/fd/${fd}`)].filter((path) => path.startsWith(folder));
-    } catch {
-      return [];
-    }
-  });
-}
+import { openIn } from './open-files.ts';
 
 test('a closed connection has no file open, whatever statements were made and half read', () =>
   withDir((dir) => {
@@ -37,7 +27,7 @@ test('a closed connection has no file open, whatever statements were made and ha
       // Twice does no harm.
       db.close();
     }
-    expect(openFiles(dir)).toEqual([]);
+    expect(openIn(dir)).toEqual([]);
     // What was read with them is refused, not read from a closed file.
     for (const statement of kept) expect(() => statement.get()).toThrow();
     expect(readdirSync(dir)).toEqual(['one.db']);

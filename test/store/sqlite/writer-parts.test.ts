@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'bun:test';
 
+import type { AcceptResult } from '../../../src/store/journey.ts';
 import type { Account } from '../../../src/store/rows.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { beginAll, finished, happen } from '../call-steps.ts';
@@ -87,25 +88,29 @@ test('emails that share a commit fill an account’s storage no further than tho
       });
     await accept(null);
     const one = await store.storedBytes(id);
-    const over = (used: number, limit: number) => ({
+    const over = (used: number, limit: number): AcceptResult => ({
       kind: 'over_quota',
       which: 'storage',
       limit,
       used,
     });
-    const accepted = { kind: 'accepted', calls: [] } as const;
+    const accepted: AcceptResult = { kind: 'accepted', calls: [] };
     const limit = 5 * one;
     const together = await Promise.all([
-      ...[accept(limit, 2), accept(limit), accept(limit, 2)],
-      ...[accept(limit), accept(limit), accept(4 * one)],
+      accept(limit, 2),
+      accept(limit),
+      accept(limit, 2),
+      accept(limit),
+      accept(limit),
+      accept(4 * one),
     ]);
     expect(together).toEqual([
       accepted,
       accepted,
-      over(4 * one, limit) as never,
+      over(4 * one, limit),
       accepted,
-      over(5 * one, limit) as never,
-      over(5 * one, 4 * one) as never,
+      over(5 * one, limit),
+      over(5 * one, 4 * one),
     ]);
     expect(await store.storedBytes(id)).toBe(5 * one);
   }));
