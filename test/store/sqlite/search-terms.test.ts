@@ -76,6 +76,8 @@ test('an indexer keeps ten thousand marks, and forgets all of them for the next'
   expect(forgotten).toHaveBeenCalledTimes(1);
   expect(remembered('account', 3)).toBe(markOf('account', 3));
   expect(forgotten).toHaveBeenCalledTimes(1);
+  // The same value of another kind is another mark.
+  expect(remembered('class', 3)).toBe(markOf('class', 3));
 });
 
 /** A search file whose terms have their 65th newest row at these numbers, and what it was asked. */
@@ -149,4 +151,12 @@ test('of a long query 32 runs are compared, spread over it', () => {
     ...shorter.reader.candidates({ marks: [], text: text.slice(0, 34), ...RANGE }),
   ]).toHaveLength(2);
   expect(shorter.sampled.map(([term]) => term)).toEqual(terms.slice(0, 32));
+  // Of 48 two in three.
+  const between = indexOf(1_000, () => 900);
+  expect([
+    ...between.reader.candidates({ marks: [], text: text.slice(0, 50), ...RANGE }),
+  ]).toHaveLength(2);
+  expect(between.sampled.map(([term]) => term)).toEqual(
+    terms.slice(0, 48).filter((_, at) => at % 3 !== 1),
+  );
 });
