@@ -6,6 +6,7 @@ import { afterEach, expect, spyOn, test } from 'bun:test';
 import { chmodSync, readdirSync, statSync } from 'node:fs';
 
 import { idBound } from '../../../src/base/ids.ts';
+import { lockDirectory } from '../../../src/store/directory-lock.ts';
 import { BackgroundClient } from '../../../src/store/sqlite/background-client.ts';
 import { openStore } from '../../../src/store/sqlite/store.ts';
 import { WriterClient } from '../../../src/store/sqlite/writer-client.ts';
@@ -198,6 +199,48 @@ test('a closed store has no file of its directory open, on any of its threads', 
     await store.close();
     expect(openIn(dir)).toEqual([]);
     expect(readdirSync(dir).filter((name) => /-(wal|shm)$/.test(name))).toEqual([]);
+  }));
+
+test('readers end first, then the writer, and then the directory is given back', () =>
+  withDir(async (dir) => {
+    const store = await openTestStore(dir);
+    const isFree = (): boolean => {
+      try {
+        lockDirectory(dir).release();
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    const seen: unknown[] = [];
+    for (const Client of [BackgroundClient, WriterClient]) {
+      const { prototype } = Client as { prototype: { close(): Promise<void> } };
+      // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+      const { close } = prototype;
+      const ending = spyOn(prototype, 'close').mockImplementation(async function (
+        this: typeof prototype,
+      ) {
+        seen.push(`${Client.name} begins`);
+        // Whatever does not wait would come in between.
+        for (let turn = 0; turn < 5; turn += 1) await tick();
+        seen.push(isFree());
+        await close.call(this);
+        seen.push(`${Client.name} has ended`);
+      });
+      spies.push(ending);
+    }
+    await store.close();
+    seen.push(isFree());
+    expect(seen).toEqual([
+      'BackgroundClient begins',
+      false,
+      'BackgroundClient has ended',
+      'WriterClient begins',
+      false,
+      'WriterClient has ended',
+      true,
+    ]);
   }));
 
 test('what could not be opened gives the directory back, and lets the process end without its threads', () =>
