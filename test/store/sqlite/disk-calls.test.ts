@@ -285,3 +285,12 @@ test('a transfer writes drafts that do not wait for the disk; they are synced be
     'close data/log.db.migrating',
   ]);
 });
+
+test('what is no backup is not copied', () => {
+  const file = join(root, 'no.backup');
+  fs.writeFileSync(file, 'text');
+  const calls = callsOf(() => expect(() => restoreBackup(file, dir, 0)).toThrow('not a database'));
+  expect(calls.filter((call) => call.includes(' data/mail.db'))).toEqual([]);
+  expect(calls.filter((call) => call.startsWith('copyFile'))).toEqual([]);
+  expect(calls[0]).toBe('mkdir data true 700');
+});

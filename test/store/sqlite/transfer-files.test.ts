@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  renameSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -254,6 +255,13 @@ describe('refused with what to do', () => {
       ]);
       await (await openTestStore(dir)).close();
       const before = readdirSync(dir).toSorted();
+      renameSync(log, `${log}.away`);
+      expect(await refusal(() => openFilesSource(dir))).toEqual([
+        `${log} does not exist: there is nothing to migrate`,
+        'Check data_dir.',
+        1,
+      ]);
+      renameSync(`${log}.away`, log);
       const refused = async (path: string, sql: string, back: string): Promise<unknown> => {
         change(path, sql);
         const found = await refusal(() => openFilesSource(dir));

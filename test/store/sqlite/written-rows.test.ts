@@ -85,6 +85,35 @@ test('an account, a key, a domain and an endpoint', () => {
   expect(rowOf('endpoints')).toEqual({ ...endpoint, events: '["email.sent","email.bounced"]' });
 });
 
+test('what a check of a domain has found, beside what was seen before where nothing was looked at', () => {
+  const domain = newDomain(account.id, 'a.example');
+  const { createDomain, deleteDomain, finishDomainCheck } = domainWrites(writer.mail);
+  const other = newDomain(account.id, 'b.example');
+  for (const each of [domain, other]) createDomain(each, 9);
+  const recordStates = { DKIM: 'verified', SPF: 'failed' } as const;
+  const seen = { DKIM: { at: 's1.a.example', values: ['v=DKIM1'], problem: null } };
+  const times = { now: 51, verifiedAt: 52, nextCheckAt: 53, failingSince: 54, pendingSince: 55 };
+  const check = { id: domain.id, status: 'verified', recordStates, ...times } as const;
+  finishDomainCheck({ ...check, seen });
+  const row = (id: string): unknown =>
+    writer.mail
+      .query(
+        'SELECT status, record_states AS recordStates, last_checked_at AS now, verified_at AS verifiedAt,' +
+          ' next_check_at AS nextCheckAt, failing_since AS failingSince, pending_since AS pendingSince,' +
+          ' seen_records AS seen FROM domains WHERE id = ?',
+      )
+      .get(id);
+  const text = { recordStates: JSON.stringify(recordStates), seen: JSON.stringify(seen) };
+  expect(row(domain.id)).toEqual({ ...times, ...text, status: 'verified' });
+  finishDomainCheck({ ...check, now: 61, status: 'failed' });
+  expect(row(domain.id)).toEqual({ ...times, ...text, now: 61, status: 'failed' });
+  expect(row(other.id)).toMatchObject({ status: 'pending', now: null, seen: '{}' });
+  // A removed one stays as it was.
+  deleteDomain(account.id, domain.id, 70);
+  finishDomainCheck({ ...check, now: 71 });
+  expect(row(domain.id)).toMatchObject({ now: 61 });
+});
+
 test('a message with its content, its recipient, its events and an attempt', () => {
   const email = newMessage(account.id, {
     keyId: 'key',
