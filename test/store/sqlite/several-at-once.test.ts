@@ -47,6 +47,13 @@ test('a batch gives the calls of all its messages, due by the steady time and ma
   );
 });
 
+test('calls are due at the time of day where no steady time is told', () => {
+  const accepted = writer.accept({ ...batchOf(account.id, sentAtOnce()), now: 1_000 });
+  const call = { id: expect.any(String), endpointId: endpoint.id, dueAt: 1_000 };
+  expect(accepted).toEqual({ kind: 'accepted', calls: [call] });
+  expect(writer.column('SELECT next_attempt_at FROM calls')).toEqual([1_000]);
+});
+
 test('an attempt that may not begin keeps none behind it from beginning', () => {
   const messages = [newMessage(account.id), newMessage(account.id), newMessage(account.id)];
   writer.accept(batchOf(account.id, ...messages));
