@@ -43,7 +43,10 @@ export async function oneAccount({ ctx }: Scope, name: string | null): Promise<A
   if (name !== null) return await accountNamed(ctx, name);
   const [only, ...others] = await ctx.store.accounts();
   if (only === undefined) {
-    throw new ApiError('not_found', 'There is no account: make one with `postrider account create`.');
+    throw new ApiError(
+      'not_found',
+      'There is no account: make one with `postrider account create`.',
+    );
   }
   if (others.length === 0) return only;
   throw new ApiError('not_found', 'There are several accounts: name one with --account.');

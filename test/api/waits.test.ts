@@ -22,18 +22,18 @@ beforeEach(async () => {
 });
 afterEach(() => bench.close());
 
-const laterTurns = async (): Promise<void> => {
+const ticksLater = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Notes when a call of the store begins and when it has ended, some turns after its work. */
+/** Notes when a call of the store begins and when it has ended, some ticks after its work. */
 function slow(name: 'keyByHash' | 'addAudit' | 'appendLogs' | 'setSetting'): void {
   const { store } = bench.ctx;
   const work = store[name].bind(store) as (...args: never[]) => Promise<unknown>;
   Reflect.set(store, name, async (...args: never[]) => {
     seen.push(`${name} begins`);
     const result = await work(...args);
-    await laterTurns();
+    await ticksLater();
     seen.push(`${name} ends`);
     return result;
   });
@@ -43,7 +43,7 @@ test('whose key it is, is asked once it is known whether accounts have changed',
   const { revision, identities } = bench.ctx;
   spyOn(revision, 'check').mockImplementation(async () => {
     seen.push('check begins');
-    await laterTurns();
+    await ticksLater();
     identities.forget();
     seen.push('check ends');
   });
@@ -57,7 +57,7 @@ test('whose key it is, is asked once it is known whether accounts have changed',
 test('where that cannot be known nobody is let in', async () => {
   await bench.ask({ path: '/usage', key });
   spyOn(bench.ctx.revision, 'check').mockImplementation(async () => {
-    await laterTurns();
+    await ticksLater();
     throw new Error('the database is away');
   });
   const { status, json } = await bench.ask({ path: '/usage', key });

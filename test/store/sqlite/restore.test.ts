@@ -381,7 +381,9 @@ test('whoever looks at a backup lets go of it, also where it has no key', () => 
     expect(looked(() => keyOfBackup(file))).toEqual(both);
     const draft = ['ROOT/data/mail.db.restoring', 'ROOT/data/mail.db.restoring'];
     expect(looked(() => restoreBackup(file, dir, AT))).toEqual([
-      ...[':memory:', ...draft, 'ROOT/data/mail.db.restoring'],
+      ':memory:',
+      ...draft,
+      'ROOT/data/mail.db.restoring',
       'ROOT/data/lock.db',
     ]);
     expect(looked(() => inspectKey(dir))).toEqual(['ROOT/data/mail.db']);
