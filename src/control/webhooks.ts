@@ -6,6 +6,7 @@
 import { Type } from '@sinclair/typebox';
 
 import { OperatorError } from '../base/errors.ts';
+import { readTime } from '../base/iso-time.ts';
 import { replayCalls } from '../flow/webhooks/dispatcher.ts';
 import { addEndpoint, listEndpoints } from '../flow/webhooks/endpoints.ts';
 import type { Endpoint } from '../store/rows.ts';
@@ -19,8 +20,8 @@ function chosenCalls(
   since: string | null,
 ): { eventId: string } | { failedSince: number } {
   if (event !== null) return { eventId: event };
-  const failedSince = Date.parse(since ?? '');
-  if (!Number.isNaN(failedSince)) return { failedSince };
+  const failedSince = readTime(since ?? '');
+  if (failedSince !== null) return { failedSince };
   throw new OperatorError(
     '--since is not a time.',
     'Write it in ISO 8601, for example 2026-11-21T03:00:00Z.',

@@ -133,6 +133,7 @@ export const STEPS: readonly Step[] = [
   step('webhook.test', { account: 'acme', id: '{endpoint}' }),
   step('webhook.replay', { account: 'acme', id: '{endpoint}', since: '2026-01-01T00:00:00Z' }),
   step('webhook.replay', { account: 'acme', id: '{endpoint}', since: 'yesterday' }),
+  step('webhook.replay', { account: 'acme', id: '{endpoint}', since: '5' }),
   step('webhook.replay', { account: 'acme', id: '{endpoint}' }),
   step('webhook.replay', { account: 'azure', id: '{endpoint}', event: 'none' }),
 

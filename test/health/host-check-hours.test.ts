@@ -103,6 +103,22 @@ test('a check that is asked for while one is made is that one, and later another
   expect(made).toHaveLength(2);
 });
 
+test('a check that is asked for while the hourly one is made is that one, and its problem is logged once', async () => {
+  const { promise: asking, resolve: answer } = Promise.withResolvers<void>();
+  examine.mockRestore();
+  examine = spyOn(doctor, 'examine').mockImplementation(async () => {
+    made.push(clock.now() - startedAt);
+    await asking;
+    return [finding('a', 'error')];
+  });
+  check.start();
+  await clock.advance(MINUTE_MS);
+  const asked = check.checkNow();
+  answer();
+  await asked;
+  expect([made, logged.length]).toEqual([[MINUTE_MS], 1]);
+});
+
 test('the findings of each level are counted, and those that are gone no more', async () => {
   found = [
     finding('a', 'ok'),

@@ -7,6 +7,7 @@ import { Type } from '@sinclair/typebox';
 import { wallTime } from '../../base/clock.ts';
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import { isId } from '../../base/ids.ts';
+import { readTime } from '../../base/iso-time.ts';
 import { WEBHOOK_EVENTS } from '../../base/status.ts';
 import {
   enableEndpoint,
@@ -291,8 +292,8 @@ function replayed(body: {
     if (isId(body.event_id)) return { eventId: body.event_id };
     throw validationFailed([{ path: 'event_id', message: 'event_id must be the id of an event.' }]);
   }
-  const since = /^\d{4}-\d\d-\d\dT/.test(body.since ?? '') ? Date.parse(body.since ?? '') : NaN;
-  if (Number.isNaN(since)) {
+  const since = body.since?.includes('T') === true ? readTime(body.since) : null;
+  if (since === null) {
     const message = 'since must be a time in ISO 8601, such as 2026-11-21T09:30:00Z.';
     throw validationFailed([{ path: 'since', message }]);
   }

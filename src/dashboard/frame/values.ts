@@ -4,6 +4,7 @@
  * A time stands in UTC; `enhance.js` shows it in the reader's zone and keeps UTC as its title. A copy button appears
  * with that script only, since it cannot work without.
  */
+import { readTime } from '../../base/iso-time.ts';
 import { html, type Html, type HtmlValue } from './html.ts';
 
 export type Tone = 'good' | 'fair' | 'bad' | 'neutral';
@@ -54,9 +55,7 @@ export function time(atMs: number | null): Html | null {
 
 /** When the UTC day of a filter begins, such as `2026-11-22`; null for what is none, as the 31st of November. */
 export function startOfDay(day: string): number | null {
-  const at = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;
-  if (Number.isNaN(at)) return null;
-  return new Date(at).toISOString().startsWith(day) ? at : null;
+  return /^[\d-]+$/.test(day) ? readTime(day) : null;
 }
 
 /** How `flow/deliver` begins the reason of a recipient that waits for a provider's pause to end. */

@@ -5,6 +5,7 @@
  * creates it.
  */
 import { ApiError, validationFailed } from '../../base/errors.ts';
+import { readTime } from '../../base/iso-time.ts';
 import {
   addEndpoint,
   enableEndpoint,
@@ -143,7 +144,7 @@ function whatToReplay(visit: Visit): { eventId: string } | { failedSince: number
   if (eventId !== '') return { eventId };
   const since = field(visit, 'since');
   if (since !== '') {
-    const failedSince = timeOf(since);
+    const failedSince = since.includes(':') ? readTime(since) : null;
     if (failedSince !== null) return { failedSince };
     throw validationFailed([
       { path: 'since', message: 'Enter a date and a time, such as 2026-11-21T09:30.' },
@@ -156,13 +157,4 @@ function whatToReplay(visit: Visit): { eventId: string } | { failedSince: number
     ]);
   }
   return { failedSince: visit.ctx.clock.now() - Number(hours) * HOUR_MS };
-}
-
-/** A time in UTC as a browser's field writes it; null for any other text, in which `Date.parse` would find some year. */
-function timeOf(text: string): number | null {
-  const isTime = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/.test(text);
-  const at = isTime ? Date.parse(`${text}Z`) : Number.NaN;
-  if (Number.isNaN(at)) return null;
-  // The 31st of a month of 30 days would be the first of the next one.
-  return new Date(at).toISOString().startsWith(text.slice(0, 10)) ? at : null;
 }

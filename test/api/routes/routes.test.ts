@@ -312,6 +312,7 @@ test('an endpoint is added under either name, changed, enabled and removed by it
     [{ event_id: 'x' }, 'event_id'],
     [{ since: '2026-11-21' }, 'since'],
     [{ since: '2026-13-21T09:30:00Z' }, 'since'],
+    [{ since: '2026-02-30T09:30:00Z' }, 'since'],
     [{ since: 'yesterday' }, 'since'],
   ] as const) {
     const sent = await ask({ path: `${path}/replay`, body });
