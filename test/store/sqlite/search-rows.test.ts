@@ -42,10 +42,17 @@ describe.each([
   });
 
   test('fails when there is one more, and it has not found enough', async () => {
-    const rows = rowsOf(MOST_UNINDEXED + 1, 0, 0);
-    expect(await searchRows(rows, range, 1).catch((error: unknown) => error)).toBeInstanceOf(
-      SearchUnreadyError,
-    );
+    const near = range.isForward ? 1 : MOST_UNINDEXED + 1;
+    // Nothing at all, or something but fewer than were asked for: such a page would pass for the last one.
+    for (const [match, wanted] of [
+      [0, 1],
+      [near, 2],
+    ] as const) {
+      const rows = rowsOf(MOST_UNINDEXED + 1, 0, match);
+      expect(await searchRows(rows, range, wanted).catch((error: unknown) => error)).toBeInstanceOf(
+        SearchUnreadyError,
+      );
+    }
   });
 
   test('finds what lies near, however much the index lacks', async () => {
