@@ -260,7 +260,8 @@ test('for a slow reader 1,000 events wait, and it is told once how many were ski
   }
 });
 
-test('one that leaves is followed no more', async () => {
+/** Counts who is followed by from now on. */
+function countFollowing(): () => number {
   const { followers } = fixture.ctx;
   const follow = followers.follow.bind(followers);
   let open = 0;
@@ -272,25 +273,20 @@ test('one that leaves is followed no more', async () => {
       stop();
     };
   };
+  return () => open;
+}
+
+test('one that leaves is followed no more', async () => {
+  const open = countFollowing();
   const reader = new Reader();
   await reader.isReady();
-  expect(open).toBe(1);
+  expect(open()).toBe(1);
   await reader.leave();
-  expect(open).toBe(0);
+  expect(open()).toBe(0);
 });
 
 test('a line that cannot be written ends it with the error, and it is followed no more', async () => {
-  const { followers } = fixture.ctx;
-  const follow = followers.follow.bind(followers);
-  let open = 0;
-  followers.follow = (follower) => {
-    open += 1;
-    const stop = follow(follower);
-    return () => {
-      open -= 1;
-      stop();
-    };
-  };
+  const open = countFollowing();
   const ready = Promise.withResolvers<void>();
   const sink = {
     progress: () => ready.resolve(),
@@ -302,8 +298,8 @@ test('a line that cannot be written ends it with the error, and it is followed n
   const args = { account: null, domain: null, status: null };
   const end = perform(scope, 'tail', args).catch(String);
   await ready.promise;
-  expect(open).toBe(1);
+  expect(open()).toBe(1);
   await happen('email.delivered');
   expect(await end).toBe('Error: the reader has left');
-  expect(open).toBe(0);
+  expect(open()).toBe(0);
 });

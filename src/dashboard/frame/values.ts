@@ -116,3 +116,13 @@ export function lines(list: readonly HtmlValue[]): Html {
     .filter((line) => line !== null && line !== undefined && line !== false && line !== '')
     .map((line) => html`<span class="line">${line}</span>`)}`;
 }
+
+/** The first `most` characters, and a line that says so where something is left out. */
+export function cutText(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most)}\n…`;
+}
+
+/** The same of bytes in UTF-8, of which no more are decoded than that takes: three for a character at most. */
+export function cutBytes(raw: Buffer, most: number): string {
+  return cutText(raw.toString('utf8', 0, 3 * (most + 1)), most);
+}

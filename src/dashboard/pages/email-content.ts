@@ -15,13 +15,11 @@ import type { ListedBody, Message } from '../../store/rows.ts';
 import { html, type Html } from '../frame/html.ts';
 import { tabs } from '../frame/navigation.ts';
 import { table } from '../frame/table.ts';
-import { bytes } from '../frame/values.ts';
+import { bytes, cutBytes, cutText } from '../frame/values.ts';
 import type { DocumentResponse } from '../frame/visit.ts';
 
 /** Of the source and the text, what a page shows; the whole is one link away. */
 const SHOWN_CHARACTERS = 32_768;
-/** Of whatever script, they have more characters than that: UTF-8 takes three bytes for one at most. */
-const ENOUGH_BYTES = 3 * (SHOWN_CHARACTERS + 1);
 
 const TABS = ['html', 'text', 'source', 'headers', 'attachments'] as const;
 type Tab = (typeof TABS)[number];
@@ -92,7 +90,7 @@ async function shown(
     case 'html':
       return htmlTab(path, query.get('width') === 'phone');
     case 'text':
-      return html`<pre tabindex="0">${cut(content.text ?? '')}</pre>`;
+      return html`<pre tabindex="0">${cutText(content.text ?? '', SHOWN_CHARACTERS)}</pre>`;
     case 'source': {
       const source = await sourceOf(ctx, message);
       if (source === null) return html`<p class="none">It could never be written as a message.</p>`;
@@ -100,7 +98,7 @@ async function shown(
           ${bytes(source.length)}; the DKIM signature is added at delivery.
           <a href="${path}/source">Download it</a>
         </p>
-        <pre tabindex="0">${cut(source.toString('utf8', 0, ENOUGH_BYTES))}</pre>`;
+        <pre tabindex="0">${cutBytes(source, SHOWN_CHARACTERS)}</pre>`;
     }
     case 'headers':
       return headersTab(await sourceOf(ctx, message));
@@ -148,10 +146,6 @@ function attachmentsTab(path: string, content: ListedBody): Html {
     ]),
     'No attachments.',
   );
-}
-
-function cut(text: string): string {
-  return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}\n…`;
 }
 
 /** The HTML with the images that it names by Content-ID; empty when there is none or it is no longer kept. */

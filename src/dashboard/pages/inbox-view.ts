@@ -12,14 +12,12 @@ import { action } from '../frame/action.ts';
 import { html, type Html } from '../frame/html.ts';
 import { neighbours, ROOT, tabs } from '../frame/navigation.ts';
 import { facts, type Heading, table } from '../frame/table.ts';
-import { badge, bytes, time, type Tone } from '../frame/values.ts';
+import { badge, bytes, cutBytes, cutText, time, type Tone } from '../frame/values.ts';
 import type { PageResponse, Visit } from '../frame/visit.ts';
 import { spamTab } from './inbox-spam.ts';
 
 /** Of the source and the text, what a page shows; the whole is one link away. */
 const SHOWN_CHARACTERS = 65_536;
-/** Of whatever script, they have more characters than that: UTF-8 takes three bytes for one at most. */
-const ENOUGH_BYTES = 3 * (SHOWN_CHARACTERS + 1);
 
 type Tab = 'html' | 'text' | 'links' | 'check' | 'spam' | 'source' | 'attachments';
 const WIDTHS = [
@@ -89,7 +87,7 @@ function shown(
     case 'html':
       return htmlTab(path, query.get('width'));
     case 'text':
-      return html`<pre tabindex="0">${cut(parts.text ?? '')}</pre>`;
+      return html`<pre tabindex="0">${cutText(parts.text ?? '', SHOWN_CHARACTERS)}</pre>`;
     case 'check':
       return checkTab(parts);
     case 'links':
@@ -98,7 +96,7 @@ function shown(
       return attachmentsTab(path, parts);
     case 'source':
       return html`<p><a href="${path}/source">Show the whole message as received</a></p>
-        <pre tabindex="0">${cut(message.raw.toString('utf8', 0, ENOUGH_BYTES))}</pre>`;
+        <pre tabindex="0">${cutBytes(message.raw, SHOWN_CHARACTERS)}</pre>`;
   }
 }
 
@@ -180,8 +178,4 @@ function attachmentsTab(path: string, { attachments }: MessageParts): Html {
     ]),
     'No attachments.',
   );
-}
-
-function cut(text: string): string {
-  return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}\n…`;
 }

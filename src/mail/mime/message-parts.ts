@@ -100,16 +100,9 @@ function filenameOf(raw: Uint8Array, part: MimePart): string {
   );
 }
 
-const EXTENDED_FILENAME = extendedPattern('filename');
+const EXTENDED_FILENAME = /(?<![\w-])filename\*(?:(\d{1,3})(\*?))?\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi;
 /** Of Content-Type: older software names an attachment there alone. */
-const EXTENDED_NAME = extendedPattern('name');
-
-function extendedPattern(parameter: string): RegExp {
-  return new RegExp(
-    String.raw`(?<![\w-])${parameter}\*(?:(\d{1,3})(\*?))?\s*=\s*(?:"([^"]*)"|([^;\s]*))`,
-    'gi',
-  );
-}
+const EXTENDED_NAME = /(?<![\w-])name\*(?:(\d{1,3})(\*?))?\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi;
 
 /** `name*=charset'language'text` (RFC 2231 section 4), whole or in pieces (section 3); empty without one. */
 function extended(field: string, pattern: RegExp): string {

@@ -2,36 +2,14 @@
 import { expect, test } from 'bun:test';
 
 import { idBound } from '../../../src/base/ids.ts';
-import { databaseAddress } from '../../../src/store/postgres/address.ts';
-import { Database } from '../../../src/store/postgres/database.ts';
 import { partitionsOf } from '../../../src/store/postgres/partitions.ts';
 import { part } from '../../../src/store/postgres/statement.ts';
-import { openPostgres } from '../../../src/store/postgres/store.ts';
-import type { Account } from '../../../src/store/rows.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { newId } from '../../rig/ids.ts';
-import { testServer } from '../../rig/postgres.ts';
-import { accepted, finishOf, newAccount, newMessage, recipientOf } from '../samples.ts';
+import { accepted, finishOf, newMessage, recipientOf } from '../samples.ts';
+import { withStore } from './with-store.ts';
 
 const DAY_MS = 86_400_000;
 const START = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-
-/** A store with an account, and the database below it. */
-async function withStore(
-  body: (store: Store, account: Account, database: Database) => Promise<void>,
-): Promise<void> {
-  const url = await (await testServer()).freshDatabase();
-  const database = new Database(databaseAddress(url, ''));
-  const store = await openPostgres({ url, passwordFile: '', now: Date.now() });
-  const account = newAccount('default');
-  await store.createAccount(account);
-  try {
-    await body(store, account, database);
-  } finally {
-    await store.close();
-    await database.close();
-  }
-}
 
 test(
   'content goes when both the id and the time of its message are from before',

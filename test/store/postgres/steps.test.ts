@@ -1,33 +1,12 @@
 /** Rows that are more than one step of retention or of an erasure takes all go, and each is counted. */
 import { expect, test } from 'bun:test';
 
-import { databaseAddress } from '../../../src/store/postgres/address.ts';
-import { Database } from '../../../src/store/postgres/database.ts';
 import { part } from '../../../src/store/postgres/statement.ts';
-import { openPostgres } from '../../../src/store/postgres/store.ts';
-import type { Account } from '../../../src/store/rows.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { testServer } from '../../rig/postgres.ts';
-import { newAccount, newLogRecord } from '../samples.ts';
+import { newLogRecord } from '../samples.ts';
+import { withStore } from './with-store.ts';
 
 /** A step takes 1,000 rows. */
 const ROWS = 1_001;
-
-async function withStore(
-  body: (store: Store, account: Account, database: Database) => Promise<void>,
-): Promise<void> {
-  const url = await (await testServer()).freshDatabase();
-  const database = new Database(databaseAddress(url, ''));
-  const store = await openPostgres({ url, passwordFile: '', now: Date.now() });
-  const account = newAccount('default');
-  await store.createAccount(account);
-  try {
-    await body(store, account, database);
-  } finally {
-    await store.close();
-    await database.close();
-  }
-}
 
 test('rows of the request log that are old, or that name a person', () =>
   withStore(async (store, account) => {
