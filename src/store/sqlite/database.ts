@@ -8,6 +8,7 @@ import { Database } from 'bun:sqlite';
 import type { SQLQueryBindings, Statement } from 'bun:sqlite';
 import { closeSync, openSync } from 'node:fs';
 import { OperatorError } from '../../base/errors.ts';
+import { withKeptPlan } from './kept-plans.ts';
 
 /** `full`: an fsync a commit. `normal`: the last commits may be lost with the power, never torn. */
 export type Durability = 'full' | 'normal';
@@ -31,8 +32,8 @@ const CACHE = 'PRAGMA cache_size = -4000';
 export const WAIT_FOR_OTHERS = 'PRAGMA busy_timeout = 5000';
 
 /**
- * A connection that ends its statements before it closes: SQLite keeps files open while a statement
- * lives, and Bun's `close` leaves that to the garbage collector.
+ * A connection whose statements keep their plans, and that ends them before it closes: SQLite keeps files open while a
+ * statement lives, and Bun's `close` leaves that to the garbage collector.
  */
 export class Connection extends Database {
   readonly #statements: Statement[] = [];
@@ -42,7 +43,7 @@ export class Connection extends Database {
     params?: Params,
     // oxlint-disable-next-line typescript/no-explicit-any -- word for word what is overridden
   ): Statement<Row, Params extends any[] ? Params : [Params]> {
-    const statement = super.prepare<Row, Params>(sql, params);
+    const statement = super.prepare<Row, Params>(withKeptPlan(sql), params);
     this.#statements.push(statement);
     return statement;
   }

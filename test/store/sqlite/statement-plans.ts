@@ -21,6 +21,7 @@ import { suppressionReads } from '../../../src/store/sql/suppressions.ts';
 import { callReads, endpointReads, messageCallReads } from '../../../src/store/sql/webhooks.ts';
 import { dkimKeyWrites } from '../../../src/store/sqlite/dkim-keys.ts';
 import { HarmCounts } from '../../../src/store/sqlite/harm-counts.ts';
+import { withKeptPlan } from '../../../src/store/sqlite/kept-plans.ts';
 import { longReads } from '../../../src/store/sqlite/long-reads.ts';
 import { MessageSeqs } from '../../../src/store/sqlite/message-seqs.ts';
 import {
@@ -169,7 +170,7 @@ async function askAll(verbs: object): Promise<void> {
 /** What SQLite goes through for a statement, a line each. */
 function planOf(db: Database, text: string): string[] {
   return db
-    .query<{ detail: string }, []>('EXPLAIN QUERY PLAN ' + text)
+    .query<{ detail: string }, []>('EXPLAIN QUERY PLAN ' + withKeptPlan(text))
     .all()
     .map(({ detail }) => '  ' + detail);
 }
