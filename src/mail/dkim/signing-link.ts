@@ -64,6 +64,11 @@ export class SigningLink {
     worker.unref();
   }
 
+  /** Requests that the thread has not answered. */
+  get waiting(): number {
+    return this.#pending.size;
+  }
+
   sign({ signerId, identity, content, bySelf }: SignTask): Promise<Signed> {
     if (this.#isDead) return bySelf();
     if (this.#sentSigners.size >= SIGNERS_MAX && !this.#sentSigners.has(signerId)) this.#forget();

@@ -1,6 +1,7 @@
 /**
  * Composing and signing for the whole appliance: on the calling thread while there is hardly anything to sign, and on a
- * thread of its own from then on, so that signing does not delay everything else and costs less than half.
+ * thread of its own from then on, so that signing does not delay everything else and costs less than half. With four
+ * cores a second thread helps when the first has a line: one alone is the limit of such a machine.
  *
  * The story of this folder. `flow/deliver` asks a `MessageSigner` for the bytes of one message. `signed-message.ts`
  * composes the message (`mail/compose`) and puts the signature in front (`dkim.ts`, RFC 6376; `rsa.ts`). Once several
@@ -14,6 +15,7 @@
  * (1 s to 1 min). Deaths and restarts are logged, restarts counted. One pool lives on `Context`; several in one
  * process share nothing.
  */
+import { availableParallelism } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
@@ -28,6 +30,10 @@ import type { SignTask } from './signing-link.ts';
 const LOAD = 6;
 /** One after the other, so many in so long: its library halves what each costs (docs/decisions.md D274). */
 const STEADY = { messages: 50, ms: 10_000 };
+/** Messages that wait for a thread from which on a second one is worth its start: some milliseconds of signatures. */
+const LINE = 16;
+/** Cores from which on a second thread takes a processor from nobody. */
+const CORES_FOR_TWO = 4;
 /** Bytes of content from which on a message is not written on the calling thread: 1 MB takes it 100 ms at worst. */
 const LARGE_FROM = 256 * 1024;
 const RESTART_MIN_MS = 1_000;
@@ -42,22 +48,30 @@ export interface SigningParts {
 export class SigningPool {
   readonly #parts: SigningParts;
   readonly #startWorker: () => Worker;
-  #link: SigningLink | null = null;
+  readonly #mostThreads: number;
+  #links: readonly SigningLink[] = [];
   #inFlight = 0;
   /** Messages since `countedFrom`, a steady time. */
   #counted = 0;
   #countedFrom = 0;
   #nextSignerId = 1;
   #deaths = 0;
+  /** Dead threads that no other was started for. */
+  #unreplaced = 0;
   #restartWaitMs = RESTART_MIN_MS;
   #startedAt = 0;
   /** Before this time no thread is started. */
   #restartAt = 0;
   #isStopped = false;
 
-  constructor(parts: SigningParts, startWorker = startSigningWorker) {
+  constructor(
+    parts: SigningParts,
+    startWorker = startSigningWorker,
+    cores: number = availableParallelism(),
+  ) {
     this.#parts = parts;
     this.#startWorker = startWorker;
+    this.#mostThreads = cores >= CORES_FOR_TWO ? 2 : 1;
   }
 
   /** Throws when the identity's key is no RSA key, or its names cannot stand in a signature. */
@@ -65,24 +79,41 @@ export class SigningPool {
     return new MessageSigner(this, identity, this.#nextSignerId++);
   }
 
-  /** Signs one message, here or on the thread. For `MessageSigner`. */
+  /** Signs one message, here or on a thread. For `MessageSigner`. */
   async run(task: SignTask): Promise<Signed> {
     this.#inFlight += 1;
     try {
       const needsThread = needsThreadFor(task.content);
-      if (this.#link === null && (needsThread || this.#isBusy())) this.#start();
-      const isThreads = this.#link?.isUsable === true || needsThread;
-      return await (isThreads && this.#link !== null ? this.#link.sign(task) : task.bySelf());
+      if (this.#links.length === 0 && (needsThread || this.#isBusy())) this.#start();
+      const link = this.#leastBusy(needsThread);
+      if (link === null) return await task.bySelf();
+      if (link.waiting >= LINE && this.#mayHaveMore()) this.#start();
+      return await link.sign(task);
     } finally {
       this.#inFlight -= 1;
     }
   }
 
-  /** Ends the thread. What is still asked is signed on the calling thread. */
+  /** Ends the threads. What is still asked is signed on the calling thread. */
   stop(): void {
     this.#isStopped = true;
-    this.#link?.stop();
-    this.#link = null;
+    for (const link of this.#links) link.stop();
+    this.#links = [];
+  }
+
+  /** The thread with the fewest messages, the first of equals; one that only begins where the work must go to a thread. */
+  #leastBusy(needsThread: boolean): SigningLink | null {
+    let least: SigningLink | null = null;
+    for (const link of this.#links) {
+      if (!needsThread && !link.isUsable) continue;
+      if (least === null || link.waiting < least.waiting) least = link;
+    }
+    return least;
+  }
+
+  /** Whether one more thread may be started, beside those that are in use. */
+  #mayHaveMore(): boolean {
+    return this.#links.length < this.#mostThreads && this.#links.every((link) => link.isUsable);
   }
 
   /** Counts a message while there is no thread. */
@@ -101,10 +132,13 @@ export class SigningPool {
     const now = clock.steady();
     if (this.#isStopped || now < this.#restartAt) return;
     this.#startedAt = now;
-    this.#link = new SigningLink(this.#startWorker(), (cause, unfinished) => {
+    const link = new SigningLink(this.#startWorker(), (cause, unfinished) => {
+      this.#links = this.#links.filter((other) => other !== link);
       this.#afterDeath(cause, unfinished);
     });
-    if (this.#deaths === 0) return;
+    this.#links = [...this.#links, link];
+    if (this.#unreplaced === 0) return;
+    this.#unreplaced -= 1;
     metrics.signingThreadRestarts.inc();
     log.info('signing_thread_restarted', { deaths: this.#deaths });
   }
@@ -112,8 +146,8 @@ export class SigningPool {
   #afterDeath(cause: string, unfinished: number): void {
     const { clock, log } = this.#parts;
     const now = clock.steady();
-    this.#link = null;
     this.#deaths += 1;
+    this.#unreplaced += 1;
     const livedMs = now - this.#startedAt;
     this.#restartWaitMs =
       this.#deaths === 1 || livedMs >= RESTART_MAX_MS
@@ -123,7 +157,7 @@ export class SigningPool {
     log.warn('signing_thread_died', {
       cause,
       signed_by_main_thread: unfinished,
-      hint: 'Mail is signed on the main thread until the next one starts. If this repeats, look for a lack of memory.',
+      hint: 'What it had is signed on the main thread, and so is all mail while there is no signing thread. If this repeats, look for a lack of memory.',
     });
   }
 }

@@ -33,9 +33,16 @@ class Silent extends EventTarget {
   end(): void {
     this.dispatchEvent(new Event('close'));
   }
+  /** Messages that it was asked to sign. */
+  get asked(): number {
+    return this.said.reduce(
+      (sum, message) => sum + (message.kind === 'sign' ? message.requests.length : 0),
+      0,
+    );
+  }
 }
 
-function opened() {
+function opened(cores?: number) {
   const clock = new TestClock();
   const logged: Record<string, unknown>[] = [];
   const threads: Silent[] = [];
@@ -44,11 +51,12 @@ function opened() {
     () => clock.now(),
   );
   const metrics = new Metrics();
-  const pool = new SigningPool({ clock, log, metrics }, () => {
+  const start = (): Worker => {
     const thread = new Silent();
     threads.push(thread);
     return thread as unknown as Worker;
-  });
+  };
+  const pool = new SigningPool({ clock, log, metrics }, start, cores);
   return { pool, clock, logged, threads, metrics };
 }
 
@@ -155,7 +163,7 @@ test('a dead thread: when the next is started, what is logged, and what is count
   }
   expect(starts).toEqual([1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9]);
   const hint =
-    'Mail is signed on the main thread until the next one starts. If this repeats, look for a lack of memory.';
+    'What it had is signed on the main thread, and so is all mail while there is no signing thread. If this repeats, look for a lack of memory.';
   const died = { level: 'warn', event: 'signing_thread_died', cause: 'the thread ended' };
   const time = expect.any(String) as string;
   expect(logged.slice(0, 3)).toEqual([
@@ -188,5 +196,90 @@ test.each([
   expect(await ask()).toBe(2);
   clock.pass(1);
   expect(await ask()).toBe(3);
+  pool.stop();
+});
+
+/** Asks for so many messages at once; resolves when the threads were told. */
+async function askFor(pool: SigningPool, count: number, content?: Content): Promise<void> {
+  for (let asked = 0; asked < count; asked += 1) void pool.run(taskOf(content));
+  await round();
+}
+
+const askedOf = (threads: readonly Silent[]): number[] => threads.map(({ asked }) => asked);
+
+test('with four cores a second thread is started for the 17th in a line, and shares it once it has started', async () => {
+  const { pool, threads, logged } = opened(4);
+  await askFor(pool, 1, whole(LARGE));
+  threads[0]?.start();
+  await askFor(pool, 15);
+  expect(threads).toHaveLength(1);
+  await askFor(pool, 3);
+  expect(askedOf(threads)).toEqual([19, 0]);
+  threads[1]?.start();
+  await askFor(pool, 18);
+  expect(askedOf(threads)).toEqual([19, 18]);
+  // From here on the line is shared, and there is no third.
+  await askFor(pool, 41);
+  expect(askedOf(threads)).toEqual([39, 39]);
+  expect(logged).toEqual([]);
+  pool.stop();
+  expect(threads.map(({ isEnded }) => isEnded)).toEqual([true, true]);
+});
+
+test.each([1, 2, 3])('with %i cores there is one, whatever the line', async (cores) => {
+  const { pool, threads } = opened(cores);
+  await askFor(pool, 1, whole(LARGE));
+  threads[0]?.start();
+  await askFor(pool, 500);
+  expect(askedOf(threads)).toEqual([501]);
+  pool.stop();
+});
+
+test('what must go to a thread waits for one that begins, when the other has more to do', async () => {
+  const { pool, threads } = opened(8);
+  await askFor(pool, 1, whole(LARGE));
+  threads[0]?.start();
+  await askFor(pool, 16);
+  expect(threads).toHaveLength(2);
+  await askFor(pool, 2, whole(LARGE));
+  expect(askedOf(threads)).toEqual([17, 2]);
+  pool.stop();
+});
+
+test('when one of two dies the other goes on, and the next long line starts another', async () => {
+  const { pool, clock, threads, logged, metrics } = opened(4);
+  await askFor(pool, 1, whole(LARGE));
+  threads[0]?.start();
+  await askFor(pool, 16);
+  threads[1]?.start();
+  threads[0]?.end();
+  await askFor(pool, 17);
+  expect(askedOf(threads)).toEqual([17, 17]);
+  clock.pass(1_000);
+  await askFor(pool, 1);
+  expect(askedOf(threads)).toEqual([17, 18, 0]);
+  threads[2]?.start();
+  expect(logged.map(({ event }) => event)).toEqual([
+    'signing_thread_died',
+    'signing_thread_restarted',
+  ]);
+  expect(logged[0]?.['signed_by_main_thread']).toBe(17);
+  expect(await metrics.render()).toContain('postrider_signing_thread_restarts_total 1\n');
+  pool.stop();
+});
+
+test('a second thread after a death that was made good is no restart', async () => {
+  const { pool, clock, threads, logged } = opened(4);
+  await askFor(pool, 1, whole(LARGE));
+  threads[0]?.end();
+  clock.pass(1_000);
+  await askFor(pool, 1, whole(LARGE));
+  threads[1]?.start();
+  await askFor(pool, 16);
+  expect(threads).toHaveLength(3);
+  expect(logged.map(({ event }) => event)).toEqual([
+    'signing_thread_died',
+    'signing_thread_restarted',
+  ]);
   pool.stop();
 });
