@@ -87,7 +87,7 @@ export class SigningPool {
       if (this.#links.length === 0 && (needsThread || this.#isBusy())) this.#start();
       const link = this.#leastBusy(needsThread);
       if (link === null) return await task.bySelf();
-      if (link.waiting >= LINE && this.#mayHaveMore()) this.#start();
+      if (link.waiting >= LINE && this.#links.length < this.#mostThreads) this.#start();
       return await link.sign(task);
     } finally {
       this.#inFlight -= 1;
@@ -109,11 +109,6 @@ export class SigningPool {
       if (least === null || link.waiting < least.waiting) least = link;
     }
     return least;
-  }
-
-  /** Whether one more thread may be started, beside those that are in use. */
-  #mayHaveMore(): boolean {
-    return this.#links.length < this.#mostThreads && this.#links.every((link) => link.isUsable);
   }
 
   /** Counts a message while there is no thread. */
