@@ -16,6 +16,8 @@ const MAC_KEY_LABEL = 'mac key';
 export class SecretBox {
   readonly #sealKey: Buffer;
   readonly #macKey: Buffer;
+  /** Has read the key and nothing else: a copy of it takes a third of the time of a new one. */
+  readonly #keyed: Bun.CryptoHasher;
 
   /** Names the master key and tells nothing of it, 64 hex digits: what a store keeps to know its key again. */
   readonly fingerprint: string;
@@ -27,6 +29,7 @@ export class SecretBox {
       Buffer.from(hkdfSync('sha256', masterKey, '', `postrider ${use} v1`, 32));
     this.#sealKey = derive('seal');
     this.#macKey = macKey === undefined ? derive('mac') : Buffer.from(macKey);
+    this.#keyed = new Bun.CryptoHasher('sha256', this.#macKey);
     this.fingerprint = derive('fingerprint').toString('hex');
   }
 
@@ -80,6 +83,6 @@ export class SecretBox {
   /** HMAC-SHA256 of `text` under a key of its own for `purpose` (return paths, unsubscribe links, sessions). */
   mac(purpose: string, text: string): Buffer {
     // Called twice for every message: the runtime's own hasher takes half the time of node:crypto's.
-    return new Bun.CryptoHasher('sha256', this.#macKey).update(`${purpose}\0${text}`).digest();
+    return this.#keyed.copy().update(`${purpose}\0${text}`).digest();
   }
 }

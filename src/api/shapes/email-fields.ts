@@ -133,9 +133,9 @@ const ONLY_IN_BATCH = { cc: USE_BATCH, bcc: USE_BATCH, attachments: USE_BATCH };
 const NOT_BASIC = `${USE_BATCH}, or have the operator set [api] single_send = "full"`;
 const ONLY_IN_FULL = { cc: NOT_BASIC, bcc: NOT_BASIC, attachments: NOT_BASIC };
 
-/** The words for fields that each kind of email refuses by name. */
+/** The fields that each kind of email refuses by name, each with the words for it. */
 export const REFUSED = {
-  singular: { ...NEVER, ...ONLY_IN_BATCH, headers: USE_BATCH },
-  plural: { ...NEVER, ...ONLY_IN_FULL },
-  full: NEVER,
-} as const satisfies Record<string, Record<string, string>>;
+  singular: Object.entries({ ...NEVER, ...ONLY_IN_BATCH, headers: USE_BATCH }),
+  plural: Object.entries({ ...NEVER, ...ONLY_IN_FULL }),
+  full: Object.entries(NEVER),
+};

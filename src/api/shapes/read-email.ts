@@ -126,7 +126,7 @@ function knownFields(
   const given = withoutNulls(value ?? {});
   if (!isRecord(given)) return given;
   const fields = { ...given };
-  for (const [field, words] of Object.entries(REFUSED[kind])) {
+  for (const [field, words] of REFUSED[kind]) {
     if (fields[field] === undefined) continue;
     if (!isEmpty(fields[field])) faults.push(fault(joinPath(at, field), words));
     delete fields[field];
