@@ -7,17 +7,14 @@
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { setImmediate as nextRound } from 'node:timers/promises';
 import type { Server, Socket } from 'node:net';
 
-import { Value } from '@sinclair/typebox/value';
-
-import { endOfString } from '../api/shapes/json.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { Log } from '../base/log.ts';
 import type { Scope } from './operation.ts';
-import { Request, refusalOf, socketPath, toErrorLine } from './protocol.ts';
+import { refusalOf, socketPath, toErrorLine } from './protocol.ts';
 import type { ResponseLine, Sink } from './protocol.ts';
+import { parseRequest } from './request-line.ts';
 
 export interface ControlLimits {
   /** Longest request line: an email with its attachments travels inside one, as text within text. */
@@ -37,11 +34,6 @@ export const PRODUCTION: ControlLimits = {
   silenceMs: 30_000,
 };
 const FIRST_BYTES = 4_096;
-/** What a request has at most beside what its texts hold: a file or an email is one text. */
-const MAX_TEXTS = 1_000;
-const MAX_OUTSIDE = 10_000;
-/** Characters of a line after which other work is let in. */
-const LONG_LINE = 1_000_000;
 
 /** Carries out an operation. Throws `ApiError`, `OperatorError`, or a fault of ours. */
 export type Operate = (
@@ -183,34 +175,4 @@ async function drained(socket: Socket): Promise<void> {
     });
   }
   if (!socket.writable) throw new OperatorError('The command ended before its result.', '');
-}
-
-/** Rejects with `OperatorError`. The line is looked through first: what it parses to is small but for its texts. */
-async function parseRequest(line: string): Promise<Request> {
-  try {
-    if (!hasSmallShape(line)) throw new SyntaxError('too much beside the texts');
-    if (line.length > LONG_LINE) await nextRound();
-    const request: unknown = JSON.parse(line);
-    if (Value.Check(Request, request)) return request;
-  } catch {
-    // No JSON, or more of it than a request has: refused below.
-  }
-  throw new OperatorError(
-    'The server cannot read the request on its control socket.',
-    'Use the postrider command of the same version as the server.',
-  );
-}
-
-/** Whether there are few texts and little beside them: millions of lists take seconds to parse. */
-function hasSmallShape(line: string): boolean {
-  let outside = 0;
-  let at = 0;
-  for (let texts = 0; texts <= MAX_TEXTS; texts += 1) {
-    const open = line.indexOf('"', at);
-    outside += (open === -1 ? line.length : open) - at;
-    if (outside > MAX_OUTSIDE) return false;
-    if (open === -1) return true;
-    at = endOfString(line, open) + 1;
-  }
-  return false;
 }
