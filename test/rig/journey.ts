@@ -42,11 +42,16 @@ export async function sendTo(
 }
 
 /** Waits until the first event of this type about the email has come to the hook; reads nothing. */
-export async function happened({ hook }: World, id: string, type: string): Promise<void> {
+export async function happened(
+  { hook }: World,
+  id: string,
+  type: string,
+  waitMs = WAIT_MS,
+): Promise<void> {
   await hook.calls.first(({ body }) => {
     const event = JSON.parse(body) as { type: string; data: { email_id: string } };
     return event.type === type && event.data.email_id === id;
-  }, WAIT_MS);
+  }, waitMs);
 }
 
 /** The same, and gives its facts. */
