@@ -69,9 +69,11 @@ test.each(REPORTS)(
 test.each(SUBMITTED)(
   'submission: %s',
   async (_, make) => {
-    // A new one each time that it is measured: the same once more, with its key, would only be answered.
+    // A new one each time that it is measured: the same once more, with its key, would only be answered. Made before,
+    // since that takes a processor too.
+    const messages = Array.from({ length: 3 }, make);
     const gap = await measured(async () => {
-      const reply = await target.submit(make());
+      const reply = await target.submit(messages.pop() ?? make());
       if (reply.startsWith('250')) await followed(reply);
     });
     expect(gap).toBeLessThanOrEqual(LONGEST_MS);
