@@ -3,7 +3,8 @@
  * work that is too slow is too slow each time.
  */
 
-const TRIES = 3;
+/** How often a time is measured at most. */
+export const TRIES = 3;
 
 /** The least that `measure` comes to, asked again up to twice while that is more than `most`. Any unit. */
 export async function bestOf(

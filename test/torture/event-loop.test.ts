@@ -3,6 +3,7 @@
  * listener of the binary, GET /ready answers within 250 ms. The inputs are made from the printed seed.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { TRIES } from '../rig/best-of.ts';
 import { BODIES, REPORTS, SEED, SUBMITTED } from './event-loop-inputs.ts';
 import { gapBeside, LONGEST_MS } from './gap-beside.ts';
 import { openTarget, type Target } from './open-target.ts';
@@ -71,7 +72,7 @@ test.each(SUBMITTED)(
   async (_, make) => {
     // A new one each time that it is measured: the same once more, with its key, would only be answered. Made before,
     // since that takes a processor too.
-    const messages = Array.from({ length: 3 }, make);
+    const messages = Array.from({ length: TRIES }, make);
     const gap = await measured(async () => {
       const reply = await target.submit(messages.pop() ?? make());
       if (reply.startsWith('250')) await followed(reply);

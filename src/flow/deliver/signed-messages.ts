@@ -28,7 +28,7 @@ const IN_USE_BYTES = 96 * 1024 * 1024;
 const SMALL_BYTES = 64 * 1024;
 /** While a message is made, its content, its parts and its signed bytes are in memory side by side. */
 const MAKING_FACTOR = 3;
-/** Bodies of accepted messages kept until their first attempt, so that it need not read the store: as long as that is soon. */
+/** Bodies of accepted messages kept until their first attempt. Behind so many it comes late, and reads the store again. */
 const FRESH_BODIES = 200;
 const FRESH_BYTES = 32 * 1024 * 1024;
 const KEPT_SIGNERS = 500;

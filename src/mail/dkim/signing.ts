@@ -64,6 +64,7 @@ export class SigningPool {
   #restartAt = 0;
   #isStopped = false;
 
+  /** `cores`: those that this process may use. */
   constructor(
     parts: SigningParts,
     startWorker = startSigningWorker,
