@@ -191,9 +191,10 @@ export interface JourneyStore {
   noteSent(attempts: SentAttempt[]): Promise<CallRef[]>;
   /**
    * Records an attempt or another end and frees the recipient; one that has ended already changes only for the worse.
-   * An open one that another owner has taken meanwhile is left alone; one that nobody has taken is not.
+   * An open one that another owner has taken meanwhile is left alone; one that nobody has taken is not. `mayWait`: a
+   * store that commits what comes together may keep it some milliseconds for the next write.
    */
-  finish(result: FinishAttempt): Promise<Finished>;
+  finish(result: FinishAttempt, mayWait?: boolean): Promise<Finished>;
   /**
    * Frees what an owner has taken or begun (clean end), or every owner that cannot be at work any more (start): where
    * several processes have sessions, all but live ones.

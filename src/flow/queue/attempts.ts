@@ -55,6 +55,8 @@ export interface AttemptsOptions {
   mayBegin: () => boolean;
   /** Aborted when open sessions end by force. */
   signal: AbortSignal;
+  /** Whether one attempt is under way and no recipient is in line for one. */
+  isAlone: () => boolean;
   /** Takes the webhook calls that a commit has made. */
   offerCalls: (calls: readonly CallRef[]) => void;
   /** The lane has capacity again, and its site may have answered. */
@@ -152,12 +154,15 @@ export class Attempts {
   /**
    * Commits an end, however long the disk stays full: what a receiver has taken must be known. False when the process
    * ended first, or when another owner has taken the recipient over. Rejects with any other fault of the store.
+   *
+   * An outcome may wait for the next write where no attempt can begin without one: a crash repeats at most one message
+   * of a session then too (docs/decisions.md D502).
    */
   async #commit(end: FinishAttempt): Promise<boolean> {
-    const { ctx, owner, offerCalls, diskFull, signal } = this.#options;
+    const { ctx, owner, isAlone, offerCalls, diskFull, signal } = this.#options;
     for (;;) {
       try {
-        const { calls, isOvertaken } = await ctx.store.finish({ ...end, owner });
+        const { calls, isOvertaken } = await ctx.store.finish({ ...end, owner }, isAlone());
         if (isOvertaken) {
           this.#logOvertaken(end);
           return false;

@@ -236,6 +236,7 @@ export class Queue {
       random,
       mayBegin: () => this.#due.isRunning && isCurrent(this.#ctx),
       signal: this.#abort.signal,
+      isAlone: () => this.#concurrency.taken === 1 && this.#waiting.size === 0,
       offerCalls: (calls) => this.#calls.offer(calls),
       laneFreed: (lane) => {
         this.#scheduler.noteAnswer(lane);

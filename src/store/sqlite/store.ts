@@ -165,8 +165,10 @@ function writesOf({ writer, background }: Threads) {
     'accept' | 'finish' | 'addSuppression' | 'addSuppressions' | 'appendLogs'
   > = {
     accept: async (batch) => added(await writes.accept(batch)),
-    async finish(result) {
-      const finished = await writes.finish(result);
+    async finish(result, mayWait = false) {
+      const finished = mayWait
+        ? await writer.writeWithNext('finish', result)
+        : await writes.finish(result);
       return result.suppress === null ? finished : added(finished);
     },
     addSuppression: async (row) => added(await writes.addSuppression(row)),

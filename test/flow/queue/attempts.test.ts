@@ -35,6 +35,7 @@ type FinishAnswer = Error | { isOvertaken?: boolean; calls?: never[] };
 /** A context whose store writes nothing and answers `finish` as it is told, and who was told of what. */
 function unwritten(answers: readonly FinishAnswer[]) {
   const ends: FinishAttempt[] = [];
+  const waits: unknown[] = [];
   const told: string[] = [];
   const real = scripted.fixture.ctx;
   const metrics = new Metrics();
@@ -43,8 +44,9 @@ function unwritten(answers: readonly FinishAnswer[]) {
     metrics,
     store: {
       ...real.store,
-      async finish(end: FinishAttempt) {
+      async finish(end: FinishAttempt, mayWait?: boolean) {
         ends.push(end);
+        waits.push(mayWait);
         const answer = answers[ends.length - 1] ?? {};
         if (answer instanceof Error) throw answer;
         return { calls: [], messageStatus: 'sent' as const, isOvertaken: false, ...answer };
@@ -54,7 +56,7 @@ function unwritten(answers: readonly FinishAnswer[]) {
       tell: (events: { type: string }[]) => told.push(...events.map(({ type }) => type)),
     },
   } as unknown as typeof real;
-  return { ctx, ends, told, metrics };
+  return { ctx, ends, waits, told, metrics };
 }
 
 /** Attempts at a site that answers by a script. */
@@ -66,9 +68,9 @@ function start(answers: FinishAnswer[] = []) {
   sessions.script = () => ({});
   lines.length = 0;
   const seen: string[] = [];
-  const state = { mayBegin: true };
+  const state = { mayBegin: true, isAlone: false };
   const abort = new AbortController();
-  const { ctx, ends, told, metrics } = unwritten(answers);
+  const { ctx, ends, waits, told, metrics } = unwritten(answers);
   const concurrency = new Concurrency(LIMITS);
   const slowed = Promise.withResolvers<undefined>();
   const freed = Promise.withResolvers<Lane>();
@@ -80,6 +82,7 @@ function start(answers: FinishAnswer[] = []) {
     random: () => 0.5,
     mayBegin: () => state.mayBegin,
     signal: abort.signal,
+    isAlone: () => state.isAlone,
     offerCalls: (calls) => seen.push(`calls ${calls.length}`),
     laneFreed(lane) {
       seen.push('lane freed');
@@ -111,6 +114,7 @@ function start(answers: FinishAnswer[] = []) {
     rig,
     clock,
     ends,
+    waits,
     seen,
     told,
     state,
@@ -188,6 +192,19 @@ test('an attempt that is taken is committed whole, told, counted and logged, and
   expect(text).toMatch(
     /^postrider_attempts_total\{outcome="delivered",class="none",destination="other"\} 1$/m,
   );
+});
+
+test('its outcome may wait for the next write when the attempt is alone at that moment', async () => {
+  const { run, rig, waits, state } = start();
+  const pending = answerLater(rig);
+  const running = run();
+  await pending.asked;
+  state.isAlone = true;
+  pending.answer();
+  await running;
+  state.isAlone = false;
+  await run();
+  expect(waits).toEqual([true, false]);
 });
 
 test('it begins when it has its session: what it waited before does not count', async () => {

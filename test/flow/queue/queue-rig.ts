@@ -88,7 +88,7 @@ export interface QueueRigOptions {
   /** Called before the store's verb; what it throws, the verb rejects with. */
   faults?: {
     /** Awaited: what it waits for, the verb waits for. */
-    finish?: (end: FinishAttempt) => unknown;
+    finish?: (end: FinishAttempt, mayWait?: boolean) => unknown;
     begin?: (attempts: BeginAttempt[]) => void;
     noteSent?: (attempts: SentAttempt[]) => unknown;
     suppressed?: () => void;
@@ -136,9 +136,9 @@ export async function startQueueRig(options: QueueRigOptions = {}): Promise<Queu
         options.faults?.suppressed?.();
         return store.suppressed(account, emails);
       },
-      async finish(result) {
-        await options.faults?.finish?.(result);
-        const answer = await store.finish(result);
+      async finish(result, mayWait) {
+        await options.faults?.finish?.(result, mayWait);
+        const answer = await store.finish(result, mayWait);
         if (result.attempt !== null) finished.push(result.messageId);
         return answer;
       },

@@ -110,6 +110,36 @@ test('after an attempt that ended the next one of its account begins', async () 
   expect(rig.queue.counts()).toEqual({ inLines: 0, inFlight: 1 });
 });
 
+/** Whether each outcome, in the order they were written, may wait for the next write. */
+async function waits(attempts: number): Promise<Hanging & { mayWait: unknown[] }> {
+  const mayWait: unknown[] = [];
+  const hanging = await start({
+    queue: { concurrency: limitsOf({ attempts }) },
+    faults: { finish: (_, may) => mayWait.push(may) },
+  });
+  return { ...hanging, mayWait };
+}
+
+test('an outcome may wait for the next write when no other attempt is under way', async () => {
+  const { rig, mx, named, mayWait } = await waits(6);
+  const alone = await rig.send(['ann@a.example']);
+  await rig.attempted(alone.id, 1);
+  const hanging = await rig.send(['hangs@b.example']);
+  await named(2);
+  const beside = await rig.send(['bob@a.example']);
+  await rig.attempted(beside.id, 1);
+  mx.say('550 5.7.1 no\r\n');
+  await rig.attempted(hanging.id, 1);
+  expect(mayWait).toEqual([true, false, true]);
+});
+
+test('an outcome waits for nothing while a recipient is in line', async () => {
+  const { rig, mayWait } = await waits(1);
+  const message = await rig.send(['ann@a.example', 'bob@b.example', 'cat@a.example']);
+  await rig.attempted(message.id, 3);
+  expect(mayWait).toEqual([false, false, true]);
+});
+
 test('what waits for a site that has just answered takes no slot of unproven sites, also while its answer is written', async () => {
   const written = Promise.withResolvers<undefined>();
   const { rig, named, settle } = await start({

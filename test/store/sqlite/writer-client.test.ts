@@ -31,8 +31,10 @@ beforeEach(() => {
   const log: Log = { info: note('info'), warn: note('warn'), error: note('error') };
   client = new WriterClient(log, (...commit) => void commits.push(commit));
 });
+const undo: (() => void)[] = [];
 afterEach(() => {
   globalThis.Worker = RealWorker;
+  for (const step of undo.splice(0)) step();
 });
 
 /** Opens it as the writer does. */
@@ -94,6 +96,84 @@ test('what is asked in one tick travels together, in its order, and each result 
     [8, 1],
   ]);
   expect(lines).toEqual([]);
+});
+
+/** Timers of ten milliseconds, which are over when they are called; and how many of them were cleared. */
+function keptTimers() {
+  const timers: (() => void)[] = [];
+  const cleared: unknown[] = [];
+  const [real, end] = [globalThis.setTimeout, globalThis.clearTimeout];
+  const set = spyOn(globalThis, 'setTimeout').mockImplementation(((
+    fire: () => void,
+    waitMs: number,
+  ) => (waitMs === 10 ? timers.push(fire) : real(fire, waitMs))) as typeof setTimeout);
+  const clear = spyOn(globalThis, 'clearTimeout').mockImplementation((timer) => {
+    if (typeof timer === 'number') cleared.push(timer);
+    else end(timer as Timer);
+  });
+  undo.push(
+    () => set.mockRestore(),
+    () => clear.mockRestore(),
+  );
+  return { timers, cleared };
+}
+
+const round = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** The names of what the writer was sent, one list a message, without its opening. */
+const sent = (): string[][] =>
+  (thread().received.items as { request?: { name: string }; kind: string }[][])
+    .slice(1)
+    .map((batch) => batch.map(({ request, kind }) => request?.name ?? kind));
+const done = (...tickets: number[]): void =>
+  thread().say({
+    kind: 'done',
+    commitMs: 1,
+    results: tickets.map((ticket) => ({ ticket, value: ticket })),
+  });
+
+test('what may wait goes with the next write, ahead of it, and is answered with it', async () => {
+  await open();
+  const { timers, cleared } = keptTimers();
+  const first: Promise<unknown> = client.writeWithNext('revokeKey', 'a', 'k', 1);
+  await round();
+  expect([sent(), timers.length]).toEqual([[], 1]);
+  const next: Promise<unknown> = client.write('renameKey', 'a', 'k', 'name');
+  expect(cleared).toEqual([1]);
+  await thread().received.atLeast(2);
+  expect(sent()).toEqual([['revokeKey', 'renameKey']]);
+  done(1, 2);
+  expect([await first, await next]).toEqual([1, 2]);
+});
+
+test('what may wait goes alone after ten milliseconds, and at once while the writer is at work', async () => {
+  await open();
+  const { timers } = keptTimers();
+  const first = client.writeWithNext('revokeKey', 'a', 'k', 1);
+  timers[0]?.();
+  expect(sent()).toEqual([['revokeKey']]);
+  void client.writeWithNext('renameKey', 'a', 'k', 'name');
+  await thread().received.atLeast(3);
+  expect(sent()).toEqual([['revokeKey'], ['renameKey']]);
+  done(1, 2);
+  await first;
+  void client.writeWithNext('revokeKey', 'a', 'k', 2);
+  await round();
+  expect([sent().length, timers.length]).toEqual([2, 2]);
+  // A second one is the next write of the first.
+  void client.writeWithNext('revokeKey', 'a', 'k', 3);
+  await thread().received.atLeast(4);
+  expect(sent().at(-1)).toEqual(['revokeKey', 'revokeKey']);
+});
+
+test('what waits is sent before the end', async () => {
+  await open();
+  keptTimers();
+  void client.writeWithNext('revokeKey', 'a', 'k', 1);
+  const closing = client.close();
+  await thread().received.atLeast(2);
+  expect(sent()).toEqual([['revokeKey', 'close']]);
+  thread().say({ kind: 'closed' });
+  await closing;
 });
 
 test('a writer that has closed takes no more, and the process may end without it', async () => {
