@@ -13,9 +13,21 @@ const NAMES_MAX = 6;
 export class Activities {
   readonly #running = new Set<{ readonly name: string }>();
   readonly #ended: string[] = [];
+  #begun: (() => void) | null = null;
+
+  /** `begun` is called whenever something begins, and must be cheap; null ends that. */
+  watch(begun: (() => void) | null): void {
+    this.#begun = begun;
+  }
+
+  /** Whether anything has begun and not ended. */
+  get isAny(): boolean {
+    return this.#running.size > 0;
+  }
 
   /** Notes that `name` begins; the function that is returned notes its end. */
   begin(name: string): () => void {
+    this.#begun?.();
     const activity = { name };
     this.#running.add(activity);
     return () => {

@@ -63,3 +63,18 @@ test('a thousand names that go on and ten thousand that ended make one short tex
   // Six names; of the 16 that ended and are remembered, 10 are counted with those that go on.
   expect(doing.take()).toBe('over 0, over 1, over 2, over 3, over 4, over 5, 1010 more');
 });
+
+test('who watches is told of each beginning, and whether anything is under way', () => {
+  const doing = new Activities();
+  let begun = 0;
+  doing.watch(() => (begun += 1));
+  expect(doing.isAny).toBe(false);
+  const end = doing.begin('work');
+  expect([begun, doing.isAny]).toEqual([1, true]);
+  doing.begin('more')();
+  expect([begun, doing.isAny]).toEqual([2, true]);
+  end();
+  doing.watch(null);
+  doing.begin('unwatched')();
+  expect([begun, doing.isAny]).toEqual([2, false]);
+});

@@ -10,6 +10,8 @@ import { TestClock } from '../rig/clock.ts';
 let time = { at: 0, cpu: 0 };
 let tick: (() => void) | null = null;
 let everyMs = 0;
+/** How often its timer was set. */
+let armed = 0;
 /** Whether its timer keeps the process alive. */
 let isHolding = false;
 
@@ -20,11 +22,11 @@ beforeEach(() => {
     // Of user and system, in microseconds.
     return { user: time.cpu * 600, system: time.cpu * 400 };
   });
-  spyOn(globalThis, 'setInterval').mockImplementation(((work: () => void, ms: number) => {
-    [tick, everyMs, isHolding] = [work, ms, true];
+  spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
+    [tick, everyMs, isHolding, armed] = [work, ms, true, armed + 1];
     return { unref: () => void (isHolding = false) };
   }) as never);
-  spyOn(globalThis, 'clearInterval').mockImplementation(() => {
+  spyOn(globalThis, 'clearTimeout').mockImplementation(() => {
     tick = null;
   });
 });
@@ -77,6 +79,66 @@ test('what is late by more than 50 ms is counted and told; the lag of every tick
   watch.stop();
 });
 
+test('the thread is idle after four ticks of which it used less than a twentieth, until it uses more', () => {
+  const { lines, doing, after } = started();
+  const every = (count: number, ms: number, cpu: number): number => {
+    for (let at = 0; at < count; at += 1) after(ms, cpu);
+    return everyMs;
+  };
+  expect(every(3, 25, 1.24)).toBe(25);
+  // The count begins anew.
+  expect(every(1, 25, 1.26)).toBe(25);
+  expect(every(3, 25, 1.24)).toBe(25);
+  expect(every(1, 25, 1.24)).toBe(250);
+  expect(isHolding).toBe(false);
+  expect(every(5, 250, 12.4)).toBe(250);
+  expect(every(1, 250, 12.6)).toBe(25);
+  expect(every(3, 25, 0)).toBe(25);
+  expect(every(1, 25, 0)).toBe(250);
+  // However little it takes: what is under way may take more later.
+  const end = doing.begin('a long wait');
+  expect(every(50, 25, 0)).toBe(25);
+  end();
+  expect(every(4, 25, 0)).toBe(250);
+  expect(lines).toEqual([]);
+});
+
+test('an idle thread is late by its slower timer; what begins and has a name is looked at as before', async () => {
+  const { watch, lines, clock, doing, after } = started();
+  for (let at = 0; at < 4; at += 1) after(25, 0);
+  after(300, 0);
+  expect(lines).toEqual([]);
+  after(301, 0);
+  expect(lines).toMatchObject([{ event: 'loop_late', ms: 51 }]);
+  expect(everyMs).toBe(250);
+  // Long after the last look: only from here on it counts.
+  time = { at: time.at + 200, cpu: time.cpu + 100 };
+  const end = doing.begin('the work');
+  expect([everyMs, isHolding]).toEqual([25, false]);
+  const before = armed;
+  doing.begin('more')();
+  expect(armed).toBe(before);
+  await clock.advance(10_000);
+  after(325, 260);
+  expect(lines[1]).toMatchObject({ ms: 300, cpu_ms: 260, what: 'more, the work' });
+  end();
+  watch.stop();
+  expect(tick).toBeNull();
+  doing.begin('after the end');
+  expect(armed).toBe(before + 1);
+});
+
+test('what begins in an idle thread, however short, ends its idleness for four looks', () => {
+  const { lines, doing, after } = started();
+  for (let at = 0; at < 8; at += 1) after(everyMs, 0);
+  doing.begin('the work')();
+  for (let at = 0; at < 3; at += 1) after(25, 0);
+  expect(everyMs).toBe(25);
+  after(25, 0);
+  expect(everyMs).toBe(250);
+  expect(lines).toEqual([]);
+});
+
 test('a warning is what used the processor for more than 250 ms, by its name', () => {
   for (const [cpu, level, event] of [
     [250, 'info', 'loop_late'],
@@ -96,18 +158,18 @@ test('a warning is what used the processor for more than 250 ms, by its name', (
 
 test('one line in ten seconds, with how many were not told since', async () => {
   const { clock, lines, after, number } = started();
-  after(200, 1);
+  after(200, 20);
   // By steady time: a wall clock that is set ends the ten seconds neither early nor late.
   clock.jump(60_000);
   await clock.advance(9_999);
-  for (const ms of [200, 300]) after(ms, 1);
+  for (const ms of [200, 300]) after(ms, 20);
   await clock.advance(1);
-  after(200, 1);
+  after(200, 20);
   clock.jump(-120_000);
   await clock.advance(10_000);
-  after(200, 1);
+  after(200, 20);
   expect(lines.map((line) => (line as { unsaid: number }).unsaid)).toEqual([0, 2, 0]);
   // Measured from the start on.
-  expect(lines[0]).toMatchObject({ ms: 175, cpu_ms: 1 });
+  expect(lines[0]).toMatchObject({ ms: 175, cpu_ms: 20 });
   expect(await number('postrider_event_loop_blocked_total')).toBe(5);
 });
