@@ -102,7 +102,7 @@ export class WriterClient {
     return this.#perform<ReturnType<LogWrites[K]>>({ name, args });
   }
 
-  /** `T`: what the verb returns in the writer; the two methods above take it from the verb's own type. */
+  /** `T`: what the verb returns in the writer; the methods beside this one take it from the verb's own type. */
   #perform<T>(request: Request, mayWait = false): Promise<T> {
     if (!this.#isOpen || this.#isClosing) return Promise.reject(new Error('the store is closed'));
     const ticket = this.#nextTicket++;
