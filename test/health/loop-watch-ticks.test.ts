@@ -10,8 +10,9 @@ import { TestClock } from '../rig/clock.ts';
 let time = { at: 0, cpu: 0 };
 let tick: (() => void) | null = null;
 let everyMs = 0;
-/** How often its timer was set. */
+/** How often its timer was set, and how often it was cleared. */
 let armed = 0;
+let cleared = 0;
 /** Whether its timer keeps the process alive. */
 let isHolding = false;
 
@@ -27,7 +28,7 @@ beforeEach(() => {
     return { unref: () => void (isHolding = false) };
   }) as never);
   spyOn(globalThis, 'clearTimeout').mockImplementation(() => {
-    tick = null;
+    [tick, cleared] = [null, cleared + 1];
   });
 });
 afterEach(() => mock.restore());
@@ -113,8 +114,9 @@ test('an idle thread is late by its slower timer; what begins and has a name is 
   expect(everyMs).toBe(250);
   // Long after the last look: only from here on it counts.
   time = { at: time.at + 200, cpu: time.cpu + 100 };
+  const slow = cleared;
   const end = doing.begin('the work');
-  expect([everyMs, isHolding]).toEqual([25, false]);
+  expect([everyMs, isHolding, cleared]).toEqual([25, false, slow + 1]);
   const before = armed;
   doing.begin('more')();
   expect(armed).toBe(before);
@@ -122,10 +124,12 @@ test('an idle thread is late by its slower timer; what begins and has a name is 
   after(325, 260);
   expect(lines[1]).toMatchObject({ ms: 300, cpu_ms: 260, what: 'more, the work' });
   end();
+  for (let at = 0; at < 4; at += 1) after(25, 0);
+  expect(everyMs).toBe(250);
+  const last = armed;
   watch.stop();
-  expect(tick).toBeNull();
   doing.begin('after the end');
-  expect(armed).toBe(before + 1);
+  expect([tick, armed]).toEqual([null, last]);
 });
 
 test('what begins in an idle thread, however short, ends its idleness for four looks', () => {
