@@ -49,6 +49,8 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
 const ID = /\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|pr[0-9a-f]{8,})\b/g;
 /** What `doctor` says of the machine under test, not of Postrider; and how often each level was said. */
 const OF_MACHINE = /^ {2}\S+ +(?:disk|descriptors): .*\n|^Checks: .*\n/gm;
+/** How far `migrate` is: said every two seconds, so only where the machine is slow (test/commands/migrate.test.ts). */
+const PROGRESS = /^(?:Copying|Comparing) \w+: [\d,]+ of [\d,]+ rows\n/gm;
 /** The id of nothing. */
 export const NOBODY = '01900000-0000-7000-8000-000000000000';
 
@@ -94,7 +96,7 @@ export class OperatorTerminal {
     const ran = await this.#spawn(words, stdin);
     this.#key ||= /pr_live_\w+/.exec(ran.stdout)?.[0] ?? '';
     this.#say(words, [
-      ...linesOf(ran.stderr).map((line) => `! ${line}`),
+      ...linesOf(ran.stderr.replaceAll(PROGRESS, '')).map((line) => `! ${line}`),
       ...linesOf(words[0] === 'doctor' ? unfolded(ran.stdout) : ran.stdout),
       ...(ran.code === 0 ? [] : [`= ${ran.code}`]),
     ]);
