@@ -161,30 +161,31 @@ class KeptBytes {
   }
 }
 
-/** Finds line ends other than CRLF in a stream of chunks. */
+/**
+ * Finds line ends other than CRLF in a stream of chunks. Looks at each byte: a search for the next line end is called
+ * for every line, and a message of empty lines then takes twenty times as long.
+ */
 class LineEnds {
   #isBare = false;
-  #last = LF;
-  #isFirst = true;
+  #wasCr = false;
 
   push(chunk: Buffer): void {
-    if (this.#isBare || chunk.length === 0) return;
-    if (!this.#isFirst && this.#last === CR && chunk[0] !== LF) this.#isBare = true;
-    for (let at = chunk.indexOf(LF); at !== -1; at = chunk.indexOf(LF, at + 1)) {
-      const before = at > 0 ? chunk[at - 1] : this.#isFirst ? undefined : this.#last;
-      if (before !== CR) this.#isBare = true;
-      if (this.#isBare) return;
+    if (this.#isBare) return;
+    let wasCr = this.#wasCr;
+    // By its index: an iterator takes twenty times as long too.
+    for (let at = 0; at < chunk.length; at += 1) {
+      // A CR and no LF behind it, or an LF and no CR before it.
+      if (wasCr !== (chunk[at] === LF)) {
+        this.#isBare = true;
+        return;
+      }
+      wasCr = chunk[at] === CR;
     }
-    for (let at = chunk.indexOf(CR); at !== -1; at = chunk.indexOf(CR, at + 1)) {
-      if (at + 1 < chunk.length && chunk[at + 1] !== LF) this.#isBare = true;
-      if (this.#isBare) return;
-    }
-    this.#last = chunk[chunk.length - 1] ?? LF;
-    this.#isFirst = false;
+    this.#wasCr = wasCr;
   }
 
   /** At the end of the stream, when a CR can no longer be followed by its LF. */
   isBare(): boolean {
-    return this.#isBare || (!this.#isFirst && this.#last === CR);
+    return this.#isBare || this.#wasCr;
   }
 }

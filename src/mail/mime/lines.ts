@@ -6,6 +6,8 @@
  * SMTP client and the receiver see the same lines. Never fails.
  */
 
+import { isAscii } from 'node:buffer';
+
 /** Longest line without its CRLF, in bytes (RFC 5322 section 2.1.1, RFC 5321 section 4.5.3.1.6). */
 export const MAX_LINE_BYTES = 998;
 
@@ -71,7 +73,7 @@ export function isReady(text: string): boolean {
 
 /** Whether every byte is ASCII. */
 export function isSevenBit(bytes: Uint8Array): boolean {
-  return bytes.every((byte) => byte < 0x80);
+  return isAscii(bytes);
 }
 
 /** CRs and LFs that do not stand in a pair. */
@@ -79,15 +81,10 @@ function countStrays(input: Buffer): number {
   // One search by the runtime, where nearly all messages end: a loop over the lines costs three times as much.
   if (!STRAY.test(input.toString('latin1'))) return 0;
   let strays = 0;
-  let lf = input.indexOf(LF);
-  while (lf !== -1) {
-    if (lf === 0 || input[lf - 1] !== CR) strays += 1;
-    lf = input.indexOf(LF, lf + 1);
+  let wasCr = false;
+  for (let at = 0; at < input.length; at += 1) {
+    if (wasCr !== (input[at] === LF)) strays += 1;
+    wasCr = input[at] === CR;
   }
-  let cr = input.indexOf(CR);
-  while (cr !== -1) {
-    if (input[cr + 1] !== LF) strays += 1;
-    cr = input.indexOf(CR, cr + 1);
-  }
-  return strays;
+  return wasCr ? strays + 1 : strays;
 }
