@@ -6,7 +6,6 @@
  * load nothing but their own style sheet: their Content-Security-Policy forbids the rest, scripts too. Neither needs a
  * key.
  */
-import { swagger } from '@elysiajs/swagger';
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { ApiError } from '../../base/errors.ts';
@@ -67,6 +66,8 @@ const PAGE_HEADERS = {
 /** Of an app that is never served: the plugin hands out the document that it is given. */
 async function documentText(routes: readonly Route[]): Promise<string> {
   const documentation = documentOf(routes);
+  // Loaded with the first reader: most servers have none.
+  const { swagger } = await import('@elysiajs/swagger');
   const app = new Elysia().use(swagger({ specPath: DOCUMENT_PATH, documentation }));
   const response = await app.handle(new Request(`http://localhost${DOCUMENT_PATH}`));
   return await response.text();
