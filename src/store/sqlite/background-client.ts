@@ -9,6 +9,7 @@
 import type { Log } from '../../base/log.ts';
 import type { BackupReport } from '../operator.ts';
 import type { BackgroundRequest, BackupRequest } from './background-messages.ts';
+import { flushWhileWritten } from './copy-flush.ts';
 import { draftOf, watchCopy } from './copy-watch.ts';
 import type { CopyProgress } from './copy-watch.ts';
 import { askedReads } from './long-reads.ts';
@@ -98,6 +99,7 @@ export class BackgroundClient {
     tell: (progress: CopyProgress) => void,
   ): Promise<BackupReport> {
     const unwatch = watchCopy(draftOf(file), tell);
+    const endFlushing = flushWhileWritten(draftOf(file));
     const thread = new ThreadCalls<BackupRequest>('backup-thread.ts');
     const backup = thread.ask<BackupReport>({ dataDir, file });
     this.#backups.add(backup);
@@ -107,6 +109,7 @@ export class BackgroundClient {
       unwatch();
       this.#backups.delete(backup);
       thread.leave();
+      await endFlushing();
     }
   }
 

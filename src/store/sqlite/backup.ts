@@ -24,9 +24,11 @@ export function backUp(dataDir: string, file: string): BackupReport {
   }
   const draft = draftOf(file);
   rmSync(draft, { force: true });
+  let copy: number | null = null;
   try {
-    // VACUUM INTO keeps the mode of a file that is there already: nobody else may read it, ever.
-    closeSync(openSync(draft, 'wx', 0o600));
+    // VACUUM INTO keeps the mode of a file that is there already: nobody else may read it, ever. Open until it is
+    // synced: `copy-flush.ts` syncs it too, and an error that it is told of is told to this descriptor all the same.
+    copy = openSync(draft, 'wx', 0o600);
     const db = new Database(join(dataDir, 'mail.db'), { readonly: true });
     try {
       db.run('VACUUM INTO ?', [draft]);
@@ -35,13 +37,15 @@ export function backUp(dataDir: string, file: string): BackupReport {
     }
     packKey(draft, dataDir);
     const rows = verifyBackup(draft);
-    sync(draft);
+    fsyncSync(copy);
     renameSync(draft, file);
     sync(dirname(file));
     return { file, bytes: Bun.file(file).size, rows };
   } catch (error) {
     for (const end of ['', '-journal', '-wal', '-shm']) rmSync(draft + end, { force: true });
     throw explained(error, file);
+  } finally {
+    if (copy !== null) closeSync(copy);
   }
 }
 

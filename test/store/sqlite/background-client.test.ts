@@ -4,6 +4,8 @@
  */
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+// oxlint-disable-next-line import/no-namespace -- one function of it is watched
+import * as promises from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -274,7 +276,7 @@ test('a backup has a thread of its own, which goes after it; closing waits for i
   expect(waits()).toEqual([]);
 });
 
-test('of a backup it is told how long its draft is', async () => {
+test('of a backup it is told how long its draft is, which is flushed meanwhile', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-progress-'));
   const file = join(folder, 'one.backup');
   writeFileSync(`${file}.part`, 'x'.repeat(300));
@@ -284,6 +286,7 @@ test('of a backup it is told how long its draft is', async () => {
     return 1;
   }) as unknown as typeof setInterval);
   const told = new Arrivals<unknown>('words of progress');
+  const opening = spyOn(promises, 'open');
   const copy = client.backUp('/data', file, (progress) => told.push(progress));
   every.mockRestore();
   if (typeof look !== 'function') throw new Error('nobody looks');
@@ -292,6 +295,8 @@ test('of a backup it is told how long its draft is', async () => {
   expect(told.items).toEqual([300]);
   await answer(1, { file, bytes: 300, rows: {} });
   await copy;
+  expect(opening.mock.calls[0]).toEqual([`${file}.part`, 'r']);
+  opening.mockRestore();
   rmSync(folder, { recursive: true });
 });
 

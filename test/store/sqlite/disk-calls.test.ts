@@ -238,6 +238,21 @@ test('a backup has its name once it is whole; what is restored replaces what was
   ]);
 });
 
+test('a backup is synced by the descriptor that made its file, which is told of every error since (fsync(2))', async () => {
+  await (await openTestStore(dir)).close();
+  masterKey(dir);
+  const opening = spyOn(fs, 'openSync');
+  const syncing = spyOn(fs, 'fsyncSync');
+  const closing = spyOn(fs, 'closeSync');
+  backUp(dir, join(root, 'one.backup'));
+  const at = opening.mock.calls.findIndex(([, flags]) => flags === 'wx');
+  const made: unknown = opening.mock.results[at]?.value;
+  const [synced, closed] = [syncing, closing].map(({ mock }) => mock.calls.map(([file]) => file));
+  for (const spy of [opening, syncing, closing]) spy.mockRestore();
+  expect(made).toBeNumber();
+  expect<unknown>([synced?.[0], closed?.at(-1)]).toEqual([made, made]);
+});
+
 test('a transfer writes drafts that do not wait for the disk; they are synced before they get their names, the mail last', () => {
   fs.mkdirSync(dir);
   const ends = ['', '-journal', '-wal', '-shm'];
