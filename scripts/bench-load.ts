@@ -166,9 +166,14 @@ export function waitAt(waits: readonly number[], share: number): number {
 
 /**
  * Sends `count` messages, `rate` a second, whatever is still unanswered; returns what each took in ms, ascending. Stops
- * at the first message that is refused, and throws what was said.
+ * before when `isOver` says so, and at the first message that is refused, whose answer it throws.
  */
-async function submitAt(contender: Contender, count: number, rate: number): Promise<number[]> {
+export async function submitAt(
+  contender: Contender,
+  count: number,
+  rate: number,
+  isOver: () => boolean = () => false,
+): Promise<number[]> {
   const waits: number[] = [];
   const free: { connection: Connection; since: number }[] = [];
   const running: Promise<void>[] = [];
@@ -183,7 +188,7 @@ async function submitAt(contender: Contender, count: number, rate: number): Prom
     waits.push(performance.now() - begin - (index / rate) * 1000);
     free.push({ connection, since: performance.now() });
   };
-  for (let index = 0; index < count && refusals.length === 0;) {
+  for (let index = 0; index < count && refusals.length === 0 && !isOver();) {
     const due = Math.floor(((performance.now() - begin) / 1000) * rate);
     for (; index <= due && index < count; index += 1) {
       running.push(send(index).catch((error: unknown) => void refusals.push(error)));
