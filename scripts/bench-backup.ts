@@ -6,11 +6,12 @@
  * seconds and then for as long as `postrider backup` takes. Prints until when an email was accepted, in milliseconds.
  * `--memory` lets the server have so much memory with what the system keeps of its files; it needs root.
  */
-import { existsSync, mkdirSync, rmSync, rmdirSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { fillDirectory } from '../test/rig/filled-directory.ts';
+import { limitMemory } from './bench-group.ts';
 import { freePort, startReceiver, startReceiverNames, submitAt, waitAt } from './bench-load.ts';
 import { installPostrider } from './bench-postrider.ts';
 import type { Installation, Server } from './bench-postrider.ts';
@@ -36,18 +37,6 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Lets a process and what the system keeps of its files have so much memory; returns what removes the group. */
-function limit(pid: number, megabytes: number): () => void {
-  const isSecond = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  const parent = isSecond ? '/sys/fs/cgroup' : '/sys/fs/cgroup/memory';
-  const group = join(parent, `postrider-bench-${process.pid}`);
-  mkdirSync(group, { recursive: true });
-  const key = isSecond ? 'memory.max' : 'memory.limit_in_bytes';
-  writeFileSync(join(group, key), String(megabytes * 1024 * 1024));
-  writeFileSync(join(group, 'cgroup.procs'), String(pid));
-  return () => rmdirSync(group);
-}
-
 /** Sends until `work` has ended; says how long that took and how long emails waited. */
 async function beside(name: string, server: Server, work: () => Promise<unknown>): Promise<void> {
   const began = performance.now();
@@ -68,7 +57,9 @@ async function beside(name: string, server: Server, work: () => Promise<unknown>
 
 async function round(program: string, made: Installation): Promise<void> {
   const server = await made.serve();
-  const unlimit = values.memory === undefined ? null : limit(server.pid, Number(values.memory));
+  const { memory } = values;
+  const group = `postrider-bench-${process.pid}`;
+  const unlimit = memory === undefined ? null : limitMemory(server.pid, group, Number(memory));
   const file = join(dirname(made.dataDir), 'bench.backup');
   const name = basename(program);
   await Bun.sleep(REST_MS);

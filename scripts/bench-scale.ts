@@ -8,7 +8,7 @@
  * as a multiple of the first, and CPU seconds of the database and of the nodes for 1,000 messages. Needs dist/postrider
  * and PostgreSQL.
  */
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -17,6 +17,7 @@ import { BinaryAppliance } from '../test/rig/binary.ts';
 import type { Names } from '../test/rig/names.ts';
 import { PostgresServer } from '../test/rig/postgres.ts';
 import { SENDER_DOMAIN, recipientOf } from './bench-contender.ts';
+import { limitCpu } from './bench-group.ts';
 import { connectHttp } from './bench-http.ts';
 import { freePort, startReceiver, startReceiverNames } from './bench-load.ts';
 import type { Receiver } from './bench-load.ts';
@@ -25,8 +26,6 @@ import { spread } from './bench-table.ts';
 import { cpuSeconds } from './bench-usage.ts';
 import { makeSender } from './soak-nodes.ts';
 
-/** Of the control groups' time, in microseconds. Short, so that a node is slowed evenly. */
-const PERIOD_US = 20_000;
 const WARMING_SHARE = 0.2;
 const SERVICE = 'mail.bench.test';
 
@@ -42,21 +41,6 @@ interface Run {
   nodesCpu: number;
   /** Of all cores, 0 to 1: what was left idle. */
   idle: number;
-}
-
-/** Lets a process use `share` of one core, with all its threads; returns what removes the group. */
-function limit(pid: number, name: string, share: number): () => void {
-  const isSecond = existsSync('/sys/fs/cgroup/cgroup.controllers');
-  const group = join(isSecond ? '/sys/fs/cgroup' : '/sys/fs/cgroup/cpu', name);
-  mkdirSync(group, { recursive: true });
-  const quota = String(Math.round(share * PERIOD_US));
-  if (isSecond) writeFileSync(join(group, 'cpu.max'), `${quota} ${PERIOD_US}`);
-  else {
-    writeFileSync(join(group, 'cpu.cfs_period_us'), String(PERIOD_US));
-    writeFileSync(join(group, 'cpu.cfs_quota_us'), quota);
-  }
-  writeFileSync(join(group, 'cgroup.procs'), String(pid));
-  return () => rmdirSync(group);
 }
 
 function configOf(names: Names, receiverPort: number, name: string): string {
@@ -188,7 +172,7 @@ for (let run = 1; run <= Number(values.runs); run += 1) {
     const receiver = await startReceiver(port);
     const cluster = await startCluster(server, names, port, count);
     const groups = cluster.nodes.map(({ pid }, at) =>
-      limit(pid, `postrider-scale-${at}`, Number(values.share)),
+      limitCpu(pid, `postrider-scale-${at}`, Number(values.share)),
     );
     try {
       const result = await measureOne(

@@ -250,7 +250,7 @@ test('a backup is synced by the descriptor that made its file, which is told of 
   const [synced, closed] = [syncing, closing].map(({ mock }) => mock.calls.map(([file]) => file));
   for (const spy of [opening, syncing, closing]) spy.mockRestore();
   expect(made).toBeNumber();
-  expect<unknown>([synced?.[0], closed?.at(-1)]).toEqual([made, made]);
+  expect([made, made]).toEqual([synced?.[0], closed?.at(-1)]);
 });
 
 test('a transfer writes drafts that do not wait for the disk; they are synced before they get their names, the mail last', () => {
