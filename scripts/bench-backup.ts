@@ -62,12 +62,15 @@ async function round(program: string, made: Installation): Promise<void> {
   const unlimit = memory === undefined ? null : limitMemory(server.pid, group, Number(memory));
   const file = join(dirname(made.dataDir), 'bench.backup');
   const name = basename(program);
-  await Bun.sleep(REST_MS);
-  await beside(`${name}, no backup`, server, () => Bun.sleep(ALONE_S * 1000));
-  await beside(`${name}, backup`, server, () => made.command('backup', file));
-  await server.stop();
-  unlimit?.();
-  rmSync(file);
+  try {
+    await Bun.sleep(REST_MS);
+    await beside(`${name}, no backup`, server, () => Bun.sleep(ALONE_S * 1000));
+    await beside(`${name}, backup`, server, () => made.command('backup', file));
+  } finally {
+    await server.stop();
+    unlimit?.();
+    rmSync(file, { force: true });
+  }
 }
 
 async function filled(install: () => Promise<Installation>): Promise<Installation> {

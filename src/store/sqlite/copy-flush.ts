@@ -6,11 +6,15 @@
  * at worst (docs/performance.md). Promises that it never fails: of a disk that did not take something the backup learns
  * itself, by the descriptor that it has had since it made the file (fsync(2): each one is told of an error once).
  */
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Between two flushes, in milliseconds. */
 const PAUSE_MS = 200;
+
+/** Neither waits for the other end of a pipe of that name nor follows a link: who planted them is refused by the backup. */
+const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
 /** Flushes `draft` again and again until the returned function is called; that resolves when none is under way. */
 export function flushWhileWritten(draft: string, pauseMs = PAUSE_MS): () => Promise<void> {
@@ -34,7 +38,7 @@ async function flushing(draft: string, pauseMs: number, ended: AbortSignal): Pro
  * SQLite's locks on the draft away (fcntl(2)), which nobody else opens.
  */
 async function flush(draft: string): Promise<void> {
-  const file = await open(draft, 'r');
+  const file = await open(draft, FLAGS);
   try {
     await file.datasync();
   } finally {

@@ -2,6 +2,9 @@
 import { afterEach, expect, spyOn, test } from 'bun:test';
 // oxlint-disable-next-line import/no-namespace -- one function of it is replaced
 import * as promises from 'node:fs/promises';
+import { constants, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import { flushWhileWritten } from '../../../src/store/sqlite/copy-flush.ts';
 import { Arrivals } from '../../rig/arrivals.ts';
@@ -11,8 +14,8 @@ let opening = spyOn(promises, 'open');
 
 /** `datasync` is what each file that is opened does. */
 function answerWith(datasync: () => Promise<void>): void {
-  opening = spyOn(promises, 'open').mockImplementation((async (path: string, flags: string) => {
-    calls.push(`open ${path} ${flags}`);
+  opening = spyOn(promises, 'open').mockImplementation((async (path: string) => {
+    calls.push(`open ${path}`);
     return {
       datasync: async () => {
         calls.push('datasync');
@@ -30,7 +33,7 @@ afterEach(() => {
   calls.clear();
 });
 
-const FLUSH = ['open /a.part r', 'datasync', 'close'];
+const FLUSH = ['open /a.part', 'datasync', 'close'];
 
 test('the file of that name is opened, flushed and closed, again and again', async () => {
   answerWith(async () => undefined);
@@ -72,4 +75,17 @@ test('a file that is not there yet, or a disk that takes nothing, is tried again
   await calls.atLeast(7);
   await end();
   expect(calls.items.slice(0, 7)).toEqual(['none', ...FLUSH, ...FLUSH]);
+});
+
+test('a pipe of that name keeps nobody, and a link is not followed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postrider-flush-'));
+  const pipe = join(folder, 'one.backup.part');
+  Bun.spawnSync(['mkfifo', pipe]);
+  opening = spyOn(promises, 'open');
+  const end = flushWhileWritten(pipe, 1);
+  await end();
+  expect(opening.mock.calls).toEqual([
+    [pipe, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW],
+  ]);
+  rmSync(folder, { recursive: true });
 });
