@@ -1,12 +1,12 @@
 /**
  * Compiles the appliance into one executable, with migrations, workers and pages inside.
  *
- * Promises a binary that reads no .env and no bunfig.toml from where it is started, and whose server code is not
- * minified (minified names switch off query validation in Elysia; test/e2e asserts that it works). Each worker is an
- * entry of its own, because a compiled Worker that is none is only missed at run time (oven-sh/bun#22098).
+ * Promises a binary that reads no .env and no bunfig.toml from where it is started, and whose server code loses white
+ * space alone (minified names switch off query validation in Elysia; test/e2e asserts that it works). Each worker is an
+ * entry of its own, because a compiled Worker that is none is only missed at run time (oven-sh/bun#22098). A build that
+ * fails leaves the last executable.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { BunPlugin } from 'bun';
 
@@ -88,6 +88,16 @@ const UNREACHED: readonly [part: string, instead: string][] = [
     'encoding-japanese/src/index.js',
     'exports.convert = (bytes, { from }) => new TextDecoder(from).decode(bytes);',
   ],
+  // libmime names the type of an attachment by it; nodemailer does so for us, and mailauth reads header fields alone.
+  [
+    'libmime/lib/mimetypes.js',
+    'exports.list = { __proto__: null }; exports.extensions = { __proto__: null };',
+  ],
+  // mailauth's own copy of the public suffixes: it is to ask the list that domains are checked with, too.
+  [
+    'mailauth/node_modules/tldts/dist/cjs/index.js',
+    `export * from ${JSON.stringify(join(ROOT, 'node_modules/tldts'))};`,
+  ],
   // Elysia looks into uploaded files with it. No route takes any.
   ['file-type/source/index.js', 'export {};'],
   // The style of the pages that the plugin could serve; /docs has its own.
@@ -115,7 +125,9 @@ export async function build(outfile: string, name: string | null): Promise<void>
   }
   mkdirSync(dirname(outfile), { recursive: true });
   const seen = new Set<string>();
-  const folder = mkdtempSync(join(tmpdir(), 'postrider-build-'));
+  // The bundler leaves source maps beside what it makes, which the executable has inside.
+  const folder = mkdtempSync(`${outfile}-build-`);
+  const made = join(folder, 'postrider');
   try {
     await Bun.build({
       entrypoints: ['src/main.ts', ...WORKERS].map((path) => join(ROOT, path)),
@@ -123,13 +135,16 @@ export async function build(outfile: string, name: string | null): Promise<void>
       format: 'esm',
       bytecode: true,
       sourcemap: 'linked',
+      minify: { whitespace: true },
+      // What threads have in common is there once.
+      splitting: true,
       define: {
         'process.env.NODE_ENV': '"production"',
         BUILD_COMMIT: JSON.stringify(commit()),
       },
       plugins: [asciiNotes, leaveOut(seen)],
       compile: {
-        outfile,
+        outfile: made,
         autoloadDotenv: false,
         autoloadBunfig: false,
         ...(foreign !== null && {
@@ -138,14 +153,15 @@ export async function build(outfile: string, name: string | null): Promise<void>
         }),
       },
     });
+    // A library may lie or be named elsewhere in a new version.
+    const missed = UNREACHED.filter(([part]) => !seen.has(part)).map(([part]) => part);
+    if (missed.length > 0) throw new Error(`nothing loads ${missed.join(', ')}; see UNREACHED`);
+    const isWide = readFileSync(made).includes(Buffer.from('function(', 'utf16le'));
+    if (isWide) throw new Error('a bundled comment has letters beyond ASCII; see asciiNotes');
+    renameSync(made, outfile);
   } finally {
     rmSync(folder, { recursive: true });
   }
-  // A library may lie or be named elsewhere in a new version.
-  const missed = UNREACHED.filter(([part]) => !seen.has(part)).map(([part]) => part);
-  if (missed.length > 0) throw new Error(`nothing loads ${missed.join(', ')}; see UNREACHED`);
-  const isWide = readFileSync(outfile).includes(Buffer.from('Copyright (c)', 'utf16le'));
-  if (isWide) throw new Error('a bundled comment has letters beyond ASCII; see asciiNotes');
 }
 
 if (import.meta.main) {

@@ -28,7 +28,11 @@ beforeAll(async () => {
   world = await startWorld({
     config: `${FAST_PLAN}[api]\nsingle_send = "full"\n[smtp]\nsubmissions = ["127.0.0.1:0"]`,
     // As in packaging/postrider.service.
-    env: { BUN_JSC_useFTLJIT: '0', MIMALLOC_PURGE_DELAY: '2000' },
+    env: {
+      BUN_JSC_useFTLJIT: '0',
+      MIMALLOC_PURGE_DELAY: '2000',
+      BUN_JSC_heapGrowthMaxIncrease: '1',
+    },
   });
   bulk = await bulkKey(world);
   const ready = await world.appliance.log.first(({ event }) => event === 'ready');
