@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { startExim } from '../rig/exim.ts';
-import { freePort, startPostfix } from '../rig/postfix.ts';
+import { freePorts } from '../rig/ports.ts';
+import { startPostfix } from '../rig/postfix.ts';
 import { describeWith } from '../rig/programs.ts';
 import { startWorld } from '../rig/world.ts';
 import type { World } from '../rig/world.ts';
@@ -44,7 +45,7 @@ for (const [name, start] of [
     let world: World | undefined;
 
     beforeAll(async () => {
-      const inboundPort = await freePort(NEXT);
+      const [inboundPort = 0] = await freePorts(1, NEXT);
       bouncer = await start(inboundPort);
       world = await startWorld({
         port: bouncer.port,
@@ -110,7 +111,7 @@ describeWith(['root', 'postfix', 'openssl'], 'a real Postfix as smarthost', () =
   let world: World | undefined;
 
   beforeAll(async () => {
-    const inboundPort = await freePort(NEXT);
+    const [inboundPort = 0] = await freePorts(1, NEXT);
     relay = await startPostfix('relay.test', ['delivered.test'], {
       main: `relayhost = [${NEXT}]:${inboundPort}\ndisable_dns_lookups = yes\n`,
       master: 'smtp unix - - n - - smtp\n',

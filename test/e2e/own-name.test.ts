@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
-import { freePort } from '../rig/postfix.ts';
+import { freePorts } from '../rig/ports.ts';
 import { describeWith } from '../rig/programs.ts';
 import { startWorld } from '../rig/world.ts';
 import type { World } from '../rig/world.ts';
@@ -17,7 +17,8 @@ describeWith(['openssl'], 'a service with a name of its own', () => {
   let world: World;
   let inbound: { host: string; port: number };
   beforeAll(async () => {
-    inbound = { host: '127.0.0.1', port: await freePort('127.0.0.1') };
+    const [port = 0] = await freePorts(1);
+    inbound = { host: '127.0.0.1', port };
     world = await startWorld({
       config: `[cluster]\nname = "${SERVICE}"\n[smtp]\ninbound = "${inbound.host}:${inbound.port}"\n`,
     });

@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { Certificate } from './certificates.ts';
-import { freePort } from './postfix.ts';
+import { freePorts } from './ports.ts';
 
 const PACKAGES = ['exim4-daemon-light', 'exim4-base'];
 const USER_ID = 65_533;
@@ -74,7 +74,8 @@ export async function startExim(
     mkdirSync(path, { recursive: true, mode: 0o755 });
     chownSync(path, USER_ID, USER_ID);
   }
-  const [host, port] = ['127.0.0.1', await freePort('127.0.0.1')];
+  const host = '127.0.0.1';
+  const [port = 0] = await freePorts(1, host);
   const config = join(folder, 'exim.conf');
   const settings = { program, folder, domain, port, next };
   writeFileSync(config, configText(settings, certificate !== null), { mode: 0o644 });

@@ -1,20 +1,45 @@
-/** Ports for programs that cannot choose one themselves and say which: free a moment ago, on 127.0.0.1. */
+/**
+ * Ports for programs that cannot choose one themselves and say which: free a moment ago.
+ *
+ * Below those that the system gives to outgoing connections and to whoever listens at port 0: tests beside this one open
+ * thousands of both, and one of them would take the port before its program does.
+ */
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:net';
 
-/** All are bound before the first is released, so that they differ. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve) => {
-          server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
-        }),
-    ),
-  );
+/** Above what services of a machine usually listen at. */
+const FIRST = 10_000;
+
+/** The first port of those that the system chooses from (ip(7)). */
+function firstOfSystem(): number {
+  return Number.parseInt(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'latin1'), 10);
+}
+
+/** All are bound before the first is released, so that they differ. `host`: the address to bind. */
+export async function freePorts(count: number, host = '127.0.0.1'): Promise<number[]> {
+  const below = firstOfSystem();
+  if (!(below > FIRST + 1000)) throw new Error(`the system's own ports begin at ${below}`);
+  const bound: { server: Server; port: number }[] = [];
+  while (bound.length < count) {
+    const port = FIRST + Math.floor(Math.random() * (below - FIRST));
+    const server = await bind(port, host);
+    if (server !== null) bound.push({ server, port });
+  }
   await Promise.all(
-    servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
+    bound.map(({ server }) => new Promise<void>((resolve) => server.close(() => resolve()))),
   );
-  return ports;
+  return bound.map(({ port }) => port);
+}
+
+/** Null when somebody has the port. */
+function bind(port: number, host: string): Promise<Server | null> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(null);
+      else reject(error);
+    });
+    server.listen(port, host, () => resolve(server));
+  });
 }

@@ -16,11 +16,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { testAuthority } from './certificates.ts';
+import { freePorts } from './ports.ts';
 
 const POSTFIX = '/usr/sbin/postfix';
 const POLL_MS = 20;
@@ -51,7 +51,7 @@ export async function startPostfix(
     mkdirSync(join(folder, name), { mode: 0o755 });
   for (const name of ['data', 'mail']) chownSync(join(folder, name), owner, owner);
   const host = '127.0.0.1';
-  const port = await freePort(host);
+  const [port = 0] = await freePorts(1, host);
   const main = mainConfig({ hostname, domains, folder, logFile, owner });
   writeFileSync(join(config, 'main.cf'), main + (extra.main ?? ''));
   writeFileSync(join(config, 'master.cf'), masterConfig(host, port) + (extra.master ?? ''));
@@ -122,19 +122,6 @@ virtual unix - n n - - virtual
 anvil unix - - n - 1 anvil
 postlog unix-dgram n - n - 1 postlogd
 `;
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(host: string): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, host, resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 /** Postfix renames a finished message into `new`: what stands there is whole. */

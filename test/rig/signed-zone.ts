@@ -5,14 +5,13 @@
  * after signing, and neither for the unsigned one. Asks nobody outside. Fails when a program does not start.
  */
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 import type { Listen } from '../../src/base/config.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { createResolver } from '../../src/wire/dns/dns.ts';
+import { freePorts } from './ports.ts';
 
 export interface Zone {
   name: string;
@@ -33,7 +32,7 @@ const READY_ATTEMPTS = 200;
 /** Starts both servers; resolves when the validator answers for every zone. */
 export async function startValidator(zones: Zone[]): Promise<Validator> {
   const folder = mkdtempSync(join(tmpdir(), 'postrider-zones-'));
-  const [authority, validator] = [await freePort(), await freePort()];
+  const [authority = 0, validator = 0] = await freePorts(2);
   const anchors: string[] = [];
   for (const zone of zones) {
     const file = join(folder, zone.name);
@@ -142,16 +141,4 @@ ${stubs.join('')}`;
 function run(folder: string, command: string[]): void {
   const ended = Bun.spawnSync(command, { cwd: folder, stderr: 'pipe' });
   if (ended.exitCode !== 0) throw new Error(`${command[0]}: ${ended.stderr.toString()}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
 }
