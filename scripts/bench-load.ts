@@ -4,12 +4,11 @@
  * Two loads: a closed one, in which each of 20 connections sends its next message when the last one is answered, and an
  * open one at a given rate, whose waits count from the moment a message was due.
  */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { $ } from 'bun';
 import { startNames } from '../test/rig/names.ts';
 import type { Names } from '../test/rig/names.ts';
+import { freePorts } from '../test/rig/ports.ts';
 import { DOMAINS, recipientOf } from './bench-contender.ts';
 import type { Connection, Contender } from './bench-contender.ts';
 import type { Receipt } from './bench-receiver.ts';
@@ -41,10 +40,7 @@ export interface Result {
 }
 
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  const [port = 0] = await freePorts(1, '0.0.0.0');
   return port;
 }
 

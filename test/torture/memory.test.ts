@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { connect } from 'node:net';
 
+import { unitEnvironment } from '../../scripts/bench-postrider.ts';
 import { flood, floodMail, memoryOf, statuses } from '../rig/flood.ts';
 import { bulkKey, FAST_PLAN } from '../rig/bulk-account.ts';
 import { startWorld, type World } from '../rig/world.ts';
@@ -27,12 +28,7 @@ let submissions: number;
 beforeAll(async () => {
   world = await startWorld({
     config: `${FAST_PLAN}[api]\nsingle_send = "full"\n[smtp]\nsubmissions = ["127.0.0.1:0"]`,
-    // As in packaging/postrider.service.
-    env: {
-      BUN_JSC_useFTLJIT: '0',
-      MIMALLOC_PURGE_DELAY: '2000',
-      BUN_JSC_heapGrowthMaxIncrease: '1',
-    },
+    env: unitEnvironment(),
   });
   bulk = await bulkKey(world);
   const ready = await world.appliance.log.first(({ event }) => event === 'ready');
