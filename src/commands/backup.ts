@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
 import { offerKey } from '../store/key-offer.ts';
-import { keyOfBackup, restoreBackup } from '../store/sqlite/restore.ts';
 import type { Call, Command } from './command.ts';
 import { fields } from './layout.ts';
 import { alone, operate } from './operate.ts';
@@ -56,6 +55,7 @@ export const restore: Command = {
       );
     }
     becomeOwner(dataDir);
+    const { restoreBackup } = await import('../store/sqlite/restore.ts');
     const report = restoreBackup(resolve(call.get(FROM)), dataDir, systemClock.now());
     const aside = report.setAside === null ? '' : `\nThe old files are in ${report.setAside}.`;
     call.print(
@@ -71,6 +71,7 @@ async function restoreKey(call: Call, file: string): Promise<void> {
   const { dataDir } = config.startup;
   requireDataDir(dataDir);
   becomeOwner(dataDir);
+  const { keyOfBackup } = await import('../store/sqlite/restore.ts');
   const offered = offerKey(dataDir, keyOfBackup(file));
   try {
     // Opening takes the offered key where it fits, and refuses otherwise.

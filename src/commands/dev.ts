@@ -11,7 +11,6 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { startAppliance } from '../appliance/appliance.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { serviceUrl, WrongValue } from '../base/config-formats.ts';
@@ -76,6 +75,7 @@ async function runDev(call: Call): Promise<number> {
   dieOfFaults(log);
   const ending = endingSignal(['SIGINT', 'SIGTERM', 'SIGHUP']);
   const ports = { http: http.port, smtp: smtp.port };
+  const { startAppliance } = await import('../appliance/appliance.ts');
   const appliance = await startAppliance(configOf(dataDir, ports, rspamdUrl), {
     clock: systemClock,
     log,

@@ -1,8 +1,6 @@
 /** `doctor`: checks the host and its DNS, and says for each finding what to do. Needs no server and no data. */
 import { systemClock } from '../base/clock.ts';
-import { examine } from '../health/doctor.ts';
 import type { Finding, Level } from '../health/finding.ts';
-import { createResolver } from '../wire/dns/dns.ts';
 import type { Command } from './command.ts';
 import { paragraph } from './layout.ts';
 
@@ -19,6 +17,8 @@ export const doctor: Command = {
   details: 'Says what to do about each finding. Ends with 1 when a check finds an error.',
   async run(call) {
     const config = call.config();
+    const { examine } = await import('../health/doctor.ts');
+    const { createResolver } = await import('../wire/dns/dns.ts');
     const resolver = createResolver({ servers: config.startup.dns.servers, clock: systemClock });
     try {
       const show = (found: Finding): void => {

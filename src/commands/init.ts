@@ -7,8 +7,6 @@
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-import { closeContext, openContext } from '../appliance/context.ts';
-import { openStore } from '../appliance/open-store.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import type { Written } from '../base/config-node.ts';
@@ -17,10 +15,6 @@ import { defaultConfigText } from '../base/config-text.ts';
 import { OperatorError } from '../base/errors.ts';
 import { createLog } from '../base/log.ts';
 import type { Log } from '../base/log.ts';
-import { createAccount } from '../flow/accounts/accounts.ts';
-import { unlock } from '../flow/data-key.ts';
-import { resetAdminPassword } from '../flow/people/operators.ts';
-import { createKey } from '../flow/accounts/keys.ts';
 import { isDiskFull } from '../store/full-disk.ts';
 import { installKey, keyFromFile, keyPath } from '../store/key-file.ts';
 import type { Call, Command } from './command.ts';
@@ -174,6 +168,8 @@ async function joinNodes(
 /** How many accounts the database has. Throws `OperatorError` when it is of no node yet, or of another key. */
 async function accountsToServe(call: Call, { startup }: Config): Promise<number> {
   const now = systemClock.now();
+  const { openStore } = await import('../appliance/open-store.ts');
+  const { unlock } = await import('../flow/data-key.ts');
   const { store } = await openStore(startup, { now, log: logOf(call), onCommit: () => undefined });
   try {
     const accounts = await store.accounts();
@@ -203,6 +199,10 @@ async function fill(
   config: Config,
   paths: Pick<Made, 'config' | 'data_dir'>,
 ): Promise<void> {
+  const { closeContext, openContext } = await import('../appliance/context.ts');
+  const { createAccount } = await import('../flow/accounts/accounts.ts');
+  const { createKey } = await import('../flow/accounts/keys.ts');
+  const { resetAdminPassword } = await import('../flow/people/operators.ts');
   const ctx = await openContext(config, { clock: systemClock, log: logOf(call) });
   let made: Made;
   try {

@@ -5,6 +5,8 @@
  * commands hand their work to `operate`: a running server does it over the control socket; without one the command locks
  * the data directory and does the same itself. `serve` is the exception: it builds the appliance and runs until a signal.
  * Results go to standard output, as tables that fit 80 columns or as one JSON value; messages go to standard error.
+ * Of the appliance and the operations a command loads what it needs when it runs: most commands are done before all of
+ * the program would be loaded.
  *
  * Promises exit codes 0, 1, 64 and 78, and that wrong usage is refused before anything is read or written. A command
  * that ends early, at whatever moment, leaves data that the next command or server can open.

@@ -1,7 +1,6 @@
 /** `migrate`: everything from files into a PostgreSQL database, or back, while no server is running. */
 import { resolve } from 'node:path';
 
-import { migrateStore } from '../appliance/migrate.ts';
 import type { Destination, Migrated } from '../appliance/migrate.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Written } from '../base/config-node.ts';
@@ -36,6 +35,7 @@ export const migrate: Command = {
     const config = call.config();
     requireDataDir(config.startup.dataDir);
     becomeOwner(config.startup.dataDir);
+    const { migrateStore } = await import('../appliance/migrate.ts');
     const migrated = await migrateStore({
       config,
       to,

@@ -8,9 +8,7 @@
 import { systemClock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import { createLog } from '../base/log.ts';
-import { closeContext, openContext } from '../appliance/context.ts';
 import { askServer } from '../control/client.ts';
-import { OPERATIONS, perform } from '../control/operations.ts';
 import type { ArgumentsOf, OperationName, ResultOf } from '../control/operations.ts';
 import type { Sink } from '../control/protocol.ts';
 import type { Context } from '../flow/context.ts';
@@ -46,6 +44,7 @@ export async function operate<Name extends OperationName>(
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
     const response = await askServer(config.startup.dataDir, { operation: name, args, by }, sink);
+    const { OPERATIONS, perform } = await import('../control/operations.ts');
     if (response !== null) return OPERATIONS[name].readResult(response.value);
     try {
       return await alone(call, config, (ctx) =>
@@ -72,6 +71,7 @@ export async function alone<T>(
     (line) => lines.push(line),
     () => systemClock.now(),
   );
+  const { closeContext, openContext } = await import('../appliance/context.ts');
   const ctx = await openContext(config, { clock: systemClock, log });
   try {
     return await work(ctx);

@@ -1,5 +1,4 @@
 /** `rekey`: a new secret key, with everything sealed under it, while no server is running. */
-import { rekey as replaceKey } from '../flow/rekey.ts';
 import type { Command } from './command.ts';
 import { fields, paragraph } from './layout.ts';
 import { alone } from './operate.ts';
@@ -22,6 +21,7 @@ export const rekey: Command = {
   parameters: [LEAKED],
   async run(call) {
     const isLeaked = call.get(LEAKED);
+    const { rekey: replaceKey } = await import('../flow/rekey.ts');
     const report = await alone(call, call.config(), (ctx) =>
       replaceKey(ctx, { endsLinks: isLeaked }),
     );

@@ -5,7 +5,6 @@
  * ready. SIGTERM and SIGINT drain and end with 0, within 30 s; SIGHUP takes over what can change live. A fault that
  * nothing caught ends the process with 1: restart is the recovery path.
  */
-import { startAppliance } from '../appliance/appliance.ts';
 import type { Addresses } from '../appliance/appliance.ts';
 import { systemClock } from '../base/clock.ts';
 import { LineGatherer, createLog } from '../base/log.ts';
@@ -40,6 +39,7 @@ async function runServe(call: Call): Promise<number> {
     data_dir: config.startup.dataDir,
     mode: config.startup.delivery.mode,
   });
+  const { startAppliance } = await import('../appliance/appliance.ts');
   const appliance = await startAppliance(config, {
     clock: systemClock,
     log,

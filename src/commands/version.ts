@@ -2,7 +2,6 @@
 import { OperatorError } from '../base/errors.ts';
 import { VERSION } from '../base/version.ts';
 import { askServer } from '../control/client.ts';
-import { OPERATIONS } from '../control/operations.ts';
 import type { Call, Command } from './command.ts';
 import { flag } from './parameter.ts';
 
@@ -33,6 +32,7 @@ async function showServer(call: Call): Promise<void> {
       'Start it with `postrider serve`, or name its config with --config.',
     );
   }
+  const { OPERATIONS } = await import('../control/operations.ts');
   const { version: number, pid } = OPERATIONS.version.readResult(response.value);
   call.print({ version: number, pid }, `postrider ${number} (pid ${pid})`);
 }
