@@ -48,6 +48,8 @@ export interface Delivery {
 export interface Steps {
   /** Whether it may go on: asked when the message is signed and a session is free. */
   mayBegin: () => boolean;
+  /** The message is signed, or waits until others have left memory. May be called twice. */
+  made: () => void;
   /** The signed message is on its way: its hosts are dialled now. */
   begun: (message: Message) => void;
   /**
@@ -63,7 +65,7 @@ export async function deliver(
   recipient: Recipient,
   found: SiteResult,
   lane: Lane,
-  { mayBegin, begun, over }: Steps,
+  { mayBegin, made, begun, over }: Steps,
 ): Promise<Delivery> {
   if (found.kind === 'none') {
     return { outcome: mayBegin() ? found.outcome : null, signed: null };
@@ -73,7 +75,8 @@ export async function deliver(
   if (throttled !== null) return { outcome: mayBegin() ? throttled : null, signed: null };
   let signed: SignedMessage;
   try {
-    signed = await tools.messages.acquire(recipient.messageId);
+    signed = await tools.messages.acquire(recipient.messageId, made);
+    made();
   } catch (error) {
     tools.messages.release(recipient.messageId);
     return { outcome: unsigned(tools, recipient, error), signed: null };

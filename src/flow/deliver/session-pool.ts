@@ -6,6 +6,7 @@
  * Our own trouble (no descriptors, no such source address) never counts against the address.
  */
 import type { Clock } from '../../base/clock.ts';
+import { PassingMap } from '../../base/passing-map.ts';
 import { openSession } from '../../wire/smtp/client.ts';
 import type { SessionResult, SmtpSession } from '../../wire/smtp/client.ts';
 import type { Dial } from './host-address.ts';
@@ -36,7 +37,7 @@ interface Idle {
 
 export class Sessions {
   readonly #clock: Clock;
-  readonly #idle = new Map<string, Idle[]>();
+  readonly #idle = new PassingMap<string, Idle[]>();
   /** Every open session, idle or in use, with how it was dialled. */
   readonly #open = new Map<SmtpSession, Dial>();
   readonly #backoffs = new Map<string, Backoff>();
@@ -92,7 +93,7 @@ export class Sessions {
       const at = list.findIndex((idle) => idle.session === session);
       if (at < 0) return;
       list.splice(at, 1);
-      if (list.length === 0) this.#idle.delete(dial.key);
+      if (list.length === 0) this.#idle.take(dial.key);
       this.#open.delete(session);
       void session.quit();
     };
@@ -121,8 +122,7 @@ export class Sessions {
   /** Closes what is idle; sessions in use are closed when they are released. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    const idle = [...this.#idle.values()].flat();
-    this.#idle.clear();
+    const idle = this.#idle.takeAll().flat();
     await Promise.all(
       idle.map(({ session, cancel }) => {
         cancel();
@@ -143,7 +143,7 @@ export class Sessions {
     if (list === undefined) return null;
     const at = list.findLastIndex((idle) => isSameCheck(idle.dial, dial));
     const [found] = at < 0 ? [] : list.splice(at, 1);
-    if (list.length === 0) this.#idle.delete(dial.key);
+    if (list.length === 0) this.#idle.take(dial.key);
     found?.cancel();
     return found?.session ?? null;
   }

@@ -7,6 +7,7 @@
  * error concerns this attempt only.
  */
 import { isAscii } from 'node:buffer';
+import { PassingMap } from '../../base/passing-map.ts';
 import type { MessageSigner } from '../../mail/dkim/signing.ts';
 import { UncomposableError } from '../../mail/dkim/signed-message.ts';
 import type { Content, Signed } from '../../mail/dkim/signed-message.ts';
@@ -70,8 +71,8 @@ interface Entry {
 
 export class SignedMessages {
   readonly #ctx: Context;
-  readonly #entries = new Map<string, Entry>();
-  readonly #fresh = new Map<string, Stored & { bytes: number }>();
+  readonly #entries = new PassingMap<string, Entry>();
+  readonly #fresh = new PassingMap<string, Stored & { bytes: number }>();
   #signersSince = 0;
   readonly #signers = new Map<string, Promise<{ name: string; signer: MessageSigner }>>();
   #keptBytes = 0;
@@ -94,16 +95,20 @@ export class SignedMessages {
     this.#freshBytes += bytes;
   }
 
-  /** The signed message; call `release` as often as `acquire`, also when this rejects. */
-  async acquire(messageId: string): Promise<SignedMessage> {
+  /**
+   * The signed message; call `release` as often as `acquire`, also when this rejects. `waits` is called where it is not
+   * the signing that takes time: another attempt has asked for the message, or it waits for memory.
+   */
+  async acquire(messageId: string, waits: () => void = () => undefined): Promise<SignedMessage> {
     const known = this.#entries.get(messageId);
     if (known !== undefined) {
       if (known.users === 0) this.#keptBytes -= known.use.bytes;
       known.users += 1;
+      waits();
       return known.ready;
     }
     const use: Use = { bytes: 0 };
-    const entry: Entry = { ready: this.#make(messageId, use), use, users: 1, left: 1 };
+    const entry: Entry = { ready: this.#make(messageId, use, waits), use, users: 1, left: 1 };
     this.#entries.set(messageId, entry);
     const signed = await entry.ready;
     const { to, cc, bcc } = signed.message;
@@ -118,19 +123,19 @@ export class SignedMessages {
     entry.left -= 1;
     if (entry.users > 0) return;
     if (entry.left <= 0 || entry.use.bytes === 0) {
-      this.#entries.delete(messageId);
+      this.#entries.take(messageId);
       this.#bytesInUse -= entry.use.bytes;
       this.#wakeBlocked();
       return;
     }
     // Last used goes last: the map's order is the order of eviction.
-    this.#entries.delete(messageId);
+    this.#entries.take(messageId);
     this.#entries.set(messageId, entry);
     this.#keptBytes += entry.use.bytes;
     for (const [id, oldest] of this.#entries) {
       if (this.#keptBytes <= KEPT_BYTES) break;
       if (oldest.users > 0) continue;
-      this.#entries.delete(id);
+      this.#entries.take(id);
       this.#keptBytes -= oldest.use.bytes;
       this.#bytesInUse -= oldest.use.bytes;
     }
@@ -149,9 +154,9 @@ export class SignedMessages {
     }
   }
 
-  async #make(messageId: string, use: Use): Promise<SignedMessage> {
+  async #make(messageId: string, use: Use, waits: () => void): Promise<SignedMessage> {
     try {
-      const signed = await this.#sign(await this.#load(messageId, use));
+      const signed = await this.#sign(await this.#load(messageId, use, waits));
       this.#weigh(use, signed.outgoing.bytes.length);
       return signed;
     } catch (error) {
@@ -168,12 +173,13 @@ export class SignedMessages {
   }
 
   /** The content of a message once it may be in memory. One is read at a time, so that each is counted before the next. */
-  async #load(messageId: string, use: Use): Promise<Stored> {
+  async #load(messageId: string, use: Use, waits: () => void): Promise<Stored> {
     for (;;) {
       const next = this.#reading.then(() => this.#readCounted(messageId, use));
       this.#reading = next.catch(() => undefined);
       const content = await next;
       if (typeof content !== 'number') return content;
+      waits();
       // What did not fit is not kept while it waits: it is read again.
       await new Promise<void>((wake) => this.#blocked.push({ bytes: content, wake }));
     }
@@ -203,9 +209,8 @@ export class SignedMessages {
   }
 
   #takeFresh(messageId: string): Stored | null {
-    const fresh = this.#fresh.get(messageId);
+    const fresh = this.#fresh.take(messageId);
     if (fresh === undefined) return null;
-    this.#fresh.delete(messageId);
     this.#freshBytes -= fresh.bytes;
     return fresh;
   }

@@ -25,6 +25,11 @@ export interface ConcurrencyLimits {
    * 4.5.3.2.1 asks for five minutes for the greeting, and each site gets them when there is no crowd.
    */
   crowdWaitMs: number;
+  /**
+   * Attempts whose message is still to be signed: the work of the signing thread for 10 to 20 ms. Another one
+   * would only wait there, and what it keeps in memory would outlive a collection of young objects.
+   */
+  unsigned: number;
 }
 
 const PRODUCTION: ConcurrencyLimits = {
@@ -34,13 +39,19 @@ const PRODUCTION: ConcurrencyLimits = {
   reserved: 250,
   crowd: 1_500,
   crowdWaitMs: 10_000,
+  unsigned: 32,
 };
+
+/** A commit marks more attempts than are signed meanwhile: commits are few, and the signing thread is never without work. */
+const BATCH_FACTOR = 8;
 
 /** What one attempt takes of the capacity. */
 export interface Slot {
   accountId: string;
   isUnproven: boolean;
   isSlow: boolean;
+  /** Its message is signed, or no work for the signing thread yet. */
+  isSigned: boolean;
 }
 
 export class Concurrency {
@@ -48,6 +59,7 @@ export class Concurrency {
   #taken = 0;
   #slow = 0;
   #unproven = 0;
+  #unsigned = 0;
   readonly #shares = new FairShare();
   readonly #slowShares = new FairShare();
 
@@ -63,6 +75,11 @@ export class Concurrency {
   /** Whether an attempt to a site that has answered may begin. */
   get isFree(): boolean {
     return this.#counted < this.limits.attempts;
+  }
+
+  /** Whether one more message may wait for its signature; `needsCommit`: its attempt is marked as begun before. */
+  mayBeSigned(needsCommit: boolean): boolean {
+    return this.#unsigned < this.limits.unsigned * (needsCommit ? BATCH_FACTOR : 1);
   }
 
   /** Whether an attempt to an unproven site may begin. */
@@ -90,7 +107,15 @@ export class Concurrency {
     this.#taken += 1;
     this.#shares.take(accountId);
     if (isUnproven) this.#unproven += 1;
-    return { accountId, isUnproven, isSlow: false };
+    this.#unsigned += 1;
+    return { accountId, isUnproven, isSlow: false, isSigned: false };
+  }
+
+  /** The signing thread has no more to do for the attempt, or not before memory is free. */
+  signed(slot: Slot): void {
+    if (slot.isSigned) return;
+    slot.isSigned = true;
+    this.#unsigned -= 1;
   }
 
   /** The attempt takes long. Call at most once for a slot. */
@@ -101,6 +126,7 @@ export class Concurrency {
   }
 
   leave(slot: Slot): void {
+    this.signed(slot);
     this.#taken -= 1;
     this.#shares.giveBack(slot.accountId);
     if (slot.isUnproven) this.#unproven -= 1;

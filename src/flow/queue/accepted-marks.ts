@@ -5,6 +5,7 @@
  * used only while that time lies ahead; after it, and whenever the queue forgets the marks, the recipient is claimed
  * like any other, and after it under the same number. Keeps at most `MARKS_MAX` of them. Cannot fail.
  */
+import { PassingMap } from '../../base/passing-map.ts';
 import type { Recipient } from '../../store/rows.ts';
 import type { NewMessage } from '../../store/journey.ts';
 import { dueAfterCrash } from '../outcome/retry-schedule.ts';
@@ -23,7 +24,7 @@ export interface Mark {
 
 export class AcceptedMarks {
   readonly #owner: string;
-  readonly #marked = new Map<string, Recipient>();
+  readonly #marked = new PassingMap<string, Recipient>();
 
   /** `owner`: whose queue this is, by the store's rows. */
   constructor(owner: string) {
@@ -56,21 +57,22 @@ export class AcceptedMarks {
 
   /** The recipient when its attempt was marked as begun; the mark is used up. */
   take(id: string, now: number): Mark | null {
-    const recipient = this.#marked.get(id);
+    const recipient = this.#marked.take(id);
     if (recipient === undefined) return null;
-    this.#marked.delete(id);
     return { recipient, isValid: now < (recipient.nextAttemptAt ?? 0) - MARGIN_MS };
+  }
+
+  get isEmpty(): boolean {
+    return this.#marked.size === 0;
   }
 
   /** Every mark that was not used, and forgets them: what is left when the process ends. */
   takeAll(): Recipient[] {
-    const left = [...this.#marked.values()];
-    this.#marked.clear();
-    return left;
+    return this.#marked.takeAll();
   }
 
   /** Recipients that may have ended by another hand: each of them is claimed from the store again. */
   forget(which: (recipient: Recipient) => boolean): void {
-    for (const [id, recipient] of this.#marked) if (which(recipient)) this.#marked.delete(id);
+    for (const [id, recipient] of this.#marked) if (which(recipient)) this.#marked.take(id);
   }
 }

@@ -63,6 +63,8 @@ export interface AttemptsOptions {
   laneFreed: (lane: Lane) => void;
   /** The attempt takes long: another may begin beside it. */
   slowed: (slot: Slot) => void;
+  /** The message of an attempt is signed, or waits for memory: another attempt may begin. */
+  signed: () => void;
   diskFull: (error: StoreUnwritableError) => void;
   /** The claim has ended. */
   ended: (claim: Claim) => void;
@@ -101,6 +103,11 @@ export class Attempts {
           beganAt = ctx.clock.now();
           return mayBegin();
         },
+        made: (): void => {
+          if (claim.slot.isSigned) return;
+          concurrency.signed(claim.slot);
+          this.#options.signed();
+        },
         begun: (message: Message): void => {
           note = this.#sent.begin(message, recipient, beganAt);
         },
@@ -112,6 +119,7 @@ export class Attempts {
           ? await deliver(tools, recipient, claim.found, claim.lane, steps)
           : { outcome: null, signed: null };
       isInLane = false;
+      steps.made();
       this.#leaveLane(claim.lane, outcome);
       await this.#sent.end(note);
       if (outcome === null) {

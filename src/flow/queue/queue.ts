@@ -62,7 +62,7 @@ const DRAIN_MS = 20_000;
 /** Shortest pause between two looks, so that a stream of due times is read in batches. */
 const SHORTEST_LOOK_MS = 250;
 /** With longer lines, what is accepted now is not attempted at once: it is marked when it is picked. */
-const MARK_LINES_MAX = 200;
+const MARK_LINES_MAX = 400;
 
 export class Queue {
   readonly #ctx: Context;
@@ -246,6 +246,7 @@ export class Queue {
         this.#scheduler.noteFreed(accountId);
         this.#due.wake();
       },
+      signed: () => this.#due.wake(),
       diskFull: (error) => this.#due.pauseForFullDisk(error),
       ended: (claim) => {
         this.#free(claim);
@@ -254,11 +255,16 @@ export class Queue {
     });
   }
 
+  get #mayPick(): boolean {
+    if (this.#isResting || !this.#concurrency.isFree) return false;
+    return this.#concurrency.mayBeSigned(this.#marks.isEmpty);
+  }
+
   /** Picks while there are free slots. What acceptance marked as begun is run at once, without a further write. */
   #pick(now: number): Claim[] {
     const claims: Claim[] = [];
     const mayTake: MayTake = (...of) => this.#concurrency.mayTake(...of);
-    while (!this.#isResting && this.#concurrency.isFree) {
+    while (this.#mayPick) {
       const picked = this.#scheduler.next(now, this.#concurrency.isFreeForUnproven, mayTake);
       if (picked === null) break;
       const { ref, lane, found } = picked;

@@ -6,6 +6,7 @@
  * sooner costs none, because its outcome records both; and that `email.sent` is raised once for a recipient, also after
  * a crash: its row says `sent` from the commit on. What cannot be written now is written with the outcome. Never throws.
  */
+import { PassingMap } from '../../base/passing-map.ts';
 import type { SentAttempt } from '../../store/journey.ts';
 import type { Message, Recipient } from '../../store/rows.ts';
 import { StoreUnwritableError } from '../../store/store.ts';
@@ -36,9 +37,9 @@ export interface SentNotesOptions {
 export class SentNotes {
   readonly #options: SentNotesOptions;
   /** Begun in this round. */
-  #young = new Set<SentNote>();
+  #young = new PassingMap<string, SentNote>();
   /** Begun in the round before: recorded when this one ends. */
-  #old = new Set<SentNote>();
+  #old = new PassingMap<string, SentNote>();
   #isArmed = false;
 
   constructor(options: SentNotesOptions) {
@@ -48,7 +49,7 @@ export class SentNotes {
   /** The message is signed and its host is dialled now. `end` must follow. */
   begin(message: Message, recipient: Recipient, beganAt: number): SentNote {
     const note: SentNote = { message, recipient, beganAt, recording: null };
-    this.#young.add(note);
+    this.#young.set(recipient.id, note);
     this.#arm();
     return note;
   }
@@ -56,7 +57,7 @@ export class SentNotes {
   /** The attempt has ended: resolves when nothing is being recorded for it any more. */
   async end(note: SentNote | null): Promise<void> {
     if (note === null) return;
-    if (!this.#young.delete(note)) this.#old.delete(note);
+    if (this.#young.take(note.recipient.id) === undefined) this.#old.take(note.recipient.id);
     if (note.recording !== null) await note.recording;
   }
 
@@ -66,9 +67,9 @@ export class SentNotes {
     this.#isArmed = true;
     this.#options.ctx.clock.after(ROUND_MS, () => {
       this.#isArmed = false;
-      const notes = [...this.#old];
+      const notes = this.#old.takeAll();
       this.#old = this.#young;
-      this.#young = new Set();
+      this.#young = new PassingMap();
       if (this.#old.size > 0) this.#arm();
       if (notes.length === 0) return;
       const recording = this.#record(notes);

@@ -5,6 +5,7 @@
  * what the caller gave as its own way. Keeps the process alive only while a request waits. Calls `onDeath` once.
  */
 import { Packer } from '../../base/packing.ts';
+import { PassingMap } from '../../base/passing-map.ts';
 import type { DkimIdentity } from './dkim.ts';
 import { UncomposableError, takeSigned } from './signed-message.ts';
 import type { Content, Signed } from './signed-message.ts';
@@ -45,7 +46,7 @@ export class SigningLink {
   isUsable = false;
   readonly #worker: Worker;
   readonly #onDeath: (cause: string, unfinished: number) => void;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new PassingMap<number, Pending>();
   readonly #sentSigners = new Set<number>();
   readonly #packer = new Packer();
   #outbox: SignRequest[] = [];
@@ -116,8 +117,7 @@ export class SigningLink {
       return;
     }
     for (const result of message.results) {
-      const pending = this.#pending.get(result.ticket);
-      this.#pending.delete(result.ticket);
+      const pending = this.#pending.take(result.ticket);
       if ('error' in result) pending?.reject(errorOf(result));
       else pending?.resolve(takeSigned(Buffer.from(result.bytes.buffer), result.isData));
     }
@@ -130,8 +130,7 @@ export class SigningLink {
     this.#isDead = true;
     this.isUsable = false;
     this.#outbox = [];
-    const unfinished = [...this.#pending.values()];
-    this.#pending.clear();
+    const unfinished = this.#pending.takeAll();
     for (const { bySelf, resolve, reject } of unfinished) void bySelf().then(resolve, reject);
     this.#worker.unref();
     if (cause !== null) this.#onDeath(cause, unfinished.length);

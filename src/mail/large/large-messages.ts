@@ -10,6 +10,7 @@
  * the next message starts another. One lives on `Context`; several in one process share nothing.
  */
 import type { Log } from '../../base/log.ts';
+import { PassingMap } from '../../base/passing-map.ts';
 import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
 import type { StoredContent } from './stored-content.ts';
 import { perform } from './large-tasks.ts';
@@ -34,7 +35,7 @@ export function startLargeWorker(): Worker {
 export class LargeMessages {
   readonly #log: Log;
   readonly #startWorker: () => Worker;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new PassingMap<number, Pending>();
   #worker: Worker | null = null;
   #nextTicket = 1;
   #isStopped = false;
@@ -103,8 +104,7 @@ export class LargeMessages {
   }
 
   #take(outcome: Outcome): void {
-    const pending = this.#pending.get(outcome.ticket);
-    this.#pending.delete(outcome.ticket);
+    const pending = this.#pending.take(outcome.ticket);
     if ('output' in outcome) pending?.resolve(outcome.output);
     else pending?.reject(new Error(outcome.error));
     if (this.#pending.size === 0) this.#worker?.unref();
@@ -114,8 +114,7 @@ export class LargeMessages {
   #leave(cause: string | null, worker = this.#worker): void {
     if (worker === null || worker !== this.#worker) return;
     this.#worker = null;
-    const unfinished = [...this.#pending.values()];
-    this.#pending.clear();
+    const unfinished = this.#pending.takeAll();
     worker.unref();
     for (const { reject } of unfinished) reject(new Error('the thread for large messages ended'));
     if (cause === null) return;

@@ -18,7 +18,7 @@ export interface GroupSum {
 }
 
 export abstract class GroupSums<Change> implements GroupSum {
-  readonly #group = new Map<string, Change>();
+  #group = new Map<string, Change>();
   #item: [key: string, change: Change][] = [];
 
   /** Adds the change `by` to the sum `into`. */
@@ -47,11 +47,15 @@ export abstract class GroupSums<Change> implements GroupSum {
 
   forget(): void {
     this.#item = [];
-    this.#group.clear();
+    this.#renew();
   }
 
   flush(): void {
     for (const sum of this.#group.values()) this.write(sum);
-    this.#group.clear();
+    this.#renew();
+  }
+  /** A map that is cleared at each commit would keep every value it ever had (docs/runtime-hazards.md H40). */
+  #renew(): void {
+    if (this.#group.size > 0) this.#group = new Map();
   }
 }

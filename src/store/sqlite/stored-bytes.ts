@@ -10,7 +10,7 @@ import type { GroupSum } from './group-sums.ts';
 export class StoredBytes implements GroupSum {
   readonly #read;
   readonly #add;
-  readonly #group = new Map<string, number>();
+  #group = new Map<string, number>();
   #item: { accountId: string; by: number }[] = [];
 
   constructor(db: Database) {
@@ -51,12 +51,12 @@ export class StoredBytes implements GroupSum {
   /** The whole group was undone. */
   forget(): void {
     this.#item = [];
-    this.#group.clear();
+    this.#group = new Map();
   }
 
   /** Writes the group's sums; call inside its transaction. */
   flush(): void {
     for (const [accountId, by] of this.#group) this.#add.run(accountId, by);
-    this.#group.clear();
+    this.#group = new Map();
   }
 }

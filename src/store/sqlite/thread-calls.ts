@@ -6,6 +6,7 @@
  */
 import { Packer, Unpacker } from '../../base/packing.ts';
 import type { Packed } from '../../base/packing.ts';
+import { PassingMap } from '../../base/passing-map.ts';
 import { errorOf, textOf, threadAddress } from './threads.ts';
 import type { ErrorText, ThreadFile } from './threads.ts';
 
@@ -33,7 +34,7 @@ export class ThreadCalls<Request> {
   readonly #file: ThreadFile;
   readonly #first: () => Request | null;
   readonly #onDeath: (cause: string) => void;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new PassingMap<number, Pending>();
   #running: Running | null = null;
   #nextTicket = 1;
 
@@ -80,15 +81,13 @@ export class ThreadCalls<Request> {
     const unpacker = new Unpacker();
     worker.addEventListener('message', ({ data }: MessageEvent<Packed>) => {
       const told = unpacker.unpack(data) as Told;
-      const pending = this.#pending.get(told.ticket);
-      this.#pending.delete(told.ticket);
+      const pending = this.#pending.take(told.ticket);
       if ('error' in told) pending?.reject(errorOf(told.error));
       else pending?.resolve(told.value);
     });
     worker.addEventListener('error', ({ message }) => {
       if (this.#running?.worker === worker) this.#running = null;
-      for (const pending of this.#pending.values()) pending.reject(new Error(message));
-      this.#pending.clear();
+      for (const pending of this.#pending.takeAll()) pending.reject(new Error(message));
       this.#onDeath(message);
     });
     return { worker, packer: new Packer() };

@@ -8,6 +8,7 @@
 import type { Log } from '../../base/log.ts';
 import { Packer, Unpacker } from '../../base/packing.ts';
 import type { Packed } from '../../base/packing.ts';
+import { PassingMap } from '../../base/passing-map.ts';
 import { errorOf, threadAddress } from './threads.ts';
 import type { ErrorText } from './threads.ts';
 import type { LogWrites, Request, Writes } from './verbs.ts';
@@ -28,7 +29,7 @@ export type OnCommit = (commitMs: number, writes: number) => void;
 export class WriterClient {
   readonly #worker: Worker;
   readonly #log: Log;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new PassingMap<number, Pending>();
   readonly #packer = new Packer();
   readonly #unpacker = new Unpacker();
   #outbox: ToWriter[] = [];
@@ -176,8 +177,7 @@ export class WriterClient {
   }
 
   #settle(result: WriteResult): void {
-    const pending = this.#pending.get(result.ticket);
-    this.#pending.delete(result.ticket);
+    const pending = this.#pending.take(result.ticket);
     if ('error' in result) pending?.reject(errorOf(result.error));
     else pending?.resolve(result.value);
   }

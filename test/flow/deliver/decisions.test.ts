@@ -20,7 +20,7 @@ async function start(answer: Answer = {}) {
   rig.sites.relay = rig.siteOf([hostOf(0, [RELAY])], false);
   const state = { answer };
   rig.sessions.script = (address) => (address === DIRECT ? state.answer : {});
-  const steps = { mayBegin: () => true, begun: () => undefined, over };
+  const steps = { mayBegin: () => true, made: () => undefined, begun: () => undefined, over };
   const send = (mayBegin = steps.mayBegin) =>
     deliver(rig.tools, rig.recipient, { kind: 'site', site: rig.site }, rig.lane, {
       ...steps,
@@ -120,7 +120,7 @@ test('a relay that finds fault with our reputation is no provider that refuses u
     result,
   });
   const relay = siteOf([hostOf(0, [DIRECT])], false);
-  const steps = { mayBegin: () => true, begun: () => undefined, over };
+  const steps = { mayBegin: () => true, made: () => undefined, begun: () => undefined, over };
   await deliver(tools, recipient, { kind: 'site', site: relay }, lane, steps);
   expect([lane.pausesInRow, fallback.isRelayed('mx:receiver')]).toEqual([1, false]);
   // Of the provider itself a 550 is final.

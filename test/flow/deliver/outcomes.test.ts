@@ -33,7 +33,7 @@ function start(answer: Answer = {}, addresses = ['192.0.2.1']) {
   const lane = new Lane('mx:receiver', OTHERS, rig.fixture.clock);
   const site = rig.siteOf([hostOf(10, addresses, OPEN_TLS)], true);
   const job = { recipient, signed, site, maxWaitMs: null, over };
-  const steps = { mayBegin: () => true, begun: () => undefined, over };
+  const steps = { mayBegin: () => true, made: () => undefined, begun: () => undefined, over };
   const attempt = () =>
     deliver(rig.tools, recipient, { kind: 'site', site }, lane, steps).then(
       ({ outcome }) => outcome,
@@ -291,7 +291,7 @@ test('a site that asked us to slow down says so, even where it is not reached an
   expect(await attempt()).toMatchObject({ kind: 'throttled', throttle });
   const none = outcomeWithoutSession('null_mx', 'dns', 'it takes no mail');
   for (const found of [{ kind: 'site', site } as const, { kind: 'none', outcome: none } as const]) {
-    const steps = { mayBegin: () => false, begun: () => undefined, over };
+    const steps = { mayBegin: () => false, made: () => undefined, begun: () => undefined, over };
     const nothing = { outcome: null, signed: null };
     expect(await deliver(tools, recipient, found, lane, steps)).toEqual(nothing);
     const { outcome } = await deliver(tools, recipient, found, lane, {

@@ -160,6 +160,22 @@ test('a message that two use is in use until both have given it back', async () 
   await next;
 });
 
+test('whoever asks is told once it waits for memory, or for another that has asked, and for nothing else', async () => {
+  const { messages, put } = startBounds();
+  const told: string[] = [];
+  const ask = (id: string) => messages.acquire(id, () => void told.push(id));
+  await ask(put({ id: 'user', signed: 96 * MIB }));
+  await ask(put({ id: 'small' }));
+  const large = ask(put({ id: 'large', content: MIB }));
+  await settled();
+  expect(told).toEqual(['large']);
+  const again = ask('large');
+  expect(told).toEqual(['large', 'large']);
+  messages.release('user');
+  await Promise.all([large, again]);
+  expect(told).toEqual(['large', 'large']);
+});
+
 test('content is read one message after the other, so that each is counted before the next', async () => {
   const { messages, put, state } = startBounds();
   for (const id of ['a', 'b', 'c']) put({ id });

@@ -44,7 +44,7 @@ async function attempt(
   for (const list of [sessions.seen, sessions.envelopes, sessions.deadlines, fixture.logged]) {
     list.length = 0;
   }
-  const steps = { mayBegin: () => true, begun: () => undefined, over: null };
+  const steps = { mayBegin: () => true, made: () => undefined, begun: () => undefined, over: null };
   const found = { kind: 'site', site: { ...rig.site, ...siteChange } } as const;
   const { outcome } = await deliver({ ...tools, fallback }, recipient, found, lane, steps);
   return { outcome, lane, fallback, seen: sessions.seen.slice() };

@@ -41,11 +41,13 @@ function start(script: Script = () => ({}), node: NodeSession | null = null) {
     reserved: 0,
     crowd: 0,
     crowdWaitMs: 700,
+    unsigned: 9_999,
   });
   const tools: DeliverTools = { ...rig.tools, ctx: { ...ctx, node }, fallback, concurrency };
   const site = (key = 'mx:receiver'): Site => ({ ...rig.siteOf([hostOf(10, DIRECT)], true), key });
   const steps: Steps = {
     mayBegin: () => (seen.push('may begin'), true),
+    made: () => undefined,
     begun: ({ id }) => void seen.push(`begun ${id === signed.message.id}`),
     over: null,
   };

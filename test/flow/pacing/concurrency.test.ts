@@ -11,6 +11,7 @@ const LIMITS: ConcurrencyLimits = {
   reserved: 1,
   crowd: 3,
   crowdWaitMs: 10,
+  unsigned: 9_999,
 };
 
 /** Takes slots for as long as there are free ones; returns them. */
@@ -84,16 +85,34 @@ test('without other figures a thousand attempts may be under way, a quarter of t
     reserved: 250,
     crowd: 1_500,
     crowdWaitMs: 10_000,
+    unsigned: 32,
   });
   expect(fill(concurrency, true)).toHaveLength(750);
   expect(fill(concurrency, false)).toHaveLength(250);
   expect([concurrency.taken, concurrency.isFree]).toEqual([1_000, false]);
 });
 
+test('so many messages wait for their signature, eight times as many where a commit comes first', () => {
+  const concurrency = new Concurrency({ ...LIMITS, unsigned: 2 });
+  const slots = [concurrency.take('a', false), concurrency.take('b', true)];
+  expect([concurrency.mayBeSigned(false), concurrency.mayBeSigned(true)]).toEqual([false, true]);
+  for (let more = 0; more < 14; more += 1) slots.push(concurrency.take('a', false));
+  expect(concurrency.mayBeSigned(true)).toBe(false);
+  // One is signed, and gives its slot back later: both count once.
+  const [first] = slots.splice(0, 1);
+  if (first !== undefined)
+    for (const end of ['signed', 'signed', 'leave'] as const) concurrency[end](first);
+  expect([concurrency.mayBeSigned(false), concurrency.mayBeSigned(true)]).toEqual([false, true]);
+  for (const slot of slots.splice(0, 14)) concurrency.leave(slot);
+  expect([slots.length, concurrency.mayBeSigned(false)]).toEqual([1, true]);
+  concurrency.take('a', false);
+  expect(concurrency.mayBeSigned(false)).toBe(false);
+});
+
 test('of a slot everybody can read whose it is, and whether it is slow', () => {
   const concurrency = new Concurrency(LIMITS);
   const slot = concurrency.take('a', true);
-  expect(slot).toEqual({ accountId: 'a', isUnproven: true, isSlow: false });
+  expect(slot).toEqual({ accountId: 'a', isUnproven: true, isSlow: false, isSigned: false });
   concurrency.slow(slot);
   expect(slot.isSlow).toBe(true);
 });

@@ -18,6 +18,7 @@ const LIMITS: ConcurrencyLimits = {
   reserved: 3,
   crowd: 6,
   crowdWaitMs: 300,
+  unsigned: 9_999,
 };
 const SILENT = 40;
 /** Sessions to unproven sites at once. */

@@ -71,7 +71,7 @@ function start(answers: FinishAnswer[] = []) {
   const state = { mayBegin: true, isAlone: false };
   const abort = new AbortController();
   const { ctx, ends, waits, told, metrics } = unwritten(answers);
-  const concurrency = new Concurrency(LIMITS);
+  const concurrency = new Concurrency({ ...LIMITS, unsigned: 9 });
   const slowed = Promise.withResolvers<undefined>();
   const freed = Promise.withResolvers<Lane>();
   const options: AttemptsOptions = {
@@ -83,6 +83,7 @@ function start(answers: FinishAnswer[] = []) {
     mayBegin: () => state.mayBegin,
     signal: abort.signal,
     isAlone: () => state.isAlone,
+    signed: () => undefined,
     offerCalls: (calls) => seen.push(`calls ${calls.length}`),
     laneFreed(lane) {
       seen.push('lane freed');
@@ -108,7 +109,6 @@ function start(answers: FinishAnswer[] = []) {
     };
   };
   const attempts = new Attempts(options);
-  const logged = () => lines.slice();
   const run = (of = 'acc') => attempts.run(claimNow(of), recipient);
   return {
     rig,
@@ -124,7 +124,7 @@ function start(answers: FinishAnswer[] = []) {
     run,
     concurrency,
     metrics,
-    logged,
+    logged: () => lines.slice(),
     slowed: slowed.promise,
     freed: freed.promise,
   };

@@ -9,7 +9,15 @@ import { startQueueRig } from './queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
 
 /** No attempt may begin: what is offered stays in its line. */
-const NONE = { attempts: 0, slowMs: 9, slowMax: 0, reserved: 0, crowd: 9, crowdWaitMs: 9 };
+const NONE = {
+  attempts: 0,
+  slowMs: 9,
+  slowMax: 0,
+  reserved: 0,
+  crowd: 9,
+  crowdWaitMs: 9,
+  unsigned: 9_999,
+};
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {

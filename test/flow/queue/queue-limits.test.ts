@@ -23,7 +23,15 @@ async function start(options: QueueRigOptions = {}, reply?: ScriptedOptions['rep
 }
 
 /** No attempt may begin: what is offered stays in its line. */
-const NONE = { attempts: 0, slowMs: 9, slowMax: 0, reserved: 0, crowd: 9, crowdWaitMs: 9 };
+const NONE = {
+  attempts: 0,
+  slowMs: 9,
+  slowMax: 0,
+  reserved: 0,
+  crowd: 9,
+  crowdWaitMs: 9,
+  unsigned: 9_999,
+};
 
 test('an attempt is marked for an hour, and is due in fifteen seconds if the process dies in it', async () => {
   const marks: BeginAttempt[] = [];
@@ -44,7 +52,7 @@ test('an attempt is marked for an hour, and is due in fifteen seconds if the pro
   ]);
 });
 
-test('with 200 in its lines acceptance marks nothing ahead, with one less it does', async () => {
+test('with 400 in its lines acceptance marks nothing ahead, with one less it does', async () => {
   const { rig } = await start({ queue: { concurrency: NONE } });
   undo.push(() => rig.stop());
   const markedAttempts = async (count: number): Promise<number | undefined> => {
@@ -53,11 +61,11 @@ test('with 200 in its lines acceptance marks nothing ahead, with one less it doe
     rig.queue.offerAccepted([made]);
     return made.recipients[0]?.attempts;
   };
-  expect(await markedAttempts(199)).toBe(1);
-  expect(rig.queue.counts()).toEqual({ inLines: 199, inFlight: 0 });
+  expect(await markedAttempts(399)).toBe(1);
+  expect(rig.queue.counts()).toEqual({ inLines: 399, inFlight: 0 });
   expect([await markedAttempts(1), await markedAttempts(1)]).toEqual([1, 0]);
   rig.queue.setResting(true);
-  expect(rig.queue.counts()).toEqual({ inLines: 201, inFlight: 0 });
+  expect(rig.queue.counts()).toEqual({ inLines: 401, inFlight: 0 });
 });
 
 const FAULTS = [

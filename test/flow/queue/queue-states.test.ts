@@ -13,7 +13,15 @@ import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
 
 const HOUR_MS = 3_600_000;
 /** No attempt may begin: what is offered stays in its line. */
-const NONE = { attempts: 0, slowMs: 9, slowMax: 0, reserved: 0, crowd: 9, crowdWaitMs: 9 };
+const NONE = {
+  attempts: 0,
+  slowMs: 9,
+  slowMax: 0,
+  reserved: 0,
+  crowd: 9,
+  crowdWaitMs: 9,
+  unsigned: 9_999,
+};
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {

@@ -26,6 +26,7 @@ const limitsOf = (change: Partial<ConcurrencyLimits>): ConcurrencyLimits => ({
   reserved: 0,
   crowd: 99,
   crowdWaitMs: 9_999,
+  unsigned: 9_999,
   ...change,
 });
 
@@ -171,7 +172,7 @@ test('an unproven site is not tried while others of its kind have all slots that
 
 test('in a crowd of unproven sites one that does not greet is waited for as long as told', async () => {
   const { rig, mx } = await start({
-    queue: { concurrency: limitsOf({ crowd: 1, crowdWaitMs: 20 }) },
+    queue: { concurrency: limitsOf({ crowd: 1, crowdWaitMs: 20, unsigned: 9_999 }) },
   });
   const silent = createServer((socket) => void socket.on('error', () => undefined));
   await new Promise<void>((resolve) => silent.listen(mx.port, '127.0.0.67', resolve));
