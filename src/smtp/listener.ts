@@ -115,7 +115,7 @@ export class Listener {
   readonly #limits: ListenerLimits;
   readonly #counts = new AddressCounts();
   /** When each open socket connected, in steady time: one that has not finished its TLS handshake has no session to ask. */
-  readonly #connectedAt = new Map<Socket, number>();
+  readonly #connectedAt = new WeakMap<Socket, number>();
   #tls: TlsPair;
   /** Where it listens; null before `start`. */
   #at: Listen | null = null;
@@ -234,10 +234,7 @@ export class Listener {
     const unit = addressUnit(socket.remoteAddress ?? '');
     this.#connectedAt.set(socket, this.#clock.steady());
     const count = this.#counts.add(unit);
-    socket.once('close', () => {
-      this.#counts.remove(unit);
-      this.#connectedAt.delete(socket);
-    });
+    socket.once('close', () => this.#counts.remove(unit));
     if (count <= this.#limits.connectionsPerAddress) return;
     const pending = this.#server._pendingSockets.get(socket);
     // Before the handshake no reply can be sent; the library's own object must be destroyed, not the socket below it.

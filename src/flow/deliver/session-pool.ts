@@ -38,8 +38,10 @@ interface Idle {
 export class Sessions {
   readonly #clock: Clock;
   readonly #idle = new PassingMap<string, Idle[]>();
-  /** Every open session, idle or in use, with how it was dialled. */
-  readonly #open = new Map<SmtpSession, Dial>();
+  /** How every open session, idle or in use, was dialled. */
+  readonly #open = new WeakMap<SmtpSession, Dial>();
+  /** Open sessions of each peer that has any. */
+  readonly #serving = new Map<string, number>();
   readonly #backoffs = new Map<string, Backoff>();
   #isStopped = false;
 
@@ -73,6 +75,7 @@ export class Sessions {
     }
     this.#backoffs.delete(peer);
     this.#open.set(result.session, dial);
+    this.#serving.set(peer, (this.#serving.get(peer) ?? 0) + 1);
     return { ...result, isReused: false };
   }
 
@@ -84,7 +87,7 @@ export class Sessions {
       return;
     }
     if (this.#isStopped || session.sent >= messagesMax) {
-      this.#open.delete(session);
+      this.#forget(session);
       void session.quit();
       return;
     }
@@ -94,7 +97,7 @@ export class Sessions {
       if (at < 0) return;
       list.splice(at, 1);
       if (list.length === 0) this.#idle.take(dial.key);
-      this.#open.delete(session);
+      this.#forget(session);
       void session.quit();
     };
     const cancel = this.#clock.after(IDLE_MS, close);
@@ -126,7 +129,7 @@ export class Sessions {
     await Promise.all(
       idle.map(({ session, cancel }) => {
         cancel();
-        this.#open.delete(session);
+        this.#forget(session);
         return session.quit();
       }),
     );
@@ -134,8 +137,7 @@ export class Sessions {
 
   /** A host that refuses one connection while it serves another is busy, not dead. */
   #isServing(peer: string): boolean {
-    for (const dial of this.#open.values()) if (dial.peer === peer) return true;
-    return false;
+    return this.#serving.has(peer);
   }
 
   #takeIdle(dial: Dial): SmtpSession | null {
@@ -149,8 +151,18 @@ export class Sessions {
   }
 
   #drop(session: SmtpSession): void {
-    this.#open.delete(session);
+    this.#forget(session);
     session.destroy();
+  }
+
+  /** The session is open no more, or no longer this pool's. */
+  #forget(session: SmtpSession): void {
+    const peer = this.#open.get(session)?.peer;
+    if (peer === undefined) return;
+    this.#open.delete(session);
+    const left = (this.#serving.get(peer) ?? 0) - 1;
+    if (left > 0) this.#serving.set(peer, left);
+    else this.#serving.delete(peer);
   }
 
   #remember(peer: string, failure: Failure, before: Backoff | undefined): void {

@@ -7,6 +7,7 @@
  * says it was committed; where there was none, there is one now, and it never will be. Fails with `StoreAwayError` when
  * no primary answers for `PATIENCE_MS`, and with `StoreFullError`.
  */
+import { PassingMap } from '../../base/passing-map.ts';
 import type { DatabaseState } from '../operator.ts';
 import { StoreAwayError, StoreFullError } from '../store.ts';
 import type { DatabaseAddress } from './address.ts';
@@ -78,7 +79,8 @@ export class Database implements Access {
   readonly #patienceMs: number;
   readonly #free: Connection[] = [];
   readonly #waiting: Waiter[] = [];
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #underWay = new PassingMap<number, Promise<unknown>>();
+  #nextNumber = 1;
   #open = 0;
   #isClosed = false;
   #isAway = false;
@@ -144,15 +146,16 @@ export class Database implements Access {
 
   /** Ends when what is under way has ended. */
   async close(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay.values());
     this.#isClosed = true;
     await Promise.all(this.#free.splice(0).map((connection) => connection.close()));
   }
 
   /** Closing waits for it. */
   #noted<T>(answer: Promise<T>): Promise<T> {
-    this.#underWay.add(answer);
-    const forget = (): boolean => this.#underWay.delete(answer);
+    const number = this.#nextNumber++;
+    this.#underWay.set(number, answer);
+    const forget = (): void => void this.#underWay.take(number);
     answer.then(forget, forget);
     return answer;
   }

@@ -6,6 +6,7 @@
  * else goes on. Each single commit is looked up apart from this (`replicated.ts`).
  */
 import type { Log } from '../../base/log.ts';
+import { PassingMap } from '../../base/passing-map.ts';
 import { StoreUnconfirmedError } from '../store.ts';
 import { NOT_THERE } from './replicated.ts';
 import { part } from './statement.ts';
@@ -56,7 +57,8 @@ export class StandbyWatch {
   readonly #log: Log;
   /** `performance.now()`; null: there is one. */
   #missingSince: number | null = null;
-  readonly #pending = new Set<(error: Error) => void>();
+  readonly #pending = new PassingMap<number, (error: Error) => void>();
+  #nextNumber = 1;
   #isOver = false;
   #wake: () => void = () => undefined;
   #watching: Promise<void> = Promise.resolve();
@@ -89,8 +91,9 @@ export class StandbyWatch {
   async guarded<T>(write: () => Promise<T>): Promise<T> {
     if (this.#missingSince !== null) throw new StoreUnconfirmedError(NOT_THERE);
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.#pending.add(reject);
-    const forget = (): boolean => this.#pending.delete(reject);
+    const number = this.#nextNumber++;
+    this.#pending.set(number, reject);
+    const forget = (): void => void this.#pending.take(number);
     write().then(resolve, reject).finally(forget).catch(forget);
     return promise;
   }
@@ -121,7 +124,7 @@ export class StandbyWatch {
       });
     }
     if (now - this.#missingSince < PATIENCE_MS) return;
-    for (const reject of this.#pending) reject(new StoreUnconfirmedError(NOT_THERE));
+    for (const reject of this.#pending.values()) reject(new StoreUnconfirmedError(NOT_THERE));
   }
 
   #pause(): Promise<void> {
