@@ -50,8 +50,11 @@ const BALANCERS: Record<'caddy' | 'haproxy', Balancer> = {
   },
 };
 
-/** Senders that go on until they are told to stop; everything that was not a 2xx is kept. */
-function startLoad(port: number, key: string, prefix: string) {
+/**
+ * Senders that go on until they are told to stop; everything that was not a 2xx is kept, with the end of each of `logs`,
+ * files that say why.
+ */
+function startLoad(port: number, key: string, prefix: string, logs: readonly string[]) {
   const accepted: string[] = [];
   const failed: string[] = [];
   const state = { isOver: false };
@@ -69,7 +72,10 @@ function startLoad(port: number, key: string, prefix: string) {
       }).catch((error: unknown) => String(error));
       if (typeof answer === 'string') failed.push(answer);
       else if (answer.status === 200) accepted.push(to);
-      else failed.push(`${answer.status} ${await answer.text()}`);
+      else {
+        const tails = logs.map((log) => readFileSync(log, 'utf8').slice(-4_000));
+        failed.push(`${answer.status} ${await answer.text()}`, ...tails);
+      }
       // Together below the 100 a second of an account.
       await Bun.sleep(60);
     }
@@ -126,7 +132,12 @@ describe.each(['haproxy', 'caddy'] as const)('nodes behind', (program) => {
 
     test('each node is stopped and started under load: no request fails, everything arrives', async () => {
       await untilItServes(port, balancer);
-      const load = startLoad(port, world.appliance.made.key, program);
+      const load = startLoad(
+        port,
+        world.appliance.made.key,
+        program,
+        ['log', 'errors'].map((name) => join(folder, name)),
+      );
       for (const node of [world.appliance, second, world.appliance]) {
         await load.more(50);
         expect(await node.signal('SIGTERM')).toBe(0);
