@@ -5,6 +5,7 @@ import type { ConcurrencyLimits } from '../../../src/flow/pacing/concurrency.ts'
 import { Arrivals } from '../../rig/arrivals.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import { startQueueRig } from './queue-rig.ts';
+import type { QueueRigOptions } from './queue-rig.ts';
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
@@ -22,11 +23,12 @@ const LIMITS: ConcurrencyLimits = {
 };
 
 /** A queue whose signatures are made when the test says so. */
-async function start() {
+async function start(faults: QueueRigOptions['faults'] = {}) {
   const mx = await startScriptedSmtp({});
   undo.push(() => mx.stop());
   const rig = await startQueueRig({
     queue: { concurrency: LIMITS },
+    faults,
     delivery: { port: mx.port },
   });
   undo.push(() => rig.stop());
@@ -95,14 +97,17 @@ test('recipients that wait for a signature which is being made let other message
   for (const { message } of [many, other]) await rig.attempted(message.id, 1);
 });
 
-test('what ends without a signature lets another begin as soon as that is known', async () => {
-  const { rig, accept, asked } = await start();
+test('what ends without a signature lets another begin before its end is in the store', async () => {
+  const written = Promise.withResolvers<undefined>();
+  const { rig, accept, asked } = await start({ finish: () => written.promise });
   rig.names.set('nowhere.example', 'MX', ['0 .']);
   const gone = [];
   for (let n = 0; n < 6; n += 1) gone.push(await accept([`r${n}@nowhere.example`], true));
   const last = await accept(['ann@example.com'], true);
   rig.queue.offerAccepted([...gone, last]);
   await asked.atLeast(1);
+  expect(rig.queue.counts()).toEqual({ inLines: 0, inFlight: 7 });
   for (const sign of asked.items) sign();
+  written.resolve(undefined);
   for (const { message } of [...gone, last]) await rig.attempted(message.id, 1);
 });
