@@ -5,19 +5,8 @@ import { OutdatedError } from '../../../src/store/revision.ts';
 import type { FinishAttempt } from '../../../src/store/journey.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import type { ScriptedSmtp } from '../../rig/scripted-smtp.ts';
-import { startQueueRig } from './queue-rig.ts';
+import { NO_ATTEMPTS, startQueueRig } from './queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
-
-/** No attempt may begin: what is offered stays in its line. */
-const NONE = {
-  attempts: 0,
-  slowMs: 9,
-  slowMax: 0,
-  reserved: 0,
-  crowd: 9,
-  crowdWaitMs: 9,
-  unsigned: 9_999,
-};
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
@@ -93,7 +82,7 @@ test('what another node has halted is given back unbegun, and is found when the 
 });
 
 test('an operator ends nothing that is in an attempt, by message or recipient, and all else of the same message', async () => {
-  const { rig, mx } = await start({ queue: { concurrency: { ...NONE, attempts: 2 } } });
+  const { rig, mx } = await start({ queue: { concurrency: { ...NO_ATTEMPTS, attempts: 2 } } });
   const made = await rig.accept(['hangs@example.com', 'ann@example.com']);
   const [hanging, ann] = made.recipients;
   rig.queue.offerAccepted([{ ...made, recipients: made.recipients.slice(0, 1) }]);
@@ -109,7 +98,7 @@ test('an operator ends nothing that is in an attempt, by message or recipient, a
 test('where nodes share the store an operator spares what others are at, and not what is this queue’s own', async () => {
   const ends: FinishAttempt[] = [];
   const { rig } = await start({
-    queue: { concurrency: NONE },
+    queue: { concurrency: NO_ATTEMPTS },
     faults: { finish: (end) => ends.push(end) },
   });
   const taken = spyOn(rig.ctx.store, 'takeDue');

@@ -5,7 +5,7 @@ import type { BeginAttempt } from '../../../src/store/journey.ts';
 import { StoreAwayError, StoreFullError } from '../../../src/store/store.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import type { ScriptedOptions } from '../../rig/scripted-smtp.ts';
-import { startQueueRig } from './queue-rig.ts';
+import { NO_ATTEMPTS, startQueueRig } from './queue-rig.ts';
 import type { QueueRigOptions } from './queue-rig.ts';
 
 const undo: (() => unknown)[] = [];
@@ -21,17 +21,6 @@ async function start(options: QueueRigOptions = {}, reply?: ScriptedOptions['rep
   rig.names.set('mx.example.com', 'A', ['127.0.0.1']);
   return { rig, mx };
 }
-
-/** No attempt may begin: what is offered stays in its line. */
-const NONE = {
-  attempts: 0,
-  slowMs: 9,
-  slowMax: 0,
-  reserved: 0,
-  crowd: 9,
-  crowdWaitMs: 9,
-  unsigned: 9_999,
-};
 
 test('an attempt is marked for an hour, and is due in fifteen seconds if the process dies in it', async () => {
   const marks: BeginAttempt[] = [];
@@ -53,7 +42,7 @@ test('an attempt is marked for an hour, and is due in fifteen seconds if the pro
 });
 
 test('with 400 in its lines acceptance marks nothing ahead, with one less it does', async () => {
-  const { rig } = await start({ queue: { concurrency: NONE } });
+  const { rig } = await start({ queue: { concurrency: NO_ATTEMPTS } });
   undo.push(() => rig.stop());
   const markedAttempts = async (count: number): Promise<number | undefined> => {
     const to = Array.from({ length: count }, (_, at) => `r${at}@example.com`);

@@ -11,19 +11,8 @@ import { newId } from '../../rig/ids.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import { dueRequest } from '../../store/samples.ts';
 import { openTestStore } from '../../store/test-store.ts';
-import { startQueueRig } from './queue-rig.ts';
+import { NO_ATTEMPTS, startQueueRig } from './queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
-
-/** No attempt may begin: what is offered stays in its line. */
-const NONE = {
-  attempts: 0,
-  slowMs: 9,
-  slowMax: 0,
-  reserved: 0,
-  crowd: 9,
-  crowdWaitMs: 9,
-  unsigned: 9_999,
-};
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
@@ -181,7 +170,7 @@ test('marks of acceptance, and a try that an operator asks for, are due by the t
 });
 
 test('what is freed at a start, and at an end, has changed by the wall clock', async () => {
-  const rig = await start({ isStarted: false, queue: { concurrency: NONE } });
+  const rig = await start({ isStarted: false, queue: { concurrency: NO_ATTEMPTS } });
   const { message } = await rig.accept(['ann@example.com']);
   const { ours } = await rig.ctx.store.takeDue(dueRequest('dead', rig.clock.steady()));
   expect(ours).toHaveLength(1);

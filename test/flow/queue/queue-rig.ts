@@ -17,6 +17,7 @@ import { Metrics } from '../../../src/base/metrics.ts';
 import { SecretBox } from '../../../src/base/secret-box.ts';
 import type { Context } from '../../../src/flow/context.ts';
 import type { NodeSession } from '../../../src/flow/node-session.ts';
+import type { ConcurrencyLimits } from '../../../src/flow/pacing/concurrency.ts';
 import { Queue } from '../../../src/flow/queue/queue.ts';
 import type { QueueOptions } from '../../../src/flow/queue/queue.ts';
 import { generateDkimKey } from '../../../src/mail/dkim/dkim.ts';
@@ -41,6 +42,17 @@ import type { ScriptedSmtp } from '../../rig/scripted-smtp.ts';
 
 /** One key pair for all tests of a process: making one takes half a second. */
 const dkimKey = generateDkimKey();
+
+/** No attempt may begin: what is offered stays in its line. */
+export const NO_ATTEMPTS: ConcurrencyLimits = {
+  attempts: 0,
+  slowMs: 9,
+  slowMax: 0,
+  reserved: 0,
+  crowd: 9,
+  crowdWaitMs: 9,
+  unsigned: 9_999,
+};
 
 /** What one attempt left behind. */
 export interface Settled {

@@ -8,20 +8,10 @@ import { FakeNodes } from '../../rig/fake-nodes.ts';
 import { startScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import type { ScriptedSmtp } from '../../rig/scripted-smtp.ts';
 import { dueRequest, newEndpoint } from '../../store/samples.ts';
-import { startQueueRig } from './queue-rig.ts';
+import { NO_ATTEMPTS, startQueueRig } from './queue-rig.ts';
 import type { QueueRig, QueueRigOptions } from './queue-rig.ts';
 
 const HOUR_MS = 3_600_000;
-/** No attempt may begin: what is offered stays in its line. */
-const NONE = {
-  attempts: 0,
-  slowMs: 9,
-  slowMax: 0,
-  reserved: 0,
-  crowd: 9,
-  crowdWaitMs: 9,
-  unsigned: 9_999,
-};
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
@@ -57,7 +47,7 @@ test('acceptance marks attempts ahead only while the queue runs and does not res
 });
 
 test('what ended at its acceptance is put into no line', async () => {
-  const { rig } = await start({ queue: { concurrency: NONE } });
+  const { rig } = await start({ queue: { concurrency: NO_ATTEMPTS } });
   const made = await rig.accept(['ann@example.com', 'bob@example.com'], {}, ({ recipients }) => {
     const [ann] = recipients;
     if (ann !== undefined) Object.assign(ann, { status: 'suppressed', nextAttemptAt: null });
@@ -191,7 +181,7 @@ test('what was just accepted is not read from the store, what has waited is; and
 });
 
 test('the webhook calls of what is given up are handed over, one for each recipient', async () => {
-  const { rig } = await start({ queue: { concurrency: NONE } });
+  const { rig } = await start({ queue: { concurrency: NO_ATTEMPTS } });
   const { message } = await rig.accept(['ann@example.com', 'amy@example.com']);
   rig.ctx.subscribers.note(message.accountId);
   const endpoint = newEndpoint(message.accountId);
