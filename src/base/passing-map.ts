@@ -14,10 +14,6 @@ export class PassingMap<K extends string | number, V> {
     return this.#cells.size;
   }
 
-  has(key: K): boolean {
-    return this.#cells.has(key);
-  }
-
   get(key: K): V | undefined {
     return this.#cells.get(key)?.value;
   }

@@ -54,6 +54,7 @@ export abstract class GroupSums<Change> implements GroupSum {
     for (const sum of this.#group.values()) this.write(sum);
     this.#renew();
   }
+
   /** A map that is cleared at each commit would keep every value it ever had (docs/runtime-hazards.md H40). */
   #renew(): void {
     if (this.#group.size > 0) this.#group = new Map();
