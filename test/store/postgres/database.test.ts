@@ -33,7 +33,7 @@ async function withDatabase(
   }
 }
 
-/** Keeps `count` transactions open; `end` lets them commit. */
+/** Keeps `count` transactions open; `end` lets them commit. `begun` fails as one of them does that never began. */
 function holding(database: Database, count: number) {
   const { promise: over, resolve: release } = Promise.withResolvers<void>();
   const begun: Promise<number>[] = [];
@@ -50,7 +50,8 @@ function holding(database: Database, count: number) {
     release();
     return Promise.allSettled(ended);
   };
-  return { begun: Promise.all(begun.slice(0, 7)), end };
+  const failed = Promise.all(ended).then(() => [] as number[]);
+  return { begun: Promise.race([Promise.all(begun.slice(0, 7)), failed]), end };
 }
 
 /** Ends the server's side of a connection, as an operator does. */
