@@ -59,7 +59,7 @@ export function createApi(ctx: Context, engines: Engines, proxies: TrustedProxie
   };
   // Elysia passes nothing to a route but the request, which it owns: the request is the key to what arrived with it.
   const arrivals = new WeakMap<Request, Pick<Incoming, 'method' | 'path' | 'peer'>>();
-  const handle = (route: Route) => (context: { request: Request; params?: object }) => {
+  const handle = (route: Route) => (context: Routed) => {
     const { request } = context;
     const known = arrivals.get(request);
     return respond(parts, route, {
@@ -90,7 +90,13 @@ export function createApi(ctx: Context, engines: Engines, proxies: TrustedProxie
   };
 }
 
-type Handler = (context: { request: Request; params?: object }) => Promise<Response>;
+/** What Elysia knows of a request. */
+interface Routed {
+  request: Request;
+  params?: object | undefined;
+}
+
+type Handler = (routed: Routed) => Promise<Response>;
 
 function mount(
   routes: readonly Route[],
@@ -98,21 +104,23 @@ function mount(
 ): { handle(request: Request): Promise<Response> } {
   const app = new Elysia();
   app.onError((context) => handle(missingRoute)({ request: context.request, params: {} }));
-  const paths = new Map<string, string[]>();
-  for (const route of routes) {
-    for (const prefix of ['', '/v1']) {
-      app.route(route.method, `${prefix}${route.path}`, handle(route), { parse: 'none' });
-    }
-    paths.set(route.path, [...(paths.get(route.path) ?? []), route.method]);
-  }
-  for (const [path, methods] of paths) {
-    for (const prefix of ['', '/v1']) {
-      app.route('OPTIONS', `${prefix}${path}`, handle(methodsOf(methods)), { parse: 'none' });
-      app.all(`${prefix}${path}`, handle(wrongMethod(methods)), { parse: 'none' });
-    }
+  // One entry of Elysia's for each path, not for each method of it: an entry takes fifteen objects and lives for ever.
+  for (const [path, ofPath] of Map.groupBy(routes, ({ path }) => path)) {
+    const handler = byMethod(ofPath, handle);
+    for (const prefix of ['', '/v1']) app.all(`${prefix}${path}`, handler, { parse: 'none' });
   }
   app.all('*', handle(missingRoute), { parse: 'none' });
   return app;
+}
+
+/** The routes of one path, the answer to OPTIONS, and the refusal of all other methods. */
+function byMethod(routes: readonly Route[], handle: (route: Route) => Handler): Handler {
+  const handlers = new Map<string, Handler>(routes.map((route) => [route.method, handle(route)]));
+  const methods = Array.from(handlers.keys());
+  handlers.set('OPTIONS', handle(methodsOf(methods)));
+  const other = handle(wrongMethod(methods));
+  // Elysia reads this text: of a context that is handed on whole it would make body, query and cookies ready, too.
+  return ({ request, params }) => (handlers.get(request.method) ?? other)({ request, params });
 }
 
 /** The path as the client sent it, before any router has changed it. */

@@ -25,7 +25,6 @@ import { LimitedLog } from '../base/limited-log.ts';
 import { Periodic } from '../base/periodic.ts';
 import type { SteadyClock } from '../base/steady-clock.ts';
 import type { Reloaded, Scope } from '../control/operation.ts';
-import { runOperation } from '../control/operations.ts';
 import { ControlServer } from '../control/server.ts';
 import { Brake } from '../flow/accounts/brake.ts';
 import { Capture } from '../flow/upkeep/capture.ts';
@@ -224,7 +223,11 @@ async function openControl(scope: Omit<Scope, 'sink' | 'by'>, started: Undo[]): 
   const { config, log } = scope.ctx;
   const control = new ControlServer(
     config.startup.dataDir,
-    (name, args, { sink, by }) => runOperation({ ...scope, sink, by }, name, args),
+    async (name, args, { sink, by }) => {
+      // Loaded with the first command.
+      const { runOperation } = await import('../control/operations.ts');
+      return runOperation({ ...scope, sink, by }, name, args);
+    },
     log,
   );
   await control.start();

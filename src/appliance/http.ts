@@ -8,8 +8,8 @@ import { createApi } from '../api/app.ts';
 import { TrustedProxies } from '../api/client-address.ts';
 import { createHealth } from '../api/health.ts';
 import { createUnsubscribe } from '../api/unsubscribe.ts';
-import { createDashboard } from '../dashboard/dashboard.ts';
-import { frontResponse } from '../dashboard/front.ts';
+import type { Dashboard } from '../dashboard/dashboard.ts';
+import { frontResponse, isForDashboard } from '../dashboard/front.ts';
 import type { Context } from '../flow/context.ts';
 import type { Queue } from '../flow/queue/queue.ts';
 import type { Capture } from '../flow/upkeep/capture.ts';
@@ -40,7 +40,7 @@ export async function openHttp(ctx: Context, behind: Behind): Promise<Http> {
   await api.start();
   const health = createHealth(ctx, behind.vitals, proxies);
   const unsubscribe = createUnsubscribe(ctx);
-  const dashboard = createDashboard(ctx, behind);
+  const dashboard = dashboardOnDemand(ctx, behind);
   const listener = new HttpListener(
     ctx.config,
     api,
@@ -49,7 +49,7 @@ export async function openHttp(ctx: Context, behind: Behind): Promise<Http> {
       health(request, peer) ??
       unsubscribe(request) ??
       frontResponse(request) ??
-      dashboard(request, () => proxies.clientOf({ peer, request })),
+      (isForDashboard(request) ? dashboard(request, proxies.clientOf({ peer, request })) : null),
   );
   await listener.start();
   return {
@@ -59,6 +59,20 @@ export async function openHttp(ctx: Context, behind: Behind): Promise<Http> {
       await listener.stop();
       await api.stop();
     },
+  };
+}
+
+/**
+ * The dashboard, whose code is loaded with the first request for it: a tenth of what there is in memory, which every
+ * collection would look through on a server that nobody looks at.
+ */
+function dashboardOnDemand(ctx: Context, behind: Behind): Dashboard {
+  let made: Promise<Dashboard> | null = null;
+  return async (request, client) => {
+    made ??= import('../dashboard/dashboard.ts').then(({ createDashboard }) =>
+      createDashboard(ctx, behind),
+    );
+    return (await made)(request, client);
   };
 }
 

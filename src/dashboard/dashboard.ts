@@ -30,8 +30,8 @@ import { SpamChecks } from '../flow/upkeep/spam-checks.ts';
 import { SuppressionImports } from '../flow/suppressions/imports.ts';
 import type { DashboardParts, PageResponse, Visit, VisitResponse } from './frame/visit.ts';
 
-/** The response to a request at or below `/dashboard`; null for every other path. `client`: the client's address. */
-export type Dashboard = (request: Request, client: () => string | null) => Promise<Response> | null;
+/** The response to a request at or below `/dashboard` (`front.ts`). `client`: the client's address. */
+export type Dashboard = (request: Request, client: string | null) => Promise<Response>;
 
 /** The parts that are not the dashboard's own. */
 type OutsideParts = Omit<DashboardParts, 'imports' | 'backups' | 'spamChecks'>;
@@ -70,12 +70,7 @@ const PAGE_POLICY =
 /** Creates the dashboard. `parts`: what its pages act on. */
 export function createDashboard(ctx: Context, parts: OutsideParts): Dashboard {
   const app = new DashboardApp(ctx, parts);
-  return (request, client) => {
-    if (!request.url.includes(ROOT)) return null;
-    const url = new URL(request.url);
-    if (url.pathname !== ROOT && !url.pathname.startsWith(`${ROOT}/`)) return null;
-    return app.open(request, url, client() ?? '');
-  };
+  return (request, client) => app.open(request, new URL(request.url), client ?? '');
 }
 
 /** Around a page for which nothing is known of who asks. */

@@ -38,7 +38,7 @@ beforeEach(async () => {
     );
   part(health, 'createHealth', '/health', (peer) => peer);
   part(unsubscribe, 'createUnsubscribe', '/unsubscribe', () => null);
-  part(dashboard, 'createDashboard', '/dashboard', (client) => (client as () => unknown)());
+  part(dashboard, 'createDashboard', '/dashboard', (client) => client);
 });
 afterEach(async () => {
   jest.restoreAllMocks();
@@ -62,9 +62,13 @@ test('each part is asked before the API, and the dashboard is told the client be
   expect(await ask('/health')).toEqual([200, [toHealth], 'createHealth']);
   expect(await ask('/unsubscribe')).toEqual([200, [toHealth, toUnsubscribe], 'createUnsubscribe']);
   expect(await ask('/')).toEqual([302, [toHealth, toUnsubscribe], '/dashboard']);
+  const noKey = [401, [toHealth, toUnsubscribe], expect.stringContaining('"unauthorized"')];
+  expect(await ask('/domains')).toEqual(noKey);
+  // Its code is loaded with the first request for it.
+  expect(made.map(([name]) => name)).toEqual(['createHealth', 'createUnsubscribe']);
   const all = [toHealth, toUnsubscribe, toDashboard];
   expect(await ask('/dashboard')).toEqual([200, all, 'createDashboard']);
-  expect(await ask('/domains')).toEqual([401, all, expect.stringContaining('"unauthorized"')]);
+  expect(await ask('/dashboard')).toEqual([200, all, 'createDashboard']);
   const [[of, engines, proxies] = []] = create.mock.calls;
   expect([of === fixture.ctx, engines === behind]).toEqual([true, true]);
   expect(made).toEqual([

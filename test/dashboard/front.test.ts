@@ -1,7 +1,10 @@
-/** What stands at the two addresses that a browser asks for by itself, and that all others are left to the API. */
+/**
+ * What stands at the two addresses that a browser asks for by itself, which requests are for the dashboard, and that all
+ * others are left to the API.
+ */
 import { expect, test } from 'bun:test';
 
-import { frontResponse } from '../../src/dashboard/front.ts';
+import { frontResponse, isForDashboard } from '../../src/dashboard/front.ts';
 
 const PAGE = 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8';
 const asked = (path: string, accept: string | null, method = 'GET'): Response | null =>
@@ -55,4 +58,18 @@ test('whoever asks gets the icon; nobody sends anything to these two', () => {
   for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
     expect([asked('/', PAGE, method), asked('/favicon.ico', PAGE, method)]).toEqual([null, null]);
   }
+});
+
+test.each([
+  ['/dashboard', true],
+  ['/dashboard/', true],
+  ['/dashboard?done=resumed', true],
+  ['/dashboard/accounts/a/emails', true],
+  ['/', false],
+  ['/dashboards', false],
+  ['/x/dashboard/', false],
+  ['/?to=/dashboard', false],
+  ['/dashboard.css', false],
+])('%s is for the dashboard: %p', (path, isFor) => {
+  expect(isForDashboard(new Request(`http://mail.example.com${path}`))).toBe(isFor);
 });

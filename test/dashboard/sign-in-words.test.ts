@@ -51,13 +51,13 @@ async function signIn(fields: Record<string, string>, peer: string | null = PEER
     headers: { 'sec-fetch-site': 'same-origin', 'content-length': '100' },
     body: new URLSearchParams(fields),
   });
-  const response = await dashboard(request, () => peer);
-  const text = (await response?.text()) ?? '';
+  const response = await dashboard(request, peer);
+  const text = await response.text();
   return {
-    status: response?.status ?? 0,
+    status: response.status,
     alert: /role="alert">([^<]*)</.exec(text)?.[1] ?? null,
-    location: response?.headers.get('location') ?? null,
-    cookie: response?.headers.get('set-cookie')?.replace(/=[^;]+/, '=…') ?? null,
+    location: response.headers.get('location') ?? null,
+    cookie: response.headers.get('set-cookie')?.replace(/=[^;]+/, '=…') ?? null,
     to: /name="to" value="([^"]*)"/.exec(text)?.[1] ?? null,
   };
 }

@@ -105,16 +105,15 @@ function resource(name: string, words: string, below: readonly string[] = []): M
   };
 }
 
-export const notOfferedRoutes: readonly Route[] = MISSING.flatMap(({ words, routes }) =>
-  routes.map((route) => {
+export const notOfferedRoutes: readonly Route[] = MISSING.flatMap(({ words, routes }) => {
+  const refusal = {
+    access: 'send',
+    text: { ...NO_TEXT, summary: words },
+    success: { status: 404, schema: Type.Object({}), description: words },
+    handle: () => Promise.reject(new ApiError('not_found', words)),
+  } as const;
+  return routes.map((route) => {
     const method = METHODS.find((one) => route.startsWith(`${one} `)) ?? 'GET';
-    return defineRoute({
-      method,
-      path: route.slice(method.length + 1),
-      access: 'send',
-      text: { ...NO_TEXT, summary: words },
-      success: { status: 404, schema: Type.Object({}), description: words },
-      handle: () => Promise.reject(new ApiError('not_found', words)),
-    });
-  }),
-);
+    return defineRoute({ ...refusal, method, path: route.slice(method.length + 1) });
+  });
+});

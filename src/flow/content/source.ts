@@ -6,7 +6,6 @@
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { compose } from '../../mail/compose/compose.ts';
-import { textFromHtml } from '../../mail/compose/text-from-html.ts';
 import type { Message } from '../../store/rows.ts';
 import { composeInputOf } from '../compose-input.ts';
 import type { Context } from '../context.ts';
@@ -22,11 +21,17 @@ export function sourceOf(
     const input = composeInputOf(ctx, message, body);
     const isTextWanted =
       ctx.config.live.api.textFromHtml && body.text === null && body.html !== null;
-    const text = isTextWanted ? textFromHtml(body.html ?? '') : body.text;
+    const text = isTextWanted ? await textOf(body.html ?? '') : body.text;
     // Reading and composing 13 MB, and sending what comes of it, are a tick of the event loop each.
     await nextTick();
     const source = await compose({ ...input, text }).catch(() => null);
     await nextTick();
     return source;
   });
+}
+
+/** Loaded with the first html that needs it, as on the signing thread. */
+async function textOf(html: string): Promise<string | null> {
+  const { textFromHtml } = await import('../../mail/compose/text-from-html.ts');
+  return textFromHtml(html);
 }

@@ -13,7 +13,6 @@
  * control characters, reserved or impossible names.
  */
 import { createHash } from 'node:crypto';
-import MailComposer from 'nodemailer/lib/mail-composer';
 import { addressOf, hasNonAsciiLocal, parseAddress } from '../header/address.ts';
 import { mimeAttachments, type ComposeAttachment } from './attachments.ts';
 import {
@@ -157,8 +156,9 @@ function boundaryOf({ messageId, feedbackId }: ComposeInput): string {
   return hash.digest('hex').slice(0, 32);
 }
 
-/** The same for a message with attachments, which nodemailer builds. */
+/** The same for a message with attachments, which nodemailer builds; it is loaded with the first of them. */
 async function builtParts(input: ComposeInput): Promise<Buffer> {
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const { text, html } = normalizedParts(input);
   const message = new MailComposer({
     ...(text !== null && { text }),

@@ -5,7 +5,6 @@
  * to forget them, and never forgets one that an earlier request needs. Opens libcrypto once, at the first signer.
  * Opens no file and no connection beyond that.
  */
-import { textFromHtml } from '../compose/text-from-html.ts';
 import { DkimSigner } from './dkim.ts';
 import { Libcrypto } from './libcrypto.ts';
 import { UncomposableError, writeSigned } from './signed-message.ts';
@@ -16,6 +15,8 @@ import type {
   SignResult,
   ToSigningThread,
 } from './signing-protocol.ts';
+
+type Parts = Extract<Content, { kind: 'parts' }>;
 
 /** Results that go together: a message between threads has its price, and so has waiting. */
 const RESULTS_TOGETHER = 4;
@@ -56,7 +57,8 @@ export class SigningWork {
   async #sign(request: SignRequest): Promise<SignResult> {
     const { ticket, content } = request;
     try {
-      const { message, data } = await writeSigned(withText(content), this.#signerOf(request));
+      const whole = isWithoutText(content) ? await withText(content) : content;
+      const { message, data } = await writeSigned(whole, this.#signerOf(request));
       const bytes = data ?? message;
       // A copy where the Buffer is a view of a larger one: that would cross whole and be missed here.
       return {
@@ -86,12 +88,16 @@ export class SigningWork {
   }
 }
 
-/** With a text part made of the html, where one is wanted and can be made. */
-function withText(content: Content): Content {
-  if (content.kind === 'whole' || content.isTextWanted !== true) return content;
-  const { input } = content;
-  if (input.html === null || input.text !== null) return content;
-  return { kind: 'parts', input: { ...input, text: textFromHtml(input.html) } };
+/** Html alone, of which a text part is wanted. */
+function isWithoutText(content: Content): content is Parts {
+  if (content.kind === 'whole' || content.isTextWanted !== true) return false;
+  return content.input.html !== null && content.input.text === null;
+}
+
+/** With a text part made of the html, where one can be made. What makes it is loaded with the first such message. */
+async function withText({ input }: Parts): Promise<Content> {
+  const { textFromHtml } = await import('../compose/text-from-html.ts');
+  return { kind: 'parts', input: { ...input, text: textFromHtml(input.html ?? '') } };
 }
 
 function isAlone(bytes: Buffer): bytes is Buffer<ArrayBuffer> {
