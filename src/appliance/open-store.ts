@@ -11,7 +11,6 @@ import type { Log } from '../base/log.ts';
 import { lockDirectory } from '../store/directory-lock.ts';
 import { makeDataDir } from '../store/key-file.ts';
 import type { Nodes } from '../store/nodes.ts';
-import { openPostgres } from '../store/postgres/store.ts';
 import type { OnCommit } from '../store/postgres/store.ts';
 import { openStore as openSqlite } from '../store/sqlite/store.ts';
 import type { Store } from '../store/store.ts';
@@ -35,6 +34,7 @@ export async function openStore(
   { now, log, onCommit }: Parts,
 ): Promise<OpenedStore> {
   if (url === '') return { store: await openSqlite({ dataDir, now, log, onCommit }), nodes: null };
+  const { openPostgres } = await import('../store/postgres/store.ts');
   const store = await inDirectory(dataDir, () =>
     openPostgres({
       url,

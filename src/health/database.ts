@@ -6,9 +6,8 @@
  */
 import { OperatorError } from '../base/errors.ts';
 import { keyState } from '../store/key-file.ts';
-import { inspectDatabase } from '../store/postgres/inspection.ts';
 import type { DatabaseFacts } from '../store/postgres/inspection.ts';
-import { standbyAdvice } from '../store/postgres/standby.ts';
+import { standbyAdvice } from '../store/postgres/standbys.ts';
 import { type DoctorContext, type Finding, finding, ok } from './finding.ts';
 import { keyFinding } from './machine.ts';
 import { MOST_CLOCK_MS, nodeFindings } from './nodes.ts';
@@ -21,6 +20,7 @@ const CONNECTIONS_OF_NODE = 8;
 export async function examineDatabase({ config, clock }: DoctorContext): Promise<Finding[]> {
   const { store, dataDir } = config.startup;
   if (store.url === '') return [];
+  const { inspectDatabase } = await import('../store/postgres/inspection.ts');
   try {
     const facts = await inspectDatabase(store, () => clock.now());
     return [

@@ -10,8 +10,8 @@ import type { ListedSession } from '../nodes.ts';
 import { databaseAddress } from './address.ts';
 import { Database } from './database.ts';
 import { listSessions } from './nodes.ts';
-import { readStandbys } from './standby.ts';
-import type { Standbys } from './standby.ts';
+import { readStandbys } from './standbys.ts';
+import type { Standbys } from './standbys.ts';
 import { part } from './statement.ts';
 
 /** With the standbys that the primary knows. */

@@ -8,7 +8,7 @@ import { databaseAddress } from '../../../src/store/postgres/address.ts';
 import { Database } from '../../../src/store/postgres/database.ts';
 import type { Connection } from '../../../src/store/postgres/connection.ts';
 import { askFlushed, onStandby } from '../../../src/store/postgres/replicated.ts';
-import { readStandbys, standbyAdvice } from '../../../src/store/postgres/standby.ts';
+import { readStandbys, standbyAdvice } from '../../../src/store/postgres/standbys.ts';
 import { StoreUnconfirmedError } from '../../../src/store/store.ts';
 import { testServer } from '../../rig/postgres.ts';
 

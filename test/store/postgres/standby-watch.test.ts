@@ -1,8 +1,9 @@
 /** The look after the standbys: how often, what is refused from when on, and what the log says of it. */
 import { afterEach, beforeEach, expect, mock, spyOn, test } from 'bun:test';
 
-import { StandbyWatch, readStandbys } from '../../../src/store/postgres/standby.ts';
-import type { Standbys } from '../../../src/store/postgres/standby.ts';
+import { StandbyWatch } from '../../../src/store/postgres/standby.ts';
+import { readStandbys } from '../../../src/store/postgres/standbys.ts';
+import type { Standbys } from '../../../src/store/postgres/standbys.ts';
 import { StoreUnconfirmedError } from '../../../src/store/store.ts';
 
 const NONE: Standbys = { names: '', connected: 0, synchronous: 0, hidden: 0 };
