@@ -117,6 +117,22 @@ test('every route is there with and without /v1, and says with which methods', a
   }
 });
 
+test('a path with a name of its own has its own methods, not those of an object of that name', async () => {
+  for (const [method, path, allow] of [
+    ['PATCH', '/emails/receiving', 'GET, HEAD, OPTIONS'],
+    ['GET', '/v1/emails/batch', 'POST, OPTIONS'],
+    ['DELETE', '/domains/claim', 'POST, GET, HEAD, OPTIONS'],
+  ] as const) {
+    const response = await ask(`http://api.test${path}`, { method });
+    expect([path, response.status, response.headers.get('allow')]).toEqual([path, 405, allow]);
+  }
+  const object = await ask('http://api.test/emails/received', { method: 'PATCH' });
+  expect([object.status, await object.text()]).toEqual([
+    404,
+    expect.stringContaining('cannot be scheduled'),
+  ]);
+});
+
 test('the log keeps the path and the method as they were sent, and the client where there is a socket', async () => {
   const rowOf = async (response: Response) => {
     await response.text();
