@@ -13,6 +13,7 @@ import { frontResponse, isForDashboard } from '../dashboard/front.ts';
 import type { Context } from '../flow/context.ts';
 import type { Queue } from '../flow/queue/queue.ts';
 import type { Capture } from '../flow/upkeep/capture.ts';
+import { SpamChecks } from '../flow/upkeep/spam-checks.ts';
 import type { WebhookDispatcher } from '../flow/webhooks/dispatcher.ts';
 import type { Vitals } from '../health/vitals.ts';
 import type { Rates } from '../smtp/submission.ts';
@@ -67,10 +68,12 @@ export async function openHttp(ctx: Context, behind: Behind): Promise<Http> {
  * collection would look through on a server that nobody looks at.
  */
 function dashboardOnDemand(ctx: Context, behind: Behind): Dashboard {
+  // Reads a file of the operator's, which a start must not do without.
+  const parts = { ...behind, spamChecks: new SpamChecks(ctx) };
   let made: Promise<Dashboard> | null = null;
   return async (request, client) => {
     made ??= import('../dashboard/dashboard.ts').then(({ createDashboard }) =>
-      createDashboard(ctx, behind),
+      createDashboard(ctx, parts),
     );
     return (await made)(request, client);
   };

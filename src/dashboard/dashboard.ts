@@ -26,7 +26,6 @@ import { errorPage, refusalPage, shownAgain } from './refusal.ts';
 import { Sessions } from './session.ts';
 import { isUpload, MAX_UPLOAD_BYTES, withUpload } from './upload.ts';
 import { Backups } from '../flow/upkeep/backups.ts';
-import { SpamChecks } from '../flow/upkeep/spam-checks.ts';
 import { SuppressionImports } from '../flow/suppressions/imports.ts';
 import type { DashboardParts, PageResponse, Visit, VisitResponse } from './frame/visit.ts';
 
@@ -34,7 +33,7 @@ import type { DashboardParts, PageResponse, Visit, VisitResponse } from './frame
 export type Dashboard = (request: Request, client: string | null) => Promise<Response>;
 
 /** The parts that are not the dashboard's own. */
-type OutsideParts = Omit<DashboardParts, 'imports' | 'backups' | 'spamChecks'>;
+type OutsideParts = Omit<DashboardParts, 'imports' | 'backups'>;
 
 const UPLOAD_REFUSALS = {
   too_large: [
@@ -110,7 +109,6 @@ class DashboardApp {
       ...parts,
       imports: new SuppressionImports(ctx),
       backups: new Backups(ctx),
-      spamChecks: new SpamChecks(ctx),
     };
     this.#sessions = new Sessions(ctx);
   }

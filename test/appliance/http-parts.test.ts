@@ -7,6 +7,7 @@ import * as api from '../../src/api/app.ts';
 import * as health from '../../src/api/health.ts';
 import * as unsubscribe from '../../src/api/unsubscribe.ts';
 import * as dashboard from '../../src/dashboard/dashboard.ts';
+import { SpamChecks } from '../../src/flow/upkeep/spam-checks.ts';
 import { openFixture, type Fixture } from '../flow/fixture.ts';
 
 let fixture: Fixture;
@@ -74,7 +75,8 @@ test('each part is asked before the API, and the dashboard is told the client be
   expect(made).toEqual([
     ['createHealth', fixture.ctx, 'vitals', proxies],
     ['createUnsubscribe', fixture.ctx],
-    ['createDashboard', fixture.ctx, behind],
+    // The operator's certificate authorities were read at the start.
+    ['createDashboard', fixture.ctx, { ...behind, spamChecks: expect.any(SpamChecks) }],
   ]);
   expect([http.rates]).toEqual(create.mock.results.map(({ value }) => (value as api.Api).rates));
 });
