@@ -68,7 +68,7 @@ export async function openHttp(ctx: Context, behind: Behind): Promise<Http> {
  * collection would look through on a server that nobody looks at.
  */
 function dashboardOnDemand(ctx: Context, behind: Behind): Dashboard {
-  // Reads a file of the operator's, which a start must not do without.
+  // It reads a file of the operator's: where that cannot be read the start fails, not the first page.
   const parts = { ...behind, spamChecks: new SpamChecks(ctx) };
   let made: Promise<Dashboard> | null = null;
   return async (request, client) => {

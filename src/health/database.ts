@@ -20,8 +20,8 @@ const CONNECTIONS_OF_NODE = 8;
 export async function examineDatabase({ config, clock }: DoctorContext): Promise<Finding[]> {
   const { store, dataDir } = config.startup;
   if (store.url === '') return [];
-  const { inspectDatabase } = await import('../store/postgres/inspection.ts');
   try {
+    const { inspectDatabase } = await import('../store/postgres/inspection.ts');
     const facts = await inspectDatabase(store, () => clock.now());
     return [
       version(facts),
