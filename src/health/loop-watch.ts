@@ -3,10 +3,10 @@
  *
  * Promises that a tick of more than 75 ms is counted and logged with what was under way, one of more than 50 ms most
  * often. While the thread is idle the timer is slower, since each look wakes the machine: then that holds from the next
- * request, command or job on, and of anything else a tick of more than 300 ms is seen. The log has a line for the first
- * of them, then at most one in ten seconds, with the number of the others. `cpu_ms` is what the thread used of the
- * processor meanwhile: far less than `ms` means that the machine was busy, or the disk slow. A warning is only what
- * breaks our own promise: work that kept the loop for more than 250 ms.
+ * request, message over SMTP, command or job on, and of anything else a tick of more than 300 ms is seen. The log has a
+ * line for the first of them, then at most one in ten seconds, with the number of the others. `cpu_ms` is what the
+ * thread used of the processor meanwhile: far less than `ms` means that the machine was busy, or the disk slow. A warning
+ * is only what breaks our own promise: work that kept the loop for more than 250 ms.
  * Its timer measures and is no time of business.
  */
 import type { Context } from '../flow/context.ts';

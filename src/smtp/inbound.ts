@@ -130,7 +130,7 @@ export class InboundServer {
           'Too many Received header fields: the message is in a mail loop.',
         );
       }
-      await this.#take(message.bytes, session);
+      await this.#ctx.doing.during('inbound message', () => this.#take(message.bytes, session));
       return '2.0.0 OK';
     } finally {
       share.release();

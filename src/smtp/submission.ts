@@ -175,8 +175,10 @@ export class SubmissionServer {
       await share.begin();
       const requestId = this.#ctx.ids.next(this.#ctx.clock.now());
       const submitted: Submitted = { identity, requestId, session, bytes: message.totalBytes };
-      return await logSubmission(this.#ctx, submitted, () =>
-        this.#accept(identity, requestId, message.bytes, session),
+      return await this.#ctx.doing.during('submitted message', () =>
+        logSubmission(this.#ctx, submitted, () =>
+          this.#accept(identity, requestId, message.bytes, session),
+        ),
       );
     } finally {
       share.release();

@@ -159,7 +159,7 @@ describeWith(['chromium'], 'every page of the dashboard', () => {
 
   test('nor is it with the longest address in each row', async () => {
     const address = `${'m'.repeat(64)}@${`${'w'.repeat(61)}.`.repeat(3)}example`;
-    const lengthen = `[...document.querySelectorAll('td.col-title')].forEach((one) => { (one.querySelector('a') ?? one).textContent = '${address}'; })`;
+    const lengthen = `[...document.querySelectorAll('td.col-title, td > .address')].forEach((one) => { (one.querySelector('a') ?? one).textContent = '${address}'; })`;
     expect(await tooWide(() => page.evaluate(lengthen))).toEqual([]);
   }, 300_000);
 

@@ -50,6 +50,11 @@ export function table(
   </div>`;
 }
 
+/** An address that is not what its row is about: cut off where it is very long, whole on a phone and as a title. */
+export function addressCell(address: string): Html {
+  return html`<span class="address" title="${address}">${address}</span>`;
+}
+
 function headingCell(heading: Heading): Html {
   if (heading === '') return html`<th scope="col"><span class="hidden">Actions</span></th>`;
   const [label, kind] = typeof heading === 'string' ? [heading] : heading;

@@ -17,7 +17,7 @@ import {
 import { html, type Html } from '../frame/html.ts';
 import { streamOf } from '../frame/stream.ts';
 import { accountPath, pager } from '../frame/navigation.ts';
-import { empty, table } from '../frame/table.ts';
+import { addressCell, empty, table } from '../frame/table.ts';
 import { badge, time } from '../frame/values.ts';
 import { type Page, queryText } from '../frame/visit.ts';
 
@@ -93,9 +93,9 @@ function rowsOf(path: string, rows: readonly Message[]): Html {
     [['Status', 'state'], 'To', ['Subject', 'title'], ['From', 'minor'], ['Time', 'time']],
     rows.map((message) => [
       html`${badge(message.status)}${message.isSandbox && html` ${badge('sandbox')}`}`,
-      recipientsOf(message),
+      addressCell(recipientsOf(message)),
       html`<a href="${path}/${message.id}">${message.subject || '(no subject)'}</a>`,
-      html`<span title="${message.from}">${addressIn(message.from)}</span>`,
+      html`<span class="address" title="${message.from}">${addressIn(message.from)}</span>`,
       time(message.createdAt),
     ]),
     NOTHING_FOUND,

@@ -10,7 +10,7 @@ import { confirm } from '../frame/action.ts';
 import { type FieldSpec, filters } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT } from '../frame/navigation.ts';
-import { empty, table } from '../frame/table.ts';
+import { addressCell, empty, table } from '../frame/table.ts';
 import { bytes, count, time } from '../frame/values.ts';
 import { type Page, param, queryText, type Visit } from '../frame/visit.ts';
 import { messageView } from './inbox-view.ts';
@@ -137,9 +137,9 @@ function messageTable(all: readonly CapturedMessage[], asked: string | null): Ht
     [['Time', 'time'], 'Recipient', ['Subject', 'title'], ['From', 'minor'], ['Size', 'number']],
     found.map((message) => [
       time(message.receivedAt),
-      message.recipient,
+      addressCell(message.recipient),
       html`<a href="${PATH}/${message.number}">${message.subject || '(no subject)'}</a>`,
-      message.from,
+      addressCell(message.from),
       bytes(message.raw.length),
     ]),
     asked === null
