@@ -50,9 +50,9 @@ export function table(
   </div>`;
 }
 
-/** An address that is not what its row is about: cut off where it is very long, whole on a phone and as a title. */
-export function addressCell(address: string): Html {
-  return html`<span class="address" title="${address}">${address}</span>`;
+/** An address that is not what its row is about: cut off where it is very long, whole on a phone and in its title. */
+export function addressCell(address: string, title = address): Html {
+  return html`<span class="address" title="${title}">${address}</span>`;
 }
 
 function headingCell(heading: Heading): Html {

@@ -95,7 +95,7 @@ function rowsOf(path: string, rows: readonly Message[]): Html {
       html`${badge(message.status)}${message.isSandbox && html` ${badge('sandbox')}`}`,
       addressCell(recipientsOf(message)),
       html`<a href="${path}/${message.id}">${message.subject || '(no subject)'}</a>`,
-      html`<span class="address" title="${message.from}">${addressIn(message.from)}</span>`,
+      addressCell(addressIn(message.from), message.from),
       time(message.createdAt),
     ]),
     NOTHING_FOUND,
