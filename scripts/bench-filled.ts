@@ -20,6 +20,7 @@ import { cpuSeconds } from './bench-usage.ts';
 /** A prime, so that neighbours in a list of samples are far from each other in the file. */
 const STEP = 799_817;
 const DAYS = 25;
+const DAY_MS = 86_400_000;
 /** For one row of each kind: 2.8 KB with the search index were measured, and the largest statement's WAL. */
 const BYTES_PER_ROW = 3_600;
 const REST_MS = 3_000;
@@ -32,10 +33,10 @@ export function fillingText({ stored, queued }: Filling): string {
   return `${stored.toLocaleString('en-US')} stored${waiting}`;
 }
 
-/** In words why this disk cannot hold it; null: it can. */
-export function lacksSpace({ stored }: Filling): string | null {
+/** In words why this disk cannot hold so many more rows of each kind; null: it can. */
+export function lacksSpace(rows: number): string | null {
   const { bavail, bsize } = statfsSync(tmpdir());
-  const gigabytes = (stored * BYTES_PER_ROW) / 1e9;
+  const gigabytes = (rows * BYTES_PER_ROW) / 1e9;
   if (bavail * bsize > gigabytes * 1e9) return null;
   return `not measured: it needs ${gigabytes.toFixed(0)} GB free in ${tmpdir()}`;
 }
@@ -45,19 +46,50 @@ export async function installFilled(bench: Bench, filling: Filling): Promise<Ins
   const { names, receiverPort, binary } = bench.options;
   const made = await installPostrider(names, receiverPort, binary);
   if (filling.stored === 0) return made;
-  const { dataDir, accountId } = made;
   try {
     bench.say(`filling: ${fillingText(filling)}`);
     const { stored: rows, queued } = filling;
-    fillDirectory({ dataDir, accountId, now: Date.now(), days: DAYS, rows, queued });
-    bench.say('filled; now the search index is built');
-    const server = await made.serve();
-    await resting(server.pids, dataDir);
-    await server.stop();
+    await fill(bench, made, { rows, queued, days: DAYS });
     return made;
   } catch (error) {
     made.remove();
     throw error;
+  }
+}
+
+/**
+ * Adds messages that wait to an installation that has been filled and measured: they are the newest of all, as where a
+ * destination has just stopped taking mail.
+ */
+export async function addQueued(bench: Bench, made: Installation, queued: number): Promise<void> {
+  bench.say(`filling: ${queued.toLocaleString('en-US')} more, queued`);
+  const { seq: after, at } = lastMessage(made.dataDir);
+  await fill(bench, made, { rows: queued, queued, after, days: (Date.now() - at) / DAY_MS });
+}
+
+async function fill(
+  bench: Bench,
+  made: Installation,
+  rows: { rows: number; queued: number; after?: number; days: number },
+): Promise<void> {
+  const { dataDir, accountId } = made;
+  fillDirectory({ dataDir, accountId, now: Date.now(), ...rows });
+  bench.say('filled; now the search index is built');
+  const server = await made.serve();
+  await resting(server.pids, dataDir);
+  await server.stop();
+}
+
+/** The newest message's number, and when it was made, in epoch milliseconds. */
+function lastMessage(dataDir: string): { seq: number; at: number } {
+  const mail = new Database(join(dataDir, 'mail.db'), { readonly: true });
+  try {
+    const select = 'SELECT seq, created_at AS at FROM messages ORDER BY seq DESC LIMIT 1';
+    const last = mail.query<{ seq: number; at: number }, []>(select).get();
+    if (last === null) throw new Error(`${dataDir} has no messages`);
+    return last;
+  } finally {
+    mail.close();
   }
 }
 

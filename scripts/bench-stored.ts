@@ -2,13 +2,14 @@
  * What grows with the data: start, delivery, reads and searches with nothing, a million and ten million stored, and with
  * a hundred thousand and a million queued.
  *
- * Each directory is made once, served for every case that is asked for, and removed before the next: ten million rows
- * take 28 GB. Deliveries with much stored stand beside those with nothing stored, measured right before.
+ * Each directory is made once and served for every case that is asked for; messages that wait are added to it after
+ * that. It is removed before the next is made: ten million rows take 28 GB. Deliveries with much stored stand beside those
+ * with nothing stored, measured right before.
  */
 import { BARE, startBare } from './bench-bare.ts';
 import { deliverOnce, deliveryFigures, recordOpenssl } from './bench-case.ts';
 import type { Bench, Case, Filling } from './bench-case.ts';
-import { fillingText, installFilled, lacksSpace } from './bench-filled.ts';
+import { addQueued, fillingText, installFilled, lacksSpace } from './bench-filled.ts';
 import type { Installation } from './bench-postrider.ts';
 import { benchRead } from './bench-read.ts';
 import { measureReads, measureSearches } from './bench-reading.ts';
@@ -19,52 +20,82 @@ const READY = 'from start to ready, ms';
 export const stored: Case = {
   names: ['start', 'grow', 'read', 'search'],
   async measure(bench, wanted) {
-    for (const filling of bench.options.sizes.fillings) {
-      const why = lacksSpace(filling);
-      const text = fillingText(filling);
-      if (why === null) {
-        try {
-          await measureFilling(bench, wanted, filling);
-        } catch (error) {
-          for (const name of wanted) bench.fail(`${name}, ${text}`, OURS, error);
-        }
-      } else for (const name of wanted) bench.note(`${name}, ${text}`, OURS, why);
+    const { fillings } = bench.options.sizes;
+    for (const stored of new Set(fillings.map((filling) => filling.stored))) {
+      const group = fillings.filter((filling) => filling.stored === stored);
+      await measureGroup(
+        bench,
+        wanted,
+        group.filter((filling) => isWanted(filling, wanted)),
+      );
     }
     if (wanted.has('search')) await measureStore(bench);
   },
 };
 
+/** Reads and searches are measured where nothing is queued. */
+function hasReads({ stored, queued }: Filling): boolean {
+  return stored > 0 && queued === 0;
+}
+
+function isWanted(filling: Filling, wanted: ReadonlySet<string>): boolean {
+  if (wanted.has('start') || wanted.has('grow')) return true;
+  return hasReads(filling) && (wanted.has('read') || wanted.has('search'));
+}
+
+/** Measures fillings with as many stored, and ever more queued, on one directory. */
+async function measureGroup(
+  bench: Bench,
+  wanted: ReadonlySet<string>,
+  group: readonly Filling[],
+): Promise<void> {
+  let installation: Installation | null = null;
+  let queued = 0;
+  for (const filling of group) {
+    const text = fillingText(filling);
+    const more = filling.queued - queued;
+    const why = lacksSpace(installation === null ? filling.stored : more);
+    try {
+      if (why !== null) {
+        for (const name of wanted) bench.note(`${name}, ${text}`, OURS, why);
+        continue;
+      }
+      if (installation === null) installation = await installFilled(bench, filling);
+      else await addQueued(bench, installation, more);
+      queued = filling.queued;
+      await measureFilling(bench, wanted, filling, installation);
+    } catch (error) {
+      for (const name of wanted) bench.fail(`${name}, ${text}`, OURS, error);
+    }
+  }
+  installation?.remove();
+}
+
 async function measureFilling(
   bench: Bench,
   wanted: ReadonlySet<string>,
   filling: Filling,
+  installation: Installation,
 ): Promise<void> {
   const text = fillingText(filling);
-  const hasReads = filling.stored > 0 && filling.queued === 0;
-  if (!['start', 'grow'].some((name) => wanted.has(name)) && !hasReads) return;
-  const installation = await installFilled(bench, filling);
-  try {
-    await bench.eachRun(text, async (run) => {
-      if (wanted.has('start')) await measureStart(bench, `start, ${text}`, run, installation);
-      if (hasReads && (wanted.has('read') || wanted.has('search'))) {
-        const server = await installation.serve();
-        try {
-          const { stored: rows } = filling;
-          if (wanted.has('read')) {
-            await measureReads(bench, `read, ${text}`, run, installation, server);
-          }
-          if (wanted.has('search')) {
-            await measureSearches(bench, `search, ${text}`, run, installation, server, rows);
-          }
-        } finally {
-          await server.stop();
+  await bench.eachRun(text, async (run) => {
+    if (wanted.has('start')) await measureStart(bench, `start, ${text}`, run, installation);
+    if (hasReads(filling) && (wanted.has('read') || wanted.has('search'))) {
+      const server = await installation.serve();
+      try {
+        const { stored: rows } = filling;
+        if (wanted.has('read')) {
+          await measureReads(bench, `read, ${text}`, run, installation, server);
         }
+        if (wanted.has('search')) {
+          await measureSearches(bench, `search, ${text}`, run, installation, server, rows);
+        }
+      } finally {
+        await server.stop();
       }
-      if (wanted.has('grow')) await measureGrowth(bench, filling, run, installation);
-    });
-  } finally {
-    installation.remove();
-  }
+    }
+    if (wanted.has('grow')) await measureGrowth(bench, filling, run, installation);
+  });
 }
 
 /** The files are in the system's cache, as they are after a restart of the server alone. */

@@ -22,6 +22,8 @@ export interface Filling {
   rows: number;
   /** How many of the messages wait for a far destination. */
   queued: number;
+  /** Rows of each kind that are there already, and messages among them; 0: the directory is new. */
+  after?: number;
 }
 
 const DAY_MS = 86_400_000;
@@ -30,19 +32,19 @@ const DAY_MS = 86_400_000;
 const idOf = (kind: number): string =>
   `printf('%08x-%04x-7%03x-8${kind.toString(16).padStart(3, '0')}-%012x', t >> 16, t & 65535, i & 4095, i)`;
 
-/** Rows numbered `i` from 1, at the time `t`. */
-function numbered({ rows, now, days }: Filling): string {
+/** Rows numbered `i` from 1, or from the first that is not there, at the time `t`. */
+function numbered({ rows, now, days, after = 0 }: Filling): string {
   const from = now - days * DAY_MS;
   const step = (days * DAY_MS) / rows;
-  return `WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ${rows}),
-    row (i, t) AS (SELECT i, CAST(${from} + i * ${step} AS INTEGER) FROM n)`;
+  return `WITH RECURSIVE n (i) AS (VALUES (${after + 1}) UNION ALL SELECT i + 1 FROM n WHERE i < ${after + rows}),
+    row (i, t) AS (SELECT i, CAST(${from} + (i - ${after}) * ${step} AS INTEGER) FROM n)`;
 }
 
 const STATUS = (queuedAfter: number): string =>
   `CASE WHEN i > ${queuedAfter} THEN 'queued' WHEN i % 1000 = 1 THEN 'complained'
     WHEN i % 50 = 0 THEN 'bounced' ELSE 'delivered' END`;
 
-/** Writes the rows. Throws when the directory was never opened by the product, or has rows. */
+/** Writes the rows. Throws when the directory was never opened by the product, or has other rows than `after` says. */
 export function fillDirectory(filling: Filling): void {
   const mail = open(join(filling.dataDir, 'mail.db'));
   const logs = open(join(filling.dataDir, 'log.db'));
@@ -67,9 +69,9 @@ function open(path: string): Database {
 }
 
 function messageSql(filling: Filling): string[] {
-  const { accountId, rows, queued, now } = filling;
+  const { accountId, rows, queued, now, after = 0 } = filling;
   const row = numbered(filling);
-  const last = rows - queued;
+  const last = after + rows - queued;
   const status = STATUS(last);
   const address = "'user' || i || '@mail' || (i % 1000) || '.example.net'";
   const due = `CASE WHEN i > ${last} THEN ${now + DAY_MS} + i ELSE NULL END`;
@@ -99,10 +101,14 @@ function messageSql(filling: Filling): string[] {
       CASE WHEN i % 50 = 0 THEN 'email.bounced' ELSE 'email.delivered' END, t + 900,
       '{"attempt":1,"stage":"dot","reply":"250 2.0.0 OK","host":"mx.example.net"}' FROM row WHERE i <= ${last}`,
     `INSERT INTO status_days (account_id, day, status, count)
-      SELECT account_id, created_at / ${DAY_MS}, status, count(*) FROM messages GROUP BY 1, 2, 3`,
+      SELECT account_id, created_at / ${DAY_MS}, status, count(*) FROM messages WHERE seq > ${after} GROUP BY 1, 2, 3
+      ON CONFLICT DO UPDATE SET count = count + excluded.count`,
     `INSERT INTO usage_days (account_id, day, count)
-      SELECT account_id, date(created_at / 1000, 'unixepoch'), count(*) FROM messages GROUP BY 1, 2`,
-    `INSERT INTO stored_bytes (account_id, bytes) SELECT '${accountId}', sum(bytes) FROM bodies`,
+      SELECT account_id, date(created_at / 1000, 'unixepoch'), count(*) FROM messages WHERE seq > ${after} GROUP BY 1, 2
+      ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+    `INSERT INTO stored_bytes (account_id, bytes)
+      SELECT '${accountId}', sum(bytes) FROM bodies WHERE message_seq > ${after}
+      ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`,
   ];
 }
 
