@@ -23,7 +23,8 @@ const DAYS = 25;
 const DAY_MS = 86_400_000;
 /** For one row of each kind: 2.8 KB with the search index were measured, and the largest statement's WAL. */
 const BYTES_PER_ROW = 3_600;
-const REST_MS = 3_000;
+/** Longer than the server waits before it tidies its search index. */
+const REST_MS = 8_000;
 /** The share of one processor below which a server rests. */
 const RESTING = 0.05;
 

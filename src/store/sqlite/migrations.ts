@@ -11,6 +11,7 @@ import log0001 from '../../../migrations/log/0001_initial.sql' with { type: 'tex
 import log0002 from '../../../migrations/log/0002_sandbox_rows.sql' with { type: 'text' };
 import log0003 from '../../../migrations/log/0003_logs_by_key.sql' with { type: 'text' };
 import search0001 from '../../../migrations/search/0001_initial.sql' with { type: 'text' };
+import search0002 from '../../../migrations/search/0002_merges_in_steps.sql' with { type: 'text' };
 import mail0001 from '../../../migrations/mail/0001_initial.sql' with { type: 'text' };
 import mail0002 from '../../../migrations/mail/0002_event_headers.sql' with { type: 'text' };
 import mail0003 from '../../../migrations/mail/0003_suppressions_by_reason.sql' with { type: 'text' };
@@ -53,6 +54,7 @@ export const LOG_MIGRATIONS: readonly Migration[] = [
 
 export const SEARCH_MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'initial', sql: search0001 },
+  { version: 2, name: 'merges_in_steps', sql: search0002 },
 ];
 
 const HISTORY = `CREATE TABLE IF NOT EXISTS migrations (

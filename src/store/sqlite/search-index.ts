@@ -155,6 +155,14 @@ export class SearchWriter {
   }
 
   /**
+   * Merges where a level has gathered `usermerge` segments, writing at most about `pages` pages to each table. A merge of
+   * everything that is under way goes on by as many instead, unless the small ones have become more than it merges.
+   */
+  compact(pages: number): void {
+    for (const merge of this.#merges) merge.run(pages);
+  }
+
+  /**
    * Goes on merging the segments of the index into one, which makes look-ups many times faster; with
    * `isStart` it begins with all there are now. Returns whether there is more to do.
    */

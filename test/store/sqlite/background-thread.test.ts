@@ -212,7 +212,7 @@ test('an index that is not there is made when the thread is opened, at the time 
   const other = mkdtempSync(join(tmpdir(), 'postrider-background-'));
   for (const name of ['mail.db', 'log.db']) copyFileSync(join(dir, name), join(other, name));
   await ask({ kind: 'open', dataDir: other, now: 77 });
-  expect(rowsIn(other, 'SELECT applied_at FROM migrations', 'search.db')).toEqual([
+  expect(rowsIn(other, 'SELECT DISTINCT applied_at FROM migrations', 'search.db')).toEqual([
     { applied_at: 77 },
   ]);
   expect(await ask(lists('r5'))).toMatchObject({ rows: [{ email: 'r599@x.example' }] });

@@ -268,7 +268,7 @@ test('an index made anew waits for no disk, has its time, and lets go of the fil
   opened.push(indexer);
   expect(settings).toEqual(Array(2).fill('search.db PRAGMA synchronous = NORMAL'));
   const db = search();
-  expect(db.query('SELECT applied_at FROM migrations').values()).toEqual([[9]]);
+  expect(db.query('SELECT DISTINCT applied_at FROM migrations').values()).toEqual([[9]]);
   expect(openIn(dir).filter((path) => path.endsWith('(deleted)'))).toEqual([]);
 });
 

@@ -1,6 +1,9 @@
-/** Tidying up the search index: it ends, leaves each list of terms in one piece, and is not begun again by a start. */
+/**
+ * Merging the search index: tidying up ends, leaves each list of terms in one piece, and is not begun again by a start;
+ * while rows keep coming the pieces stay few.
+ */
 import { expect, test } from 'bun:test';
-import type { Database } from 'bun:sqlite';
+import { Database } from 'bun:sqlite';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,6 +17,8 @@ import { openTestStore, withDir } from '../test-store.ts';
 const ROWS = 2500;
 /** Far more than one merge takes. */
 const MOST_STEPS = 1000;
+/** Each with a piece of its own: more than FTS5 would leave unmerged. */
+const COMMITS = 300;
 
 /** Tidies up until nothing is left to do; gives the number of steps. */
 function tidy(indexer: Indexer): number {
@@ -23,6 +28,18 @@ function tidy(indexer: Indexer): number {
     if (steps > MOST_STEPS) throw new Error('tidying up does not end');
   }
   return steps;
+}
+
+/** In how many pieces the lists of suppressions are. */
+function pieces(search: Database): (number | undefined)[] {
+  return ['triples', 'pairs'].map(
+    (kind) =>
+      search
+        .prepare<{ count: number }, []>(
+          `SELECT count(DISTINCT segid) AS count FROM suppression_${kind}_idx`,
+        )
+        .get()?.count,
+  );
 }
 
 test('a grown index is merged into one piece, once', () =>
@@ -38,18 +55,9 @@ test('a grown index is merged into one piece, once', () =>
     const indexer = new Indexer(dir, 0);
     while (indexer.step());
     const search = openForReading(join(dir, SEARCH_FILE));
-    const pieces = (): unknown[] =>
-      ['triples', 'pairs'].map(
-        (kind) =>
-          search
-            .prepare<{ count: number }, []>(
-              `SELECT count(DISTINCT segid) AS count FROM suppression_${kind}_idx`,
-            )
-            .get()?.count,
-      );
-    expect(pieces()).not.toEqual([1, 1]);
+    expect(pieces(search)).not.toEqual([1, 1]);
     expect(tidy(indexer)).toBeGreaterThan(0);
-    expect(pieces()).toEqual([1, 1]);
+    expect(pieces(search)).toEqual([1, 1]);
     search.close();
     indexer.close();
 
@@ -57,6 +65,42 @@ test('a grown index is merged into one piece, once', () =>
     while (again.step());
     expect(tidy(again)).toBe(0);
     again.close();
+  }));
+
+test('an index that is never left alone stays in few pieces, merged by its own steps', () =>
+  withDir(async (dir) => {
+    const store = await openTestStore(dir);
+    const account = newAccount('default');
+    await store.createAccount(account);
+    await store.close();
+    const mail = new Database(join(dir, 'mail.db'), { readwrite: true });
+    const insert = mail.prepare(
+      `INSERT INTO suppressions (id, account_id, email, reason, created_at) VALUES (?, ?, ?, 'manual', 0)`,
+    );
+    const indexer = new Indexer(dir, 0);
+    const search = openForReading(join(dir, SEARCH_FILE));
+    let most = 0;
+    for (let at = 0; at < COMMITS; at += 1) {
+      insert.run(`suppression-${at}`, account.id, `reader${at}@example.org`);
+      while (indexer.step());
+      most = Math.max(most, ...pieces(search).map(Number));
+    }
+    // Up to sixteen of each level, and what comes until a merge is worth a statement.
+    expect(most).toBeLessThan(3 * 16);
+    expect(pieces(search)).not.toEqual([1, 1]);
+    const settings = search
+      .prepare<{ k: string; v: number }, []>(
+        `SELECT k, v FROM suppression_triples_config WHERE k LIKE '%merge'`,
+      )
+      .all();
+    expect(Object.fromEntries(settings.map(({ k, v }) => [k, v]))).toEqual({
+      automerge: 0,
+      crisismerge: 256,
+      usermerge: 16,
+    });
+    search.close();
+    indexer.close();
+    mail.close();
   }));
 
 /** A file whose merges change so many rows, one after the other, and what it was told. */
@@ -82,6 +126,7 @@ test('a step merges 200 pages of each list of terms, begins with everything, and
   const { writer, told } = mergesOf(9, 9, 9, 9);
   expect([writer.merge(true), told.splice(0)]).toEqual([true, both(-200)]);
   expect([writer.merge(false), told.splice(0)]).toEqual([true, both(200)]);
+  expect([writer.compact(37), told.splice(0)]).toEqual([undefined, both(37)]);
   // FTS5 documentation, "The 'merge' Command": one change alone is its note that nothing was left to do.
   const ends = [
     [2, 1],
