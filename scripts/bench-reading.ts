@@ -1,7 +1,8 @@
 /**
  * Reads and searches over HTTP, with much stored: one message by its id, a page of the list, and `q` of several kinds.
  *
- * Reads come over 20 connections at once; searches one after the other, since what counts is how long one takes.
+ * Reads come over 20 connections at once, and one after the other; searches one after the other alone, since what counts
+ * is how long one takes.
  */
 import { startBare } from './bench-bare.ts';
 import type { Bare } from './bench-bare.ts';
@@ -77,10 +78,13 @@ export async function measureReads(
       ]) {
         await get(url, key, pathAt, warming, CONNECTIONS);
         const { waits, perSecond } = await get(url, key, pathAt, requests / 4, CONNECTIONS);
+        const alone = await get(url, key, pathAt, requests / 20, 1);
         bench.record(name, run, subject, {
           [`${what}: answers a second`]: perSecond,
           [`${what}: p50, ms`]: waitAt(waits, 0.5),
           [`${what}: p99, ms`]: waitAt(waits, 0.99),
+          [`${what}, one after the other: p50, ms`]: waitAt(alone.waits, 0.5),
+          [`${what}, one after the other: p99, ms`]: waitAt(alone.waits, 0.99),
         });
       }
     }
