@@ -36,8 +36,6 @@ const TERMS_SAMPLED = 32;
 /** How many of a term's newest rows are looked at to guess how rare it is. */
 const SAMPLE = 64;
 
-/** Entries taken out in one step. */
-const ENTRIES_FORGOTTEN = 500;
 /** Pages written in one step of a merge: some milliseconds of work. */
 const MERGE_PAGES = 200;
 
@@ -178,13 +176,11 @@ export class SearchWriter {
       .includes(true);
   }
 
-  /** Takes some entries below `seq` out; returns whether there were any. Only where entries can be deleted. */
-  forgetBelow(seq: number): boolean {
+  /** Takes up to `most` entries below `seq` out; returns whether there were any. Only where entries can be deleted. */
+  forgetBelow(seq: number, most: number): boolean {
     const first = this.#first.get()?.seq ?? seq;
     if (first >= seq) return false;
-    for (const forget of this.#forgets) {
-      forget.run(first, Math.min(first + ENTRIES_FORGOTTEN, seq) - 1);
-    }
+    for (const forget of this.#forgets) forget.run(first, Math.min(first + most, seq) - 1);
     return true;
   }
 

@@ -242,11 +242,11 @@ test('the index is merged when it has more than two thousand rows, and again whe
 test('a merge counts for the rows that there were when it began, and entries of rows that are gone go before', () => {
   const indexer = newIndexer();
   add('email', 1, 2_001);
-  add('log', 1, 501);
+  add('log', 1, 51);
   while (indexer.step());
   log.run('DELETE FROM logs');
   const db = search();
-  expect([indexer.tidyStep(), entries(db, 'log', 'pairs')]).toEqual([true, [501]]);
+  expect([indexer.tidyStep(), entries(db, 'log', 'pairs')]).toEqual([true, [51]]);
   expect([indexer.tidyStep(), entries(db, 'log', 'pairs')]).toEqual([true, []]);
   expect([indexer.tidyStep(), noted(db)[0]]).toEqual([true, 'email 2001 email 2001 0']);
   add('email', 2_002, 2_500);
@@ -291,20 +291,20 @@ test('an index that a full disk keeps from being opened stays as it is', () => {
   expect(noted(search())).toEqual(['email 5 email 5 0']);
 });
 
-test('entries of log rows that are gone are taken out five hundred at a time, both kinds, to the last', () => {
-  add('log', 1, 1_203);
+test('entries of log rows that are gone are taken out fifty at a time, both kinds, to the last', () => {
+  add('log', 1, 123);
   const indexer = newIndexer();
   while (indexer.step());
   const db = search();
   const left = (): unknown[] =>
     (['triples', 'pairs'] as const).map((kind) => entries(db, 'log', kind)[0]);
-  log.run('DELETE FROM logs WHERE seq <= 1100');
+  log.run('DELETE FROM logs WHERE seq <= 110');
   const seen: unknown[] = [];
   while (indexer.tidyStep()) seen.push(left());
   expect(seen).toEqual([
-    [501, 501],
-    [1_001, 1_001],
-    [1_101, 1_101],
+    [51, 51],
+    [101, 101],
+    [111, 111],
   ]);
   log.run('DELETE FROM logs');
   expect([indexer.tidyStep(), left(), indexer.tidyStep()]).toEqual([
@@ -312,6 +312,21 @@ test('entries of log rows that are gone are taken out five hundred at a time, bo
     [undefined, undefined],
     false,
   ]);
+});
+
+test('where it is never quiet, fifty go with each step that brings rows', () => {
+  add('log', 1, 123);
+  const indexer = newIndexer();
+  while (indexer.step());
+  log.run('DELETE FROM logs WHERE seq <= 110');
+  const db = search();
+  const left: unknown[] = [];
+  for (const seq of [124, 125, 126]) {
+    add('log', seq, seq);
+    while (indexer.step());
+    left.push(entries(db, 'log', 'triples')[0], entries(db, 'log', 'pairs')[0]);
+  }
+  expect(left).toEqual([51, 51, 101, 101, 111, 111]);
 });
 
 test('closes every file that it has opened, those it reads before the index', () => {
