@@ -10,12 +10,15 @@ import { BARE, startBare } from './bench-bare.ts';
 import { deliverOnce, deliveryFigures, recordOpenssl } from './bench-case.ts';
 import type { Bench, Case, Filling } from './bench-case.ts';
 import { addQueued, fillingText, installFilled, lacksSpace } from './bench-filled.ts';
+import { recipientOf } from './bench-contender.ts';
+import { startReceiver } from './bench-load.ts';
 import type { Installation } from './bench-postrider.ts';
 import { benchRead } from './bench-read.ts';
 import { measureReads, measureSearches } from './bench-reading.ts';
 import { OURS } from './bench-table.ts';
 
 const READY = 'from start to ready, ms';
+const DELIVERED = 'from start to first delivery, ms';
 
 export const stored: Case = {
   names: ['start', 'grow', 'read', 'search'],
@@ -98,16 +101,30 @@ async function measureFilling(
   });
 }
 
-/** The files are in the system's cache, as they are after a restart of the server alone. */
+/** The files are in the system's cache, as they are after a restart of the server alone. The first email is sent at once. */
 async function measureStart(
   bench: Bench,
   name: string,
   run: number,
   installation: Installation,
 ): Promise<void> {
-  const server = await installation.serve();
-  bench.record(name, run, OURS, { [READY]: server.readyMs });
-  await server.stop();
+  const receiver = await startReceiver(bench.options.receiverPort);
+  try {
+    const server = await installation.serve();
+    const readyAt = Date.now();
+    try {
+      const connection = await server.connect();
+      await connection.submit(recipientOf(0));
+      await receiver.until(1);
+      connection.close();
+    } finally {
+      await server.stop();
+    }
+    const delivered = server.readyMs + receiver.receipt().lastAt - readyAt;
+    bench.record(name, run, OURS, { [READY]: server.readyMs, [DELIVERED]: delivered });
+  } finally {
+    receiver.stop();
+  }
   const bare = await startBare();
   bench.record(name, run, BARE, { [READY]: bare.readyMs });
   await bare.stop();
