@@ -30,12 +30,6 @@ const PAGES_PER_COMMIT = 1;
 /** Pages that are worth a statement. */
 const LEAST_PAGES = 16;
 
-/**
- * Entries of deleted rows that are taken out in one step: some milliseconds of work, as FTS5 takes 0.04 ms for each in each
- * table. Steps of indexing take out as many: where mail comes day and night it is never quiet.
- */
-const ENTRIES_FORGOTTEN = 50;
-
 /** The index is merged when it has grown by half since the last time, and by this many rows. */
 const GROWTH = 1.5;
 const LEAST_GROWTH = 2000;
@@ -104,6 +98,7 @@ export class Indexer {
     const rows = source.rowsAfter(source.at, ROWS_PER_COMMIT);
     const last = rows.at(-1);
     if (last === undefined) return 0;
+    // In quiet moments alone they would stay where mail comes all day and all night.
     this.#forget(source);
     const pages = source.pages + PAGES_PER_COMMIT + rows.length * PAGES_PER_ROW;
     const isWorthIt = pages >= LEAST_PAGES;
@@ -129,7 +124,7 @@ export class Indexer {
 
   /** Takes out entries of rows that retention has deleted; returns whether there were any. */
   #forget({ first, writer, at }: Indexed): boolean {
-    return first !== null && writer.forgetBelow(first() ?? at + 1, ENTRIES_FORGOTTEN);
+    return first !== null && writer.forgetBelow(first() ?? at + 1);
   }
 
   #mergeStep(): boolean {

@@ -36,6 +36,8 @@ const TERMS_SAMPLED = 32;
 /** How many of a term's newest rows are looked at to guess how rare it is. */
 const SAMPLE = 64;
 
+/** Entries taken out in one step: a millisecond of work with a million of them. Steps that bring rows take out as many. */
+const ENTRIES_FORGOTTEN = 50;
 /** Pages written in one step of a merge: some milliseconds of work. */
 const MERGE_PAGES = 200;
 
@@ -176,11 +178,13 @@ export class SearchWriter {
       .includes(true);
   }
 
-  /** Takes up to `most` entries below `seq` out; returns whether there were any. Only where entries can be deleted. */
-  forgetBelow(seq: number, most: number): boolean {
+  /** Takes some entries below `seq` out; returns whether there were any. Only where entries can be deleted. */
+  forgetBelow(seq: number): boolean {
     const first = this.#first.get()?.seq ?? seq;
     if (first >= seq) return false;
-    for (const forget of this.#forgets) forget.run(first, Math.min(first + most, seq) - 1);
+    for (const forget of this.#forgets) {
+      forget.run(first, Math.min(first + ENTRIES_FORGOTTEN, seq) - 1);
+    }
     return true;
   }
 
