@@ -33,7 +33,6 @@ export async function fetchAttachments(
     ]);
   }
   const attachments = [...draft.attachments];
-  const issues: Issue[] = [];
   const budget = { left: plan.attachmentBytes, isEmpty: false };
   const mayKeep = (bytes: number): boolean => {
     budget.left -= bytes;
@@ -41,8 +40,8 @@ export async function fetchAttachments(
     if (!takes(bytes)) budget.isEmpty = true;
     return !budget.isEmpty;
   };
-  await Promise.all(
-    links.map(async ({ at, url, path }) => {
+  const found = await Promise.all(
+    links.map(async ({ at, url, path }): Promise<Issue[]> => {
       const result = await guardedGet({
         url,
         headers: { accept: '*/*' },
@@ -51,19 +50,19 @@ export async function fetchAttachments(
         maxResponseBytes: plan.attachmentBytes,
         mayKeep,
       });
-      const attachment = attachments[at];
       if (result.kind === 'failed') {
-        issues.push({ path, message: `${path} could not be fetched: ${result.reason}.` });
-      } else if (result.statusCode !== 200) {
-        issues.push({
-          path,
-          message: `${path} returned status ${result.statusCode}; it must return 200.`,
-        });
-      } else if (attachment !== undefined) {
-        attachments[at] = { ...attachment, content: result.body };
+        return [{ path, message: `${path} could not be fetched: ${result.reason}.` }];
       }
+      if (result.statusCode !== 200) {
+        const message = `${path} returned status ${result.statusCode}; it must return 200.`;
+        return [{ path, message }];
+      }
+      const attachment = attachments[at];
+      if (attachment !== undefined) attachments[at] = { ...attachment, content: result.body };
+      return [];
     }),
   );
+  const issues = found.flat();
   if (budget.isEmpty) throw tooBusy();
   if (issues.length > 0) throw refusal(issues);
   return { ...draft, attachments };
