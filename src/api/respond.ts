@@ -16,7 +16,7 @@ import { checkPermission, checkSandbox, identify } from './guard.ts';
 import { errorBody } from './shapes/error-body.ts';
 import { decodeText, parseJson } from './shapes/json.ts';
 import type { RateWindows } from './rate-windows.ts';
-import { spendRate } from './spend-rate.ts';
+import { mayHaveRow, spendRate } from './spend-rate.ts';
 import type { RequestsUnderWay } from './requests-under-way.ts';
 import type { TrustedProxies } from './client-address.ts';
 import { logRow } from './log/log-row.ts';
@@ -67,6 +67,8 @@ interface Progress {
   value: unknown;
   /** What the body has taken of the memory budget; null before it is read. */
   share: Share | null;
+  /** It has counted against a limit of its account: of such requests the log has all. */
+  isCounted: boolean;
 }
 
 /** The response to `incoming`, which `route` handles. Never rejects. */
@@ -86,6 +88,7 @@ export async function respond(
     json: null,
     value: undefined,
     share: null,
+    isCounted: false,
   };
   const end = parts.ctx.doing.begin(route.text.id);
   try {
@@ -119,7 +122,7 @@ async function answer(
     (parts.ctx.clock.now() - startedAt) / 1000,
   );
   const { identity } = progress;
-  if (identity !== null) {
+  if (identity !== null && (progress.isCounted || mayHaveRow(parts.rates, identity))) {
     const known = { ...progress, identity };
     parts.requestLog.add(logRow(parts.ctx, incoming, known, result, payload));
   }
@@ -191,6 +194,7 @@ async function run(
   if (caller instanceof ApiError) throw caller;
   checkPermission(caller, route.access);
   spendRate(parts.rates, route, caller, progress);
+  progress.isCounted = true;
   checkSandbox(caller, route);
   const result = await route.handle(await callOf(parts, route, request, params, progress, caller));
   if (route.method !== 'GET' && !route.isSend) {

@@ -43,6 +43,17 @@ export function spendRate(
   }
 }
 
+/**
+ * Whether a request that counted against no limit gets a row in the request log: as many of an account do in a minute as
+ * one key may read, so that nobody fills the disk with what is refused at once (docs/decisions.md D513).
+ */
+export function mayHaveRow(
+  rates: Pick<RateWindows, 'take'>,
+  { key, account, plan }: Identity,
+): boolean {
+  return rates.take(`row ${rateOwner(key, account)}`, plan.readsPerMinute, MINUTE_MS).isAllowed;
+}
+
 function limitsOf(
   { method, path, isSend, perMinute }: Pick<Route, 'method' | 'path' | 'isSend' | 'perMinute'>,
   { key, account, plan }: Identity,

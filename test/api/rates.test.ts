@@ -105,3 +105,42 @@ test('an account has at most 100 unrevoked keys of each kind', async () => {
   expect((await bench.ask({ path: '/api-keys', key: first, body: name })).status).toBe(201);
   expect(await bench.key(account, 'full_access', true)).toStartWith('pr_test_');
 });
+
+test('what counts against no limit fills no log: as many rows a minute as one key may read', async () => {
+  const account = await bench.account('noisy', 'narrow');
+  const keys = [await bench.key(account), await bench.key(account, 'sending_access')];
+  const key = keys[0] ?? null;
+  const logged = async (): Promise<Record<string, number>> => {
+    await clock.advance(60_000);
+    const { json } = await bench.ask({ path: '/logs?limit=100', key });
+    const rows: { path: string; status: number }[] = json.data;
+    const labels = rows.map(({ path, status }) => `${status} ${path}`);
+    return Object.fromEntries(
+      Map.groupBy(labels, (label) => label)
+        .entries()
+        .map(([label, all]) => [label, all.length]),
+    );
+  };
+  // An unknown path, a route that the key may not use, and what is beyond a limit, by both keys.
+  for (let n = 0; n < 4; n += 1) {
+    expect((await bench.ask({ path: '/nowhere', key: keys[n % 2] ?? null })).status).toBe(404);
+  }
+  expect(await logged()).toEqual({ '404 /nowhere': 3 });
+  const forbidden = { path: '/domains', key: keys[1] ?? null };
+  for (let n = 0; n < 5; n += 1) expect((await bench.ask(forbidden)).status).toBe(403);
+  expect(await logged()).toMatchObject({ '404 /nowhere': 3, '403 /domains': 3 });
+  await clock.advance(60_000);
+  for (let n = 0; n < 3; n += 1) await bench.ask({ path: '/usage', key });
+  for (let n = 0; n < 5; n += 1) refused(await bench.ask({ path: '/usage', key }));
+  expect(await logged()).toEqual({
+    '404 /nowhere': 3,
+    '403 /domains': 3,
+    '200 /logs': 2,
+    '200 /usage': 3,
+    '429 /usage': 3,
+  });
+  const other = await bench.key(await bench.account('quiet', 'narrow'));
+  await bench.ask({ path: '/nowhere', key: other });
+  const { json } = await bench.ask({ path: '/logs', key: other });
+  expect(json.data).toHaveLength(1);
+});
