@@ -74,6 +74,8 @@ test('a stop ends the connections that fetch files, and writes the rates for the
   expect(saved.map(([name, windowMs]) => [name, windowMs])).toEqual([
     [expect.stringMatching(/^read /), 60_000],
     [expect.stringMatching(/^reads /), 60_000],
+    // Of the refused one's row in the log.
+    [expect.stringMatching(/^row /), 60_000],
   ]);
   const next = createApi(own.ctx, {} as never, new TrustedProxies(own.ctx));
   const usage = () =>
