@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import type { Identity } from '../../src/flow/draft.ts';
 import type { RateResult } from '../../src/api/rate-windows.ts';
-import { spendRate } from '../../src/api/spend-rate.ts';
+import { mayHaveRow, spendRate } from '../../src/api/spend-rate.ts';
 import { ApiError } from '../../src/base/errors.ts';
 
 const caller = {
@@ -114,4 +114,19 @@ test.each([
     // What was refused by one window is not counted in the next.
     expect(taken).toHaveLength(left.length);
   }
+});
+
+test('rows of the log about what counts against nothing: by account, sandbox keys apart, as many as one key reads', () => {
+  const taken: [string, number, number][] = [];
+  const take = (name: string, limit: number, windowMs: number): RateResult => {
+    taken.push([name, limit, windowMs]);
+    const isAllowed = taken.length === 1;
+    return { isAllowed, limit, remaining: 0, resetSeconds: 1, retrySeconds: 1 };
+  };
+  const sandbox = { ...caller, key: { ...caller.key, isTest: true } };
+  expect([mayHaveRow({ take }, caller), mayHaveRow({ take }, sandbox)]).toEqual([true, false]);
+  expect(taken).toEqual([
+    ['row account', 30, 60_000],
+    ['row account sandbox', 30, 60_000],
+  ]);
 });
