@@ -2,18 +2,26 @@
  * Executables against each other on a machine that is not quiet: all of them run at once and get their load in slices of a
  * second, so that each slice of one has the same neighbours as those beside it.
  *
- * `scripts/bench slices A B … [--pairs 4] [--slices 12] [--messages 700]`: a pair starts every executable anew, since two
- * processes of one executable differ by several percent; in it each gets `slices` times `messages`, forth and back. Take
- * as many pairs as executables, or twice as many: who is started first takes more. Prints for each pair, and as the median
- * of all, what every executable takes of a processor for a message (main thread, writer, signer, the rest) as a share of
- * what A took in the same slice. Rates and waits are not measured: use `compare` for them.
+ * `scripts/bench slices A B … [--pairs 4] [--slices 12] [--messages 700] [--rate 0]`: a pair starts every executable anew,
+ * since two processes of one executable differ by several percent; in it each gets `slices` times `messages`, forth and back.
+ * `--rate` sends so many a second instead of as fast as they are answered: give it `--messages` for two seconds. Take as
+ * many pairs as executables, or twice as many: who is started first takes more. Prints for each pair, and as the median of
+ * all, what every executable takes of a processor for a message (main thread, writer, signer, the rest) as a share of what
+ * A took in the same slice. Rates and waits are not measured: use `compare` for them.
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import type { Names } from '../test/rig/names.ts';
-import { WARMING, freePort, startReceiver, startReceiverNames, submitAll } from './bench-load.ts';
+import {
+  WARMING,
+  freePort,
+  startReceiver,
+  startReceiverNames,
+  submitAll,
+  submitAt,
+} from './bench-load.ts';
 import type { Receiver } from './bench-load.ts';
 import { startPostrider } from './bench-postrider.ts';
 import type { Server } from './bench-postrider.ts';
@@ -50,11 +58,17 @@ function usageOf(pid: number): Usage {
   return usage;
 }
 
-/** Microseconds for a message. */
-async function measureSlice(server: Server, receiver: Receiver, messages: number): Promise<Usage> {
+/** Microseconds for a message. `rate`: messages a second; 0: as fast as they are answered. */
+async function measureSlice(
+  server: Server,
+  receiver: Receiver,
+  messages: number,
+  rate: number,
+): Promise<Usage> {
   const { count } = receiver.receipt();
   const before = usageOf(server.pid);
-  await submitAll(server, messages);
+  if (rate > 0) await submitAt(server, messages, rate);
+  else await submitAll(server, messages);
   await receiver.until(count + messages);
   await Bun.sleep(REST_MS);
   const after = usageOf(server.pid);
@@ -70,23 +84,24 @@ interface Load {
   receiver: Receiver;
   slices: number;
   messages: number;
+  rate: number;
 }
 
 /** The slices of each executable, all started anew. */
 async function runPair(programs: readonly string[], pair: number, load: Load): Promise<Usage[][]> {
-  const { names, port, receiver, slices, messages } = load;
+  const { names, port, receiver, slices, messages, rate } = load;
   const runs = programs.map((program) => ({ program, measured: [] as Usage[] }));
   // Who is started first takes 2 to 3 % more, and who comes first in a round too: both go round.
   const order = [...runs.slice(pair % runs.length), ...runs.slice(0, pair % runs.length)];
   const started: { server: Server; measured: Usage[] }[] = [];
   for (const { program, measured } of order) {
     const server = await startPostrider(names, port, program);
-    await measureSlice(server, receiver, WARMING);
+    await measureSlice(server, receiver, WARMING, 0);
     started.push({ server, measured });
   }
   for (let slice = 0; slice < slices; slice += 1) {
     for (const { server, measured } of slice % 2 === 0 ? started : started.toReversed()) {
-      measured.push(await measureSlice(server, receiver, messages));
+      measured.push(await measureSlice(server, receiver, messages, rate));
     }
   }
   for (const { server } of started) await server.stop();
@@ -100,11 +115,12 @@ async function main(): Promise<void> {
       pairs: { type: 'string', default: '4' },
       slices: { type: 'string', default: '12' },
       messages: { type: 'string', default: '700' },
+      rate: { type: 'string', default: '0' },
     },
   });
   if (programs.length < 2) {
     process.stderr.write(
-      'usage: scripts/bench slices A B … [--pairs 4] [--slices 12] [--messages 700]\n',
+      'usage: scripts/bench slices A B … [--pairs 4] [--slices 12] [--messages 700] [--rate 0]\n',
     );
     process.exit(64);
   }
@@ -112,9 +128,17 @@ async function main(): Promise<void> {
   const port = await freePort();
   const receiver = await startReceiver(port);
   const [slices, messages] = [Number(values.slices), Number(values.messages)];
+  const rate = Number(values.rate);
   const shares = programs.map((): Usage[] => []);
   for (let pair = 0; pair < Number(values.pairs); pair += 1) {
-    const measured = await runPair(programs, pair, { names, port, receiver, slices, messages });
+    const measured = await runPair(programs, pair, {
+      names,
+      port,
+      receiver,
+      slices,
+      messages,
+      rate,
+    });
     for (const [at, own] of measured.entries()) {
       const share = shareOf(own, measured[0] ?? []);
       shares[at]?.push(share);

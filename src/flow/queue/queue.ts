@@ -2,8 +2,9 @@
  * The queue: every recipient that waits for its next attempt. The story of this folder begins here.
  *
  * Acceptance offers what it has just committed (`accepted-marks.ts`: marked as begun in that very commit), and looks at
- * the store take what is due (`feed.ts`), into one line for each destination of an account (`waiting.ts`). The
- * scheduler picks round robin over accounts (`rotation.ts`), their destinations and lanes; the engine of `due/` marks what was picked as begun, in batches; an attempt
+ * the store take what is due (`feed.ts`), into one line for each destination of an account (`waiting.ts`). Emails that
+ * come one after another begin together (`gathering.ts`). The scheduler picks round robin over accounts (`rotation.ts`),
+ * their destinations and lanes; the engine of `due/` marks what was picked as begun, in batches; an attempt
  * (`attempts.ts`) delivers through `deliver/` and commits the result. The operator's actions are in `operator.ts`.
  *
  * Promises that an attempt is marked in the store before anything is dialled, with a future time, so that a crash costs
@@ -34,6 +35,7 @@ import { AcceptedMarks } from './accepted-marks.ts';
 import { Attempts } from './attempts.ts';
 import type { Claim } from './attempts.ts';
 import { QueueFeed, READ_HINT } from './feed.ts';
+import { Gathering } from './gathering.ts';
 import { failByOperator } from './operator.ts';
 import { Scheduler } from './scheduler.ts';
 import type { MayTake } from './scheduler.ts';
@@ -76,6 +78,7 @@ export class Queue {
   readonly #tools: ReturnType<typeof makeTools>;
   readonly #abort = new AbortController();
   readonly #concurrency: Concurrency;
+  readonly #gathering = new Gathering(() => this.#due.wake());
   #isResting = false;
 
   constructor(ctx: Context, calls: CallSink, options: QueueOptions) {
@@ -120,6 +123,7 @@ export class Queue {
   async stop(): Promise<void> {
     // Real time, not the clock's: a stopping process must end even when a test has stopped the clock.
     const force = setTimeout(() => this.#abort.abort(), DRAIN_MS);
+    this.#gathering.stop();
     await this.#due.drain();
     this.#tools.policyAgent.destroy();
     // Marked by their acceptance and never attempted: due at once for the next process.
@@ -148,7 +152,9 @@ export class Queue {
         isDue = true;
         this.#feed.offer({ id, accountId, domain, dueAt: nextAttemptAt });
       }
-      if (isDue) this.#tools.messages.offer(offered);
+      if (!isDue) continue;
+      this.#gathering.noteAccepted();
+      this.#tools.messages.offer(offered);
     }
     this.#due.wake();
   }
@@ -263,6 +269,7 @@ export class Queue {
   /** Picks while there are free slots. What acceptance marked as begun is run at once, without a further write. */
   #pick(now: number): Claim[] {
     const claims: Claim[] = [];
+    if (this.#gathering.holds(this.#waiting.size)) return claims;
     const mayTake: MayTake = (...of) => this.#concurrency.mayTake(...of);
     while (this.#mayPick) {
       const picked = this.#scheduler.next(now, this.#concurrency.isFreeForUnproven, mayTake);
