@@ -7,7 +7,7 @@
  */
 
 /** Beginnings lie so many milliseconds apart, in real time, unless enough are in line. */
-const WINDOW_MS = 50;
+const WINDOW_MS = 40;
 /** Recipients in line that are worth beginning with. */
 const ENOUGH = 10;
 
@@ -17,7 +17,7 @@ export class Gathering {
   #begunAt = -Infinity;
   /** Runs while those in line wait for others. */
   #timer: ReturnType<typeof setTimeout> | null = null;
-  /** Those that came in this round of the event loop wait for nobody. */
+  /** Those in line are to begin with the next pick, and so is what comes until then. */
   #isDue = false;
 
   /** `over`: called when time has ended a wait. */
@@ -49,7 +49,8 @@ export class Gathering {
   }
 
   #end(): void {
-    this.stop();
+    this.#timer = null;
+    this.#isDue = true;
     this.#over();
   }
 }

@@ -9,7 +9,7 @@ const undo: (() => unknown)[] = [];
 let now = 0;
 let timers: { at: number; fire: () => void }[] = [];
 
-/** Timers of up to 50 ms, which are the gathering's: others run in real time. */
+/** Timers of up to 40 ms, which are the gathering's: others run in real time. */
 function holdTime(): void {
   const [real, end] = [globalThis.setTimeout, globalThis.clearTimeout];
   // What began before began long ago.
@@ -18,7 +18,7 @@ function holdTime(): void {
     fire: () => void,
     ms: number,
   ) => {
-    if (ms > 50 || ms < 20) return real(fire, ms);
+    if (ms > 40 || ms < 10) return real(fire, ms);
     const timer = { at: now + ms, fire };
     timers.push(timer);
     return timer;
@@ -57,11 +57,11 @@ function start() {
   return { gathering, ends: () => ends };
 }
 
-test('one that comes alone does not wait, nor does the next one 50 ms later', () => {
+test('one that comes alone does not wait, nor does the next one 40 ms later', () => {
   const { gathering, ends } = start();
   gathering.noteAccepted();
   expect(gathering.holds(1)).toBe(false);
-  pass(50);
+  pass(40);
   gathering.noteAccepted();
   expect([gathering.holds(1), timers.length, ends()]).toEqual([false, 0, 0]);
 });
@@ -75,22 +75,24 @@ test('those that come at one moment wait for each other, and for nobody else', (
   expect(gathering.holds(1)).toBe(true);
 });
 
-test('those that come sooner wait until 50 ms have passed since the last ones began', () => {
+test('those that come sooner wait until 40 ms have passed since the last ones began', () => {
   const { gathering, ends } = start();
   gathering.noteAccepted();
   gathering.holds(1);
   pass(20);
   gathering.noteAccepted();
   gathering.noteAccepted();
-  expect([gathering.holds(2), timers.map(({ at }) => at)]).toEqual([true, [50]]);
-  pass(29);
+  expect([gathering.holds(2), timers.map(({ at }) => at)]).toEqual([true, [40]]);
+  pass(19);
   expect([gathering.holds(9), ends()]).toEqual([true, 0]);
   pass(1);
-  expect([gathering.holds(2), ends()]).toEqual([false, 1]);
+  // One that comes between the end of the wait and the beginning begins with them.
+  gathering.noteAccepted();
+  expect([gathering.holds(3), ends(), timers.length]).toEqual([false, 1, 0]);
   // Counted from these, not from the first.
   pass(10);
   gathering.noteAccepted();
-  expect([gathering.holds(1), timers.map(({ at }) => at)]).toEqual([true, [100]]);
+  expect([gathering.holds(1), timers.map(({ at }) => at)]).toEqual([true, [80]]);
 });
 
 test('ten in line begin at once, and the next ones wait anew', () => {
@@ -102,7 +104,7 @@ test('ten in line begin at once, and the next ones wait anew', () => {
   expect([gathering.holds(9), gathering.holds(10), timers.length]).toEqual([true, false, 0]);
   pass(10);
   gathering.noteAccepted();
-  expect([gathering.holds(1), timers.map(({ at }) => at), ends()]).toEqual([true, [55], 0]);
+  expect([gathering.holds(1), timers.map(({ at }) => at), ends()]).toEqual([true, [45], 0]);
 });
 
 test('an end leaves no timer, and ending twice changes nothing', () => {
@@ -146,7 +148,7 @@ test('the queue begins with the second and third email together, marked and in l
   expect(rig.queue.counts()).toEqual({ inLines: 2, inFlight: 0 });
   const [waiting] = await rig.state(sent[1]?.id ?? '');
   expect([waiting?.recipient.status, waiting?.recipient.attempts]).toEqual(['queued', 1]);
-  pass(50);
+  pass(40);
   await round();
   expect(rig.queue.counts()).toEqual({ inLines: 0, inFlight: 2 });
   for (const { id } of sent) await rig.attempted(id, 1);
