@@ -9,7 +9,7 @@ const undo: (() => unknown)[] = [];
 let now = 0;
 let timers: { at: number; fire: () => void }[] = [];
 
-/** Timers of up to 40 ms, which are the gathering's: others run in real time. */
+/** Timers of 15 to 40 ms, which are the gathering's: others, such as the writer's, run in real time. */
 function holdTime(): void {
   const [real, end] = [globalThis.setTimeout, globalThis.clearTimeout];
   // What began before began long ago.
@@ -18,7 +18,7 @@ function holdTime(): void {
     fire: () => void,
     ms: number,
   ) => {
-    if (ms > 40 || ms < 10) return real(fire, ms);
+    if (ms > 40 || ms < 15) return real(fire, ms);
     const timer = { at: now + ms, fire };
     timers.push(timer);
     return timer;
