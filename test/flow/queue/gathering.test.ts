@@ -5,15 +5,15 @@ import { Gathering } from '../../../src/flow/queue/gathering.ts';
 import { startQueueWithMx } from './queue-rig.ts';
 
 const undo: (() => unknown)[] = [];
-/** Time since it was held, in milliseconds, and what waits for it. */
+/** Milliseconds since time was stopped, and what waits for it. */
 let now = 0;
 let timers: { at: number; fire: () => void }[] = [];
 
 /** Timers of 15 to 40 ms, which are the gathering's: others, such as the writer's, run in real time. */
-function holdTime(): void {
+function stopTime(): void {
   const [real, end] = [globalThis.setTimeout, globalThis.clearTimeout];
   // What began before began long ago.
-  const heldAt = performance.now() + 1_000;
+  const stoppedAt = performance.now() + 1_000;
   const set = spyOn(globalThis, 'setTimeout').mockImplementation(((
     fire: () => void,
     ms: number,
@@ -28,7 +28,7 @@ function holdTime(): void {
     if (at < 0) end(timer);
     else timers.splice(at, 1);
   }) as typeof clearTimeout);
-  const time = spyOn(performance, 'now').mockImplementation(() => heldAt + now);
+  const time = spyOn(performance, 'now').mockImplementation(() => stoppedAt + now);
   undo.push(
     () => set.mockRestore(),
     () => clear.mockRestore(),
@@ -51,7 +51,7 @@ afterEach(async () => {
 });
 
 function start() {
-  holdTime();
+  stopTime();
   let ends = 0;
   const gathering = new Gathering(() => (ends += 1));
   return { gathering, ends: () => ends };
@@ -127,7 +127,7 @@ async function startQueue() {
   const first = await rig.send(['first@example.com']);
   await rig.attempted(first.id, 1);
   await rig.idle();
-  holdTime();
+  stopTime();
   return { rig, mx };
 }
 
