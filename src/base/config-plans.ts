@@ -61,7 +61,8 @@ export const PLANS = rows(
       example: 10,
     }),
     readsPerMinute: key(format.wholeNumber(1, 10_000_000), {
-      about: 'Requests that read, in a minute and for each API key.',
+      about:
+        'Requests that read, in a minute and for each API key. Also how many requests of an account that count against no limit, such as refused ones, its request log takes in a minute.',
       default: 300,
       example: 300,
     }),

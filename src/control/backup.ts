@@ -4,6 +4,10 @@ import { Type } from '@sinclair/typebox';
 import { operation } from './operation.ts';
 import { Text } from './shapes.ts';
 
+/** Where the copy is larger than the machine's memory, each of its pages comes from the disk again. */
+const CHECKING =
+  'The copy is being verified. With many gigabytes that takes longer than the copying.';
+
 export const BACKUP_OPERATIONS = {
   backup: operation(
     { file: Text },
@@ -15,9 +19,9 @@ export const BACKUP_OPERATIONS = {
     ({ ctx, sink }, { file }) => {
       sink.progress('Copying and verifying. Sending goes on meanwhile.');
       return ctx.store.backUpTo(file, (progress) => {
-        const isCopied = progress === 'checking';
-        const megabytes = isCopied ? 0 : Math.round(progress / 1e6);
-        sink.progress(isCopied ? 'The copy is being verified.' : `${megabytes} MB copied`);
+        sink.progress(
+          progress === 'checking' ? CHECKING : `${Math.round(progress / 1e6)} MB copied`,
+        );
       });
     },
   ),

@@ -370,6 +370,6 @@ test('a backup tells how much is copied, then that the copy is verified', async 
     'Copying and verifying. Sending goes on meanwhile.',
     '1 MB copied',
     '21416 MB copied',
-    'The copy is being verified.',
+    'The copy is being verified. With many gigabytes that takes longer than the copying.',
   ]);
 });
