@@ -1,5 +1,6 @@
 /**
- * The reads whose time may grow with what is stored: lists, searches, sums and counts. They run on the background thread.
+ * The reads whose time may grow with what is stored: lists, searches, sums, counts, and large content. They run on the
+ * background thread.
  *
  * Promises the same answers as on the caller's thread would be: every commit that was reported before the question is in
  * them. Reads of single rows by their key stay with the caller: crossing threads costs more than they do.
@@ -13,6 +14,7 @@ import { auditLists } from './people.ts';
 import { counterReads } from './read-counters.ts';
 import { emailLists } from './read-emails.ts';
 import { logLists } from './read-logs.ts';
+import { contentReads } from './read-messages.ts';
 import { dueReads, queueReads } from './read-queue.ts';
 import { retryCounter } from './read-retry.ts';
 import { countReads } from './read-status-counts.ts';
@@ -24,12 +26,14 @@ type OfStore = Pick<
   Store,
   | 'attemptDetail'
   | 'audit'
+  | 'body'
   | 'callAttempts'
   | 'countsByStatus'
   | 'emails'
   | 'emailsByPage'
   | 'harm'
   | 'harmedAccounts'
+  | 'listedBody'
   | 'logs'
   | 'openCalls'
   | 'outcomes'
@@ -54,7 +58,10 @@ export interface ReadFiles {
 
 /** The verbs over reading connections. */
 export function longReads({ mail, logs, search }: ReadFiles): LongReads {
+  const { body, listedBody } = contentReads(mail);
   return {
+    body,
+    listedBody,
     ...auditLists(mail),
     ...attemptLists(mail),
     ...callReads(new KeptStatements(mail)),
@@ -84,6 +91,7 @@ export function askedReads(ask: AskRead): LongReads {
   return {
     attemptDetail: verb('attemptDetail'),
     audit: verb('audit'),
+    body: verb('body'),
     callAttempts: verb('callAttempts'),
     countsByStatus: verb('countsByStatus'),
     dueRows: verb('dueRows'),
@@ -91,6 +99,7 @@ export function askedReads(ask: AskRead): LongReads {
     emailsByPage: verb('emailsByPage'),
     harm: verb('harm'),
     harmedAccounts: verb('harmedAccounts'),
+    listedBody: verb('listedBody'),
     logs: verb('logs'),
     openCalls: verb('openCalls'),
     outcomes: verb('outcomes'),
