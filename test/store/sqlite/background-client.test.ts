@@ -161,8 +161,8 @@ test('each long read goes to the thread by its name, and its result or its failu
   const names = Object.keys(reads);
   expect(names.toSorted()).toEqual(
     (
-      'attemptDetail audit callAttempts countsByStatus dueRows emails emailsByPage harm harmedAccounts logs openCalls' +
-      ' outcomes queue queueCounts retryCount sandboxCountsByStatus suppressions'
+      'attemptDetail audit body callAttempts countsByStatus dueRows emails emailsByPage harm harmedAccounts listedBody' +
+      ' logs openCalls outcomes queue queueCounts retryCount sandboxCountsByStatus suppressions'
     ).split(' '),
   );
   const verbs: object = reads;

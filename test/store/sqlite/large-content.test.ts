@@ -1,0 +1,75 @@
+/** Large content is read on the background thread, small content where it is asked for; both are the same as stored. */
+import { afterEach, expect, spyOn, test } from 'bun:test';
+
+import { BackgroundClient } from '../../../src/store/sqlite/background-client.ts';
+import { newMessage } from '../samples.ts';
+import { withStore } from '../test-store.ts';
+
+/** Bytes from which content is large. */
+const LARGE = 512 * 1024;
+
+let undo = (): void => undefined;
+afterEach(() => undo());
+
+/** The verbs that the background thread is asked for, in their order. */
+function asked(): string[] {
+  const names: string[] = [];
+  const real = BackgroundClient.prototype.reads;
+  const spy = spyOn(BackgroundClient.prototype, 'reads').mockImplementation(function (
+    this: BackgroundClient,
+  ) {
+    const { body, listedBody, ...others } = real.call(this);
+    return {
+      ...others,
+      body(...of) {
+        names.push('body');
+        return body(...of);
+      },
+      listedBody(...of) {
+        names.push('listedBody');
+        return listedBody(...of);
+      },
+    };
+  });
+  undo = () => spy.mockRestore();
+  return names;
+}
+
+test.each([
+  ['text one byte short', 'x'.repeat(LARGE - 1), 0, []],
+  ['text as long', 'x'.repeat(LARGE), 0, ['body', 'listedBody']],
+  ['characters of two bytes', 'é'.repeat(LARGE / 2), 0, ['body', 'listedBody']],
+  // Its list has no bytes of it.
+  ['an attachment', 'x', LARGE, ['body']],
+])('%s', (_, text, attachmentBytes, expected) => {
+  const names = asked();
+  return withStore(async (store, account) => {
+    const made = newMessage(account.id);
+    const content = new Uint8Array(attachmentBytes).fill(7);
+    const file = { filename: 'a.bin', contentType: 'a/b', contentId: null, content };
+    made.body = {
+      ...made.body,
+      html: null,
+      text,
+      attachments: attachmentBytes === 0 ? [] : [file],
+    };
+    await store.accept({
+      accountId: account.id,
+      now: 1,
+      steadyNow: 1,
+      usage: null,
+      idempotency: null,
+      messages: [made],
+    });
+    const { id } = made.message;
+    expect(await store.body(account.id, id)).toEqual({ body: made.body });
+    const listed = (await store.listedBody(account.id, id))?.body;
+    expect([listed?.text, listed?.attachments[0]?.size]).toEqual([
+      text,
+      attachmentBytes || undefined,
+    ]);
+    expect(names).toEqual([...expected]);
+    expect(await store.body('another', id)).toBeNull();
+    expect(await store.listedBody('another', id)).toBeNull();
+  });
+});
