@@ -2,6 +2,7 @@
 import { afterEach, expect, spyOn, test } from 'bun:test';
 
 import { BackgroundClient } from '../../../src/store/sqlite/background-client.ts';
+import type { LongReads } from '../../../src/store/sqlite/long-reads.ts';
 import { newMessage } from '../samples.ts';
 import { withStore } from '../test-store.ts';
 
@@ -14,7 +15,9 @@ afterEach(() => undo());
 /** The verbs that the background thread is asked for, in their order. */
 function asked(): string[] {
   const names: string[] = [];
-  const real = BackgroundClient.prototype.reads;
+  const real = Reflect.get(BackgroundClient.prototype, 'reads') as (
+    this: BackgroundClient,
+  ) => LongReads;
   const spy = spyOn(BackgroundClient.prototype, 'reads').mockImplementation(function (
     this: BackgroundClient,
   ) {
