@@ -15,9 +15,10 @@ afterEach(() => undo());
 /** The verbs that the background thread is asked for, in their order. */
 function asked(): string[] {
   const names: string[] = [];
-  const real = Reflect.get(BackgroundClient.prototype, 'reads') as (
-    this: BackgroundClient,
-  ) => LongReads;
+  const real: (this: BackgroundClient) => LongReads = Reflect.get(
+    BackgroundClient.prototype,
+    'reads',
+  );
   const spy = spyOn(BackgroundClient.prototype, 'reads').mockImplementation(function (
     this: BackgroundClient,
   ) {
