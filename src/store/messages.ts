@@ -28,9 +28,16 @@ export interface MessageStore {
   /** What `body` would read; null once retention has taken the content. Reads no content. */
   contentSizes(accountId: string, id: string): Promise<ContentSizes | null>;
   /** `body` without the bytes of attachments. */
-  listedBody(accountId: string, id: string): Promise<{ body: ListedBody | null } | null>;
-  /** `body` is null once retention has taken the content. */
-  body(accountId: string, id: string): Promise<{ body: Body | null } | null>;
+  listedBody(
+    accountId: string,
+    id: string,
+    isLarge?: boolean,
+  ): Promise<{ body: ListedBody | null } | null>;
+  /**
+   * `body` is null once retention has taken the content. `isLarge`: reading it would keep the caller's thread for long, so
+   * that a store may read it elsewhere.
+   */
+  body(accountId: string, id: string, isLarge?: boolean): Promise<{ body: Body | null } | null>;
   emails(accountId: string, filter: EmailFilter): Promise<PageOf<Message>>;
   /** The older list: page from 1. */
   emailsByPage(

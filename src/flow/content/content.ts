@@ -27,8 +27,8 @@ export async function listedContentOf(
   messageId: string,
 ): Promise<ListedBody | null> {
   const sizes = await ctx.store.contentSizes(accountId, messageId);
-  return readWithin(ctx, accountId, sizes?.body ?? 0, async () => {
-    const body = (await ctx.store.listedBody(accountId, messageId))?.body ?? null;
+  return readWithin(ctx, accountId, sizes?.body ?? 0, async (isLarge) => {
+    const body = (await ctx.store.listedBody(accountId, messageId, isLarge))?.body ?? null;
     if (body === null || body.raw === null) return body;
     const { attachments, ...texts } = await ctx.large.read(body.raw);
     const listed = attachments.map(({ content, ...rest }) => ({ ...rest, size: content.length }));
@@ -45,8 +45,8 @@ export async function withStoredContent<T>(
 ): Promise<T | null> {
   const sizes = await ctx.store.contentSizes(accountId, messageId);
   const bytes = sizes === null ? 0 : sizes.body + sizes.attachments;
-  return readWithin(ctx, accountId, bytes, async () => {
-    const body = (await ctx.store.body(accountId, messageId))?.body ?? null;
+  return readWithin(ctx, accountId, bytes, async (isLarge) => {
+    const body = (await ctx.store.body(accountId, messageId, isLarge))?.body ?? null;
     return body === null ? null : await work(body);
   });
 }
@@ -55,7 +55,7 @@ function readWithin<T>(
   { budget }: Pick<Context, 'budget'>,
   accountId: string,
   bytes: number,
-  read: () => Promise<T>,
+  read: (isLarge: boolean) => Promise<T>,
 ): Promise<T> {
-  return bytes < ALONE_FROM ? read() : budget.during(bytes, accountId, read);
+  return bytes < ALONE_FROM ? read(false) : budget.during(bytes, accountId, () => read(true));
 }

@@ -59,9 +59,6 @@ interface Files {
   logs: Database;
 }
 
-/** Content from this many bytes on is large. */
-const LARGE_BYTES = 512 * 1024;
-
 interface Threads {
   writer: WriterClient;
   background: BackgroundClient;
@@ -159,19 +156,13 @@ function readsOf({ mail, logs }: Files) {
 
 /** Large content is read on the background thread: to make 13 MB of text of a row can take a tenth of a second. */
 function contentBySize(
-  here: Pick<Store, 'body' | 'contentSizes' | 'listedBody'>,
+  here: Pick<Store, 'body' | 'listedBody'>,
   there: Pick<Store, 'body' | 'listedBody'>,
 ): Pick<Store, 'body' | 'listedBody'> {
   return {
-    async body(...of) {
-      const sizes = await here.contentSizes(...of);
-      const bytes = sizes === null ? 0 : sizes.body + sizes.attachments;
-      return (bytes < LARGE_BYTES ? here : there).body(...of);
-    },
-    async listedBody(...of) {
-      const bytes = (await here.contentSizes(...of))?.body ?? 0;
-      return (bytes < LARGE_BYTES ? here : there).listedBody(...of);
-    },
+    body: (accountId, id, isLarge = false) => (isLarge ? there : here).body(accountId, id),
+    listedBody: (accountId, id, isLarge = false) =>
+      (isLarge ? there : here).listedBody(accountId, id),
   };
 }
 

@@ -52,7 +52,7 @@ test('content is what is stored, or the parts of a message that was taken whole'
   const contentIn = async (body: Body | null | undefined): Promise<unknown> => {
     const { store, asked } = storeWith(body);
     const content = await contentOf({ store, large, budget }, 'account', 'message');
-    expect(asked).toEqual([['account', 'message']]);
+    expect(asked).toEqual([['account', 'message', false]]);
     return content;
   };
   expect([await contentIn(undefined), await contentIn(null), await contentIn(BODY)]).toEqual([
@@ -147,7 +147,7 @@ test('the source of a message, whole, and what is composed for it', async () => 
     const source = async (one: Body | null, of = message): Promise<string | null> => {
       const { store, asked } = storeWith(one);
       const bytes = await sourceOf({ ...ctx, store }, of);
-      expect(asked).toEqual([[by.account.id, message.id]]);
+      expect(asked).toEqual([[by.account.id, message.id, false]]);
       return bytes?.toString() ?? null;
     };
     const text = (await source(body)) ?? '';

@@ -3,8 +3,11 @@ import { afterEach, expect, spyOn, test } from 'bun:test';
 
 import { BackgroundClient } from '../../../src/store/sqlite/background-client.ts';
 import type { LongReads } from '../../../src/store/sqlite/long-reads.ts';
-import { newMessage } from '../samples.ts';
-import { withStore } from '../test-store.ts';
+import type { Context } from '../../../src/flow/context.ts';
+import { contentOf, listedContentOf } from '../../../src/flow/content/content.ts';
+import { ByteBudget } from '../../../src/flow/byte-budget.ts';
+import { newMessage } from '../../store/samples.ts';
+import { withStore } from '../../store/test-store.ts';
 
 /** Bytes from which content is large. */
 const LARGE = 512 * 1024;
@@ -66,14 +69,15 @@ test.each([
       messages: [made],
     });
     const { id } = made.message;
-    expect(await store.body(account.id, id)).toEqual({ body: made.body });
-    const listed = (await store.listedBody(account.id, id))?.body;
+    const ctx = { store, budget: new ByteBudget() } as unknown as Context;
+    expect(await contentOf(ctx, account.id, id)).toEqual(made.body);
+    const listed = await listedContentOf(ctx, account.id, id);
     expect([listed?.text, listed?.attachments[0]?.size]).toEqual([
       text,
       attachmentBytes || undefined,
     ]);
     expect(names).toEqual([...expected]);
-    expect(await store.body('another', id)).toBeNull();
-    expect(await store.listedBody('another', id)).toBeNull();
+    expect(await store.body('another', id, true)).toBeNull();
+    expect(await store.listedBody('another', id, true)).toBeNull();
   });
 });
