@@ -14,6 +14,12 @@ import type { MessageStatus } from '../base/status.ts';
 import type { Attempt, Body, Message, NewEvent, Recipient, Suppression } from './rows.ts';
 import type { CallRef } from './webhooks.ts';
 
+/** What an attempt needs of a message. */
+export interface ForDelivery {
+  message: Message;
+  body: Body;
+}
+
 export interface NewMessage {
   message: Message;
   body: Body;
@@ -200,6 +206,9 @@ export interface JourneyStore {
    * several processes have sessions, all but live ones.
    */
   releaseLeases(owner: string | null, now: number): Promise<void>;
-  /** Null when the message, or its content, is gone. */
-  messageForDelivery(id: string): Promise<{ message: Message; body: Body } | null>;
+  /**
+   * Null when the message, or its content, is gone. Texts or attachments of `largeFrom` bytes and more are read on
+   * another thread than the caller's, where the engine has one.
+   */
+  messageForDelivery(id: string, largeFrom?: number): Promise<ForDelivery | null>;
 }

@@ -6,6 +6,7 @@
  * libraries use; a missing type is derived from the file name. Never fetches: an attachment with `path` becomes a link.
  */
 import { Type, type Static } from '@sinclair/typebox';
+import { sharedFromBase64 } from '../../base/shared-bytes.ts';
 import type { DraftAttachment } from '../../flow/draft.ts';
 import { checkContentId, checkContentType, checkFilename } from '../../mail/compose/attachments.ts';
 import { checkCharacters } from '../../mail/header/headers.ts';
@@ -159,7 +160,7 @@ function bytesOf(content: AttachmentValue['content']): Uint8Array | null {
   // Some libraries break base64 into lines (RFC 2045 section 6.8); some use the URL-safe alphabet.
   if (!/^[A-Za-z0-9+/_\s-]*(?:=\s*){0,2}$/.test(content)) return null;
   // The decoder leaves white space out. Taking it out before costs half a second where it is in every group.
-  return sextetsOf(content) % 4 === 1 ? null : Buffer.from(content, 'base64');
+  return sextetsOf(content) % 4 === 1 ? null : sharedFromBase64(content);
 }
 
 /** How many characters there are in front of the padding, of text that has base64 and white space alone. */

@@ -164,7 +164,8 @@ async function sendAsOffered(
     return { kind: 'broken', stage: 'mail', cause, reply: null, mayBeDuplicate: false };
   }
   if (inAscii === null) return result;
-  const outgoing = await OutgoingMessage.prepare(inAscii.message, inAscii.data);
+  const { message, data, dotted } = inAscii;
+  const outgoing = await OutgoingMessage.prepare(message, data, dotted);
   const envelope = envelopeOf(tools, {
     ...job,
     signed: { ...signed, outgoing, needsSmtpUtf8: false },

@@ -16,6 +16,7 @@ import type { Body, Message } from '../../store/rows.ts';
 import type { NewMessage } from '../../store/journey.ts';
 import { OutgoingMessage } from '../../wire/smtp/body.ts';
 import { bodyBytes } from '../body-bytes.ts';
+import { ALONE_FROM } from '../byte-budget.ts';
 import { composeInputOf } from '../compose-input.ts';
 import type { Context } from '../context.ts';
 import { dkimLabel } from '../seal-labels.ts';
@@ -200,11 +201,11 @@ export class SignedMessages {
     if (message.domainId === null) throw new UncomposableError('it has no sending domain');
     const { name, signer } = await this.#signer(message.domainId);
     const made = this.#content(message, body);
-    const { message: bytes, data } = await signer.sign(made);
+    const { message: bytes, data, dotted } = await signer.sign(made);
     const isPlain = data !== null || isAscii(bytes);
     const needsSmtpUtf8 = !isPlain && hasNonAsciiHeader(bytes);
     const inAscii = isPlain ? null : () => signInAscii(signer, made);
-    const outgoing = await OutgoingMessage.prepare(bytes, data);
+    const outgoing = await OutgoingMessage.prepare(bytes, data, dotted);
     return { message, outgoing, domain: name, needsSmtpUtf8, inAscii };
   }
 
@@ -216,7 +217,7 @@ export class SignedMessages {
   }
 
   async #read(messageId: string): Promise<Stored> {
-    const content = await this.#ctx.store.messageForDelivery(messageId);
+    const content = await this.#ctx.store.messageForDelivery(messageId, ALONE_FROM);
     if (content === null) throw new UncomposableError('its content is gone');
     return content;
   }

@@ -64,7 +64,8 @@ function mimeAttachment(attachment: ComposeAttachment, html: string): MimeAttach
     checkContentType(contentType) ??
     (contentId === null ? null : checkContentId(contentId));
   if (reason !== null) throw new Error(`attachment ${JSON.stringify(filename)} ${reason}`);
-  const content = Buffer.from(attachment.content);
+  const { buffer, byteOffset, byteLength } = attachment.content;
+  const content = Buffer.from(buffer, byteOffset, byteLength);
   // In a multipart/related only what the HTML shows: mail programs hide the rest.
   const isShown = contentId !== null && html.includes(`cid:${contentId}`);
   return {

@@ -26,7 +26,15 @@ export interface Signed {
    * which nothing has to be changed on the way (RFC 5321 section 4.5.2). Else null.
    */
   data: Buffer | null;
+  /**
+   * The message and the final dot in the same memory, where it ends with a line end and is not known to be such. It is what
+   * DATA transfers if no line begins with a dot. Else null.
+   */
+  dotted: Buffer | null;
 }
+
+/** What the bytes of a signed message are: see the fields of `Signed`. */
+export type SignedForm = 'data' | 'dotted' | 'message';
 
 /** A message that can never be written: its own content is at fault. */
 export class UncomposableError extends Error {
@@ -35,6 +43,7 @@ export class UncomposableError extends Error {
 
 /** After the last line of a message. */
 const FINAL_DOT = '.\r\n';
+const LINE_END = Buffer.from('\r\n');
 
 /**
  * The whole message, signed. Throws `UncomposableError` when it cannot be composed, another error when it
@@ -43,29 +52,33 @@ const FINAL_DOT = '.\r\n';
 export async function writeSigned(content: Content, signer: DkimSigner): Promise<Signed> {
   const message = await write(content).catch(say);
   const signature = await signer.sign(message);
-  return typeof message === 'string'
-    ? takeSigned(join(signature, message), true)
-    : takeSigned(Buffer.concat([Buffer.from(signature, 'latin1'), message]), false);
+  if (typeof message === 'string') return takeSigned(join(signature, message, FINAL_DOT), 'data');
+  return message.subarray(-LINE_END.length).equals(LINE_END)
+    ? takeSigned(join(signature, message, FINAL_DOT), 'dotted')
+    : takeSigned(join(signature, message, ''), 'message');
 }
 
 async function write(content: Content): Promise<string | Buffer> {
   return content.kind === 'parts' ? composeAny(content.input) : writeSubmitted(content);
 }
 
-/** `bytes` end with the final dot when they are data. */
-export function takeSigned(bytes: Buffer, isData: boolean): Signed {
-  return isData
-    ? { message: bytes.subarray(0, bytes.length - FINAL_DOT.length), data: bytes }
-    : { message: bytes, data: null };
+/** `bytes` end with the final dot unless they are the message alone. */
+export function takeSigned(bytes: Buffer, form: SignedForm): Signed {
+  if (form === 'message') return { message: bytes, data: null, dotted: null };
+  const message = bytes.subarray(0, bytes.length - FINAL_DOT.length);
+  return form === 'data'
+    ? { message, data: bytes, dotted: null }
+    : { message, data: null, dotted: bytes };
 }
 
 /** In memory of its own, so that it can be transferred to another thread. */
-function join(signature: string, text: string): Buffer {
-  const data = Buffer.allocUnsafeSlow(signature.length + text.length + FINAL_DOT.length);
-  data.write(signature, 0, 'latin1');
-  data.write(text, signature.length, 'latin1');
-  data.write(FINAL_DOT, signature.length + text.length, 'latin1');
-  return data;
+function join(signature: string, message: Buffer | string, tail: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(signature.length + message.length + tail.length);
+  bytes.write(signature, 0, 'latin1');
+  if (typeof message === 'string') bytes.write(message, signature.length, 'latin1');
+  else message.copy(bytes, signature.length);
+  bytes.write(tail, signature.length + message.length, 'latin1');
+  return bytes;
 }
 
 /** The same input gives the same error, except when memory ran out, which JavaScript reports as a RangeError. */

@@ -119,7 +119,7 @@ export class SigningLink {
     for (const result of message.results) {
       const pending = this.#pending.take(result.ticket);
       if ('error' in result) pending?.reject(errorOf(result));
-      else pending?.resolve(takeSigned(Buffer.from(result.bytes.buffer), result.isData));
+      else pending?.resolve(takeSigned(Buffer.from(result.bytes.buffer), result.form));
     }
     if (this.#pending.size === 0) this.#worker.unref();
   }

@@ -4,7 +4,7 @@
  * Types alone. Requests cross packed (`base/packing`); the bytes of results are handed over, not copied.
  */
 import type { DkimIdentity } from './dkim.ts';
-import type { Content } from './signed-message.ts';
+import type { Content, SignedForm } from './signed-message.ts';
 
 export interface SignRequest {
   /** Names the request in its result. */
@@ -18,8 +18,7 @@ export interface SignRequest {
 export type ToSigningThread = { kind: 'sign'; requests: SignRequest[] } | { kind: 'forget' };
 
 export type SignResult =
-  /** `isData`: the final dot included (see `takeSigned`). */
-  | { ticket: number; bytes: Uint8Array<ArrayBuffer>; isData: boolean }
+  | { ticket: number; bytes: Uint8Array<ArrayBuffer>; form: SignedForm }
   /** The message cannot be composed or signed, by this thread or another. */
   | { ticket: number; error: string; isUncomposable: boolean };
 

@@ -58,13 +58,13 @@ export class SigningWork {
     const { ticket, content } = request;
     try {
       const whole = isWithoutText(content) ? await withText(content) : content;
-      const { message, data } = await writeSigned(whole, this.#signerOf(request));
-      const bytes = data ?? message;
+      const { message, data, dotted } = await writeSigned(whole, this.#signerOf(request));
+      const bytes = data ?? dotted ?? message;
       // A copy where the Buffer is a view of a larger one: that would cross whole and be missed here.
       return {
         ticket,
         bytes: isAlone(bytes) ? bytes : new Uint8Array(bytes),
-        isData: data !== null,
+        form: data !== null ? 'data' : dotted !== null ? 'dotted' : 'message',
       };
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);

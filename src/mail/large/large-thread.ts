@@ -3,29 +3,30 @@
  *
  * What a task leaves behind is collected at once: it is as large as its message, and the next may come much later.
  */
+import { shared } from '../../base/shared-bytes.ts';
 import { perform } from './large-tasks.ts';
-import type { Outcome, Posted } from './large-tasks.ts';
+import type { Kind, Outcome, Posted, Tasks } from './large-tasks.ts';
 
 declare const self: Worker;
 
 self.addEventListener('message', ({ data }: MessageEvent<Posted>) => {
-  const outcome = outcomeOf(data);
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-  self.postMessage(outcome, handedOver(outcome));
+  self.postMessage(outcomeOf(data));
   setImmediate(() => Bun.gc(true));
 });
 
 function outcomeOf({ ticket, kind, input }: Posted): Outcome {
   try {
-    return { ticket, output: perform(kind, input) };
+    return { ticket, output: inSharedMemory(perform(kind, input)) };
   } catch (error) {
     return { ticket, error: error instanceof Error ? error.message : String(error) };
   }
 }
 
-/** What goes to the other thread without a copy: the bytes of a repaired message, where they have a memory of their own. */
-function handedOver(outcome: Outcome): ArrayBuffer[] {
-  if (!('output' in outcome) || !('bytes' in outcome.output)) return [];
-  const { buffer, byteLength } = outcome.output.bytes;
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
+/** Its bytes go to the main thread, and from there to the writer and the signing thread, without being copied. */
+function inSharedMemory(output: Tasks[Kind]['output']): Tasks[Kind]['output'] {
+  if ('bytes' in output) return { ...output, bytes: shared(output.bytes) };
+  if (!('attachments' in output)) return output;
+  const attachments = output.attachments.map((one) => ({ ...one, content: shared(one.content) }));
+  return { ...output, attachments };
 }

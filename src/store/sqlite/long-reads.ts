@@ -6,7 +6,9 @@
  * them. Reads of single rows by their key stay with the caller: crossing threads costs more than they do.
  */
 import type { Database } from 'bun:sqlite';
+import { shared } from '../../base/shared-bytes.ts';
 import type { RetryTarget } from '../operator.ts';
+import type { Body } from '../rows.ts';
 import type { Store } from '../store.ts';
 import { callReads } from '../sql/webhooks.ts';
 import { KeptStatements } from './kept-statements.ts';
@@ -14,7 +16,7 @@ import { auditLists } from './people.ts';
 import { counterReads } from './read-counters.ts';
 import { emailLists } from './read-emails.ts';
 import { logLists } from './read-logs.ts';
-import { contentReads } from './read-messages.ts';
+import { contentReads, deliveryReads } from './read-messages.ts';
 import { dueReads, queueReads } from './read-queue.ts';
 import { retryCounter } from './read-retry.ts';
 import { countReads } from './read-status-counts.ts';
@@ -35,6 +37,7 @@ type OfStore = Pick<
   | 'harmedAccounts'
   | 'listedBody'
   | 'logs'
+  | 'messageForDelivery'
   | 'openCalls'
   | 'outcomes'
   | 'queue'
@@ -58,10 +61,8 @@ export interface ReadFiles {
 
 /** The verbs over reading connections. */
 export function longReads({ mail, logs, search }: ReadFiles): LongReads {
-  const { body, listedBody } = contentReads(mail);
   return {
-    body,
-    listedBody,
+    ...sharedContent({ ...contentReads(mail), ...deliveryReads(mail) }),
     ...auditLists(mail),
     ...attemptLists(mail),
     ...callReads(new KeptStatements(mail)),
@@ -74,6 +75,39 @@ export function longReads({ mail, logs, search }: ReadFiles): LongReads {
     ...suppressionLists(mail, search),
     ...retryCounter(mail),
   };
+}
+
+type ContentReads = ReturnType<typeof contentReads> & ReturnType<typeof deliveryReads>;
+
+/** What is large goes to the other thread without being copied there. */
+function sharedContent({
+  body,
+  listedBody,
+  messageForDelivery,
+}: ContentReads): Pick<ContentReads, 'body' | 'listedBody' | 'messageForDelivery'> {
+  return {
+    async body(...of) {
+      const found = await body(...of);
+      return found && { body: found.body && sharedBody(found.body) };
+    },
+    async listedBody(...of) {
+      const found = await listedBody(...of);
+      return found && { body: found.body && { ...found.body, raw: sharedRaw(found.body) } };
+    },
+    async messageForDelivery(id) {
+      const found = await messageForDelivery(id);
+      return found && { ...found, body: sharedBody(found.body) };
+    },
+  };
+}
+
+function sharedBody(body: Body): Body {
+  const attachments = body.attachments.map((one) => ({ ...one, content: shared(one.content) }));
+  return { ...body, raw: sharedRaw(body), attachments };
+}
+
+function sharedRaw({ raw }: Pick<Body, 'raw'>): Uint8Array | null {
+  return raw && shared(raw);
 }
 
 /** Asks the background thread for one of them. */
@@ -101,6 +135,7 @@ export function askedReads(ask: AskRead): LongReads {
     harmedAccounts: verb('harmedAccounts'),
     listedBody: verb('listedBody'),
     logs: verb('logs'),
+    messageForDelivery: verb('messageForDelivery'),
     openCalls: verb('openCalls'),
     outcomes: verb('outcomes'),
     queue: verb('queue'),

@@ -5,10 +5,10 @@
  * `sql/messages.ts`, lists in `read-emails.ts`.
  */
 import type { Database } from 'bun:sqlite';
-import type { JourneyStore } from '../journey.ts';
+import type { ForDelivery, JourneyStore } from '../journey.ts';
 import { headersOf } from '../json-columns.ts';
 import type { MessageStore } from '../messages.ts';
-import type { Attachment, Body, ContentSizes, ListedAttachment } from '../rows.ts';
+import type { Attachment, ContentSizes, ListedAttachment } from '../rows.ts';
 import { messageOf } from '../sql/columns.ts';
 import { SELECT_LISTED_MESSAGE } from './listed-columns.ts';
 import type { ListedMessageRow } from './listed-columns.ts';
@@ -21,25 +21,31 @@ interface BodyRow {
   raw: Uint8Array | null;
 }
 
-type ContentVerbs = Pick<JourneyStore, 'messageForDelivery'> &
-  Pick<MessageStore, 'body' | 'contentSizes' | 'listedBody'>;
+type ContentVerbs = Pick<MessageStore, 'body' | 'contentSizes' | 'listedBody'>;
+
+export interface DeliveryVerbs extends Pick<JourneyStore, 'messageForDelivery'> {
+  /** `large`: its texts or its attachments have `largeFrom` bytes or more, and were not read. */
+  deliveryBelow(this: void, id: string, largeFrom: number): ForDelivery | 'large' | null;
+}
+
+// Lengths in bytes stand in the head of a row: nothing of the content is read for them.
+const BODY_BYTES =
+  'coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0) + coalesce(octet_length(raw), 0)';
+const MESSAGE_BY_ID = SELECT_LISTED_MESSAGE + ' WHERE id = ?';
+const BODY_OF = 'SELECT html, text, headers, raw FROM bodies WHERE message_seq = ?';
 
 /** The verbs over a reading connection; statements are prepared once, here. */
 export function contentReads(db: Database): ContentVerbs {
-  const messageById = db.prepare<ListedMessageRow, [string]>(
-    SELECT_LISTED_MESSAGE + ' WHERE id = ?',
-  );
-  const bodyOf = db.prepare<BodyRow, [number]>(
-    'SELECT html, text, headers, raw FROM bodies WHERE message_seq = ?',
-  );
+  const messageById = db.prepare<ListedMessageRow, [string]>(MESSAGE_BY_ID);
+  const bodyOf = db.prepare<BodyRow, [number]>(BODY_OF);
   const attachmentsOf = db.prepare<Attachment, [number]>(attachmentsOfMessage('content'));
   const listedOf = db.prepare<ListedAttachment, [number]>(
     attachmentsOfMessage('length(content) AS size'),
   );
-  // Lengths in bytes stand in the head of a row: nothing of the content is read for them.
   const sizesOf = db.prepare<ContentSizes, [number]>(
-    'SELECT coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0)' +
-      ' + coalesce(octet_length(raw), 0) AS body,' +
+    'SELECT ' +
+      BODY_BYTES +
+      ' AS body,' +
       ' (SELECT coalesce(sum(length(content)), 0) FROM attachments' +
       ' WHERE attachments.message_seq = bodies.message_seq) AS attachments' +
       ' FROM bodies WHERE message_seq = ?',
@@ -54,11 +60,6 @@ export function contentReads(db: Database): ContentVerbs {
     return row === null || row.accountId !== accountId ? null : row.seq;
   };
   return {
-    async messageForDelivery(id) {
-      const row = messageById.get(id);
-      const body: Body | null = row === null ? null : contentOf(row.seq, attachmentsOf);
-      return row === null || body === null ? null : { message: messageOf(row), body };
-    },
     async body(accountId, id) {
       const seq = seqOf(accountId, id);
       return seq === null ? null : { body: contentOf(seq, attachmentsOf) };
@@ -70,6 +71,37 @@ export function contentReads(db: Database): ContentVerbs {
     async contentSizes(accountId, id) {
       const seq = seqOf(accountId, id);
       return seq === null ? null : sizesOf.get(seq);
+    },
+  };
+}
+
+/** What attempts read, likewise. */
+export function deliveryReads(db: Database): DeliveryVerbs {
+  const messageById = db.prepare<ListedMessageRow, [string]>(MESSAGE_BY_ID);
+  const bodyBelow = db.prepare<BodyRow, [number, number]>(BODY_OF + ' AND ' + BODY_BYTES + ' < ?');
+  const attachmentsOf = db.prepare<Attachment, [number]>(attachmentsOfMessage('content'));
+  const listedOf = db.prepare<ListedAttachment, [number]>(
+    attachmentsOfMessage('length(content) AS size'),
+  );
+  const deliveryBelow: DeliveryVerbs['deliveryBelow'] = (id, largeFrom) => {
+    const row = messageById.get(id);
+    if (row === null) return null;
+    const body = bodyBelow.get(row.seq, largeFrom);
+    // Gone, or large: whoever reads it at any length sees which.
+    if (body === null) return 'large';
+    const listed = listedOf.all(row.seq);
+    if (listed.reduce((sum, { size }) => sum + size, 0) >= largeFrom) return 'large';
+    const attachments = listed.length === 0 ? [] : attachmentsOf.all(row.seq);
+    return {
+      message: messageOf(row),
+      body: { ...body, headers: headersOf(body.headers), attachments },
+    };
+  };
+  return {
+    deliveryBelow,
+    async messageForDelivery(id) {
+      const found = deliveryBelow(id, Number.MAX_SAFE_INTEGER);
+      return found === 'large' ? null : found;
     },
   };
 }

@@ -35,7 +35,8 @@ import { accountDeletions } from './account-deletion.ts';
 import { erasures } from './erasure.ts';
 import { KeptStatements } from './kept-statements.ts';
 import { HARM_KEPT_MS, OUTCOMES_KEPT_MS, purges } from './purges.ts';
-import { contentReads } from './read-messages.ts';
+import { contentReads, deliveryReads } from './read-messages.ts';
+import type { DeliveryVerbs } from './read-messages.ts';
 import { dueReads } from './read-queue.ts';
 import { dueCallReads } from './read-webhooks.ts';
 import { startRecounting } from './recounting.ts';
@@ -58,6 +59,8 @@ interface Files {
   mail: Database;
   logs: Database;
 }
+
+type ContentOfStore = Pick<Store, 'body' | 'listedBody' | 'messageForDelivery'>;
 
 interface Threads {
   writer: WriterClient;
@@ -84,11 +87,20 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   };
   const recounting = startRecounting(files.mail, threads.writer, options.log, oldest);
   const { dueRows, ...reads } = readsOf(files);
-  const { dueRows: longDueRows, body, listedBody, ...longReads } = threads.background.reads();
+  const {
+    dueRows: longDueRows,
+    body,
+    listedBody,
+    messageForDelivery,
+    ...longReads
+  } = threads.background.reads();
   return {
     ...reads,
     ...longReads,
-    ...contentBySize(reads, { body, listedBody }),
+    ...contentBySize(
+      { ...reads, ...deliveryReads(files.mail) },
+      { body, listedBody, messageForDelivery },
+    ),
     ...writesOf(threads),
     ...takingDue({
       // For one destination it passes over all that is due for others.
@@ -156,10 +168,14 @@ function readsOf({ mail, logs }: Files) {
 
 /** Large content is read on the background thread: to make 13 MB of text of a row can take a tenth of a second. */
 function contentBySize(
-  here: Pick<Store, 'body' | 'listedBody'>,
-  there: Pick<Store, 'body' | 'listedBody'>,
-): Pick<Store, 'body' | 'listedBody'> {
+  here: Pick<Store, 'body' | 'listedBody'> & Pick<DeliveryVerbs, 'deliveryBelow'>,
+  there: ContentOfStore,
+): ContentOfStore {
   return {
+    async messageForDelivery(id, largeFrom = Infinity) {
+      const found = here.deliveryBelow(id, largeFrom);
+      return found === 'large' ? there.messageForDelivery(id) : found;
+    },
     body: (accountId, id, isLarge = false) => (isLarge ? there : here).body(accountId, id),
     listedBody: (accountId, id, isLarge = false) =>
       (isLarge ? there : here).listedBody(accountId, id),

@@ -13,6 +13,8 @@ const DOT = 46;
 const LINE_WITH_DOT = Buffer.from('\n.');
 /** Lines that are looked at before the event loop is given back, where it is: some milliseconds. */
 const STEP = 20_000;
+/** Bytes that are copied likewise: where fresh memory is dear, they take some milliseconds, too. */
+const COPY_STEP = 1024 * 1024;
 
 /**
  * From this size on, what is transferred is kept for the other recipients: a copy for each of a thousand sessions
@@ -35,23 +37,31 @@ export class OutgoingMessage {
   readonly bytes: Buffer;
   #facts: MessageFacts | null;
   #body: Buffer | null;
+  readonly #dotted: Buffer | null;
 
   /**
    * `data`: what DATA transfers of `bytes`, the final dot included, for messages known to be clean, ASCII and without
-   * a line that begins with a dot; null: found out here.
+   * a line that begins with a dot; null: found out here. `dotted`: `bytes`, which end with a line end, and the final dot
+   * in the same memory; null: they are copied to have it behind them.
    */
-  constructor(bytes: Buffer, data: Buffer | null) {
+  constructor(bytes: Buffer, data: Buffer | null, dotted: Buffer | null = null) {
     this.bytes = bytes;
     this.#body = data;
+    this.#dotted = dotted;
     this.#facts = data === null ? null : { isClean: true, hasEightBit: false, dots: 0 };
   }
 
   /** The same for a message of any length: a large one is inspected and made ready here, in steps. */
-  static async prepare(bytes: Buffer, data: Buffer | null): Promise<OutgoingMessage> {
-    const message = new OutgoingMessage(bytes, data);
+  static async prepare(
+    bytes: Buffer,
+    data: Buffer | null,
+    dotted: Buffer | null = null,
+  ): Promise<OutgoingMessage> {
+    const message = new OutgoingMessage(bytes, data, dotted);
     if (data !== null || bytes.length < KEPT_BYTES) return message;
-    message.#facts = await finishSlowly(inspecting(bytes));
-    message.#body = await finishSlowly(stuffing(bytes, message.#facts.dots));
+    const facts = await finishSlowly(inspecting(bytes));
+    message.#facts = facts;
+    message.#body = message.#unstuffed() ?? (await finishSlowly(stuffing(bytes, facts.dots)));
     return message;
   }
 
@@ -63,9 +73,14 @@ export class OutgoingMessage {
   /** What DATA transfers, the final dot included. The message must be clean. Do not change it. */
   body(): Buffer {
     if (this.#body !== null) return this.#body;
-    const body = dotStuff(this.bytes, this.facts.dots);
+    const body = this.#unstuffed() ?? dotStuff(this.bytes, this.facts.dots);
     if (this.bytes.length >= KEPT_BYTES) this.#body = body;
     return body;
+  }
+
+  /** What DATA transfers where nothing has to be inserted. */
+  #unstuffed(): Buffer | null {
+    return this.facts.dots === 0 ? this.#dotted : null;
   }
 }
 
@@ -104,15 +119,25 @@ function* stuffing(message: Buffer, dots: number): Generator<void, Buffer, void>
   const body = Buffer.allocUnsafe(message.length + dots + tail.length);
   let from = 0;
   let to = 0;
+  const copyUpTo = function* (end: number): Generator<void, void, void> {
+    while (end - from > COPY_STEP) {
+      to += message.copy(body, to, from, from + COPY_STEP);
+      from += COPY_STEP;
+      yield;
+    }
+    to += message.copy(body, to, from, end);
+    from = end;
+  };
   let dot = message[0] === DOT ? 0 : nextDot(message, 0);
   for (let done = 0; done < dots; dot = nextDot(message, dot)) {
+    if (dot - from > COPY_STEP) yield* copyUpTo(dot);
     to += message.copy(body, to, from, dot);
     body[to++] = DOT;
     from = dot;
     done += 1;
     if (done % STEP === 0) yield;
   }
-  to += message.copy(body, to, from);
+  yield* copyUpTo(message.length);
   body.write(tail, to, 'latin1');
   return body;
 }

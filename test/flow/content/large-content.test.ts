@@ -5,7 +5,7 @@ import { BackgroundClient } from '../../../src/store/sqlite/background-client.ts
 import type { LongReads } from '../../../src/store/sqlite/long-reads.ts';
 import type { Context } from '../../../src/flow/context.ts';
 import { contentOf, listedContentOf } from '../../../src/flow/content/content.ts';
-import { ByteBudget } from '../../../src/flow/byte-budget.ts';
+import { ALONE_FROM, ByteBudget } from '../../../src/flow/byte-budget.ts';
 import { newMessage } from '../../store/samples.ts';
 import { withStore } from '../../store/test-store.ts';
 
@@ -25,7 +25,7 @@ function asked(): string[] {
   const spy = spyOn(BackgroundClient.prototype, 'reads').mockImplementation(function (
     this: BackgroundClient,
   ) {
-    const { body, listedBody, ...others } = real.call(this);
+    const { body, listedBody, messageForDelivery, ...others } = real.call(this);
     return {
       ...others,
       body(...of) {
@@ -35,6 +35,10 @@ function asked(): string[] {
       listedBody(...of) {
         names.push('listedBody');
         return listedBody(...of);
+      },
+      messageForDelivery(...of) {
+        names.push('messageForDelivery');
+        return messageForDelivery(...of);
       },
     };
   });
@@ -50,6 +54,7 @@ test.each([
   ['an attachment', 'x', LARGE, ['body']],
 ])('%s', (_, text, attachmentBytes, expected) => {
   const names = asked();
+  const isLarge = expected.length > 0;
   return withStore(async (store, account) => {
     const made = newMessage(account.id);
     const content = new Uint8Array(attachmentBytes).fill(7);
@@ -77,6 +82,17 @@ test.each([
       attachmentBytes || undefined,
     ]);
     expect(names).toEqual([...expected]);
+    names.length = 0;
+    const delivered = await store.messageForDelivery(id, ALONE_FROM);
+    expect(delivered).toEqual({ message: made.message, body: made.body });
+    expect(names).toEqual(isLarge ? ['messageForDelivery'] : []);
+    const [read] = delivered?.body.attachments ?? [];
+    // The signing thread reads the same memory.
+    expect(read?.content.buffer instanceof SharedArrayBuffer).toBe(attachmentBytes > 0);
+    expect((await store.messageForDelivery(id))?.body).toEqual(made.body);
+    expect(
+      await store.messageForDelivery(newMessage(account.id).message.id, ALONE_FROM),
+    ).toBeNull();
     expect(await store.body('another', id, true)).toBeNull();
     expect(await store.listedBody('another', id, true)).toBeNull();
   });

@@ -222,7 +222,7 @@ test('the form in ASCII is sent without SMTPUTF8, to the same recipient from the
     result: { kind: 'unsupported', extension: 'SMTPUTF8' },
   }));
   const message = Buffer.from('Subject: in ASCII\r\n\r\nx\r\n');
-  const inAscii = async () => ({ message, data: null });
+  const inAscii = async () => ({ message, data: null, dotted: null });
   const wide = { ...signed, needsSmtpUtf8: true, inAscii };
   expect((await tryHosts(tools, { ...job, signed: wide })).kind).toBe('impossible');
   const [first, second] = sessions.envelopes;

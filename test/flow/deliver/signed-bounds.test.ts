@@ -266,7 +266,7 @@ test.each([
   ['8-bit header alone', 'From: é@acme.example\r\n', { needs: true, inAscii: true }],
 ])('what a message needs of a receiver: %s', async (_what, text, expected) => {
   const { messages, put, state } = startBounds();
-  state.sign = async () => ({ message: Buffer.from(text), data: null });
+  state.sign = async () => ({ message: Buffer.from(text), data: null, dotted: null });
   const signed = await messages.acquire(put({ id: 'm' }));
   expect({ needs: signed.needsSmtpUtf8, inAscii: signed.inAscii !== null }).toEqual(expected);
   expect(signed.outgoing.bytes.toString()).toBe(text);
@@ -276,7 +276,11 @@ test.each([
 test('the form in ASCII is asked for with the same content; without one there is none', async () => {
   const { messages, put, state, contents } = startBounds();
   const answers = [HEADER_8, ASCII, HEADER_8, BODY_8, HEADER_8, HEADER_8];
-  state.sign = async () => ({ message: Buffer.from(answers.shift() ?? ''), data: null });
+  state.sign = async () => ({
+    message: Buffer.from(answers.shift() ?? ''),
+    data: null,
+    dotted: null,
+  });
   const whole = await messages.acquire(put({ id: 'whole' }));
   expect((await whole.inAscii?.())?.message.toString()).toBe(ASCII);
   expect(contents[0]).toMatchObject({

@@ -72,7 +72,7 @@ export function startBounds() {
     if (state.sign !== null) return state.sign(content);
     const raw = content.kind === 'whole' ? content.bytes : {};
     const bytes = bytesOf(signedBytes.get(raw) ?? 1);
-    return { message: bytes, data: bytes };
+    return { message: bytes, data: bytes, dotted: null };
   };
   const ctx = {
     clock,

@@ -99,7 +99,7 @@ test('requests of one round go together, a key goes once, and each answer finds 
   answer({
     kind: 'signed',
     results: [
-      { ticket: 3, bytes: bytes('three\r\n.\r\n'), isData: true },
+      { ticket: 3, bytes: bytes('three\r\n.\r\n'), form: 'data' },
       { ticket: 1, error: 'too long', isUncomposable: true },
     ],
   });

@@ -4,6 +4,7 @@ import { afterEach, expect, spyOn, test } from 'bun:test';
 import type { ComposeInput } from '../../../src/mail/compose/compose.ts';
 import { DkimSigner, generateDkimKey } from '../../../src/mail/dkim/dkim.ts';
 import {
+  takeSigned,
   UncomposableError,
   writeSigned,
   type Content,
@@ -86,19 +87,21 @@ test('an answer has the bytes that the main thread would write, alone in their m
     parts(),
     whole('From: a@s.example\r\n\r\nx\r\n'),
     parts({ html: '<p>Only html</p>', text: null }),
+    whole('From: a@s.example\r\n\r\nx'),
   ];
   await work.take({ kind: 'sign', requests: contents.map((content) => request(content)) });
   const signer = new DkimSigner(identity);
-  const isData: boolean[] = [];
+  const forms: string[] = [];
   for (const [at, content] of contents.entries()) {
-    const { message, data } = await writeSigned(content, signer);
+    const { message, data, dotted } = await writeSigned(content, signer);
     const result = results()[at];
     if (result === undefined || 'error' in result) throw new Error('not signed');
-    expect(Buffer.from(result.bytes).equals(data ?? message)).toBe(true);
+    expect(Buffer.from(result.bytes).equals(data ?? dotted ?? message)).toBe(true);
     expect(result.bytes.buffer.byteLength).toBe(result.bytes.length);
-    isData.push(result.isData);
+    forms.push(result.form);
+    expect(takeSigned(Buffer.from(result.bytes), result.form)).toEqual({ message, data, dotted });
   }
-  expect(isData).toEqual([true, false, true]);
+  expect(forms).toEqual(['data', 'dotted', 'data', 'message']);
 });
 
 test('what cannot be signed says why, and harms no other', async () => {

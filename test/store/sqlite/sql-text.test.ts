@@ -14,7 +14,7 @@ import {
 import { emailLists } from '../../../src/store/sqlite/read-emails.ts';
 import { messageReads } from '../../../src/store/sql/messages.ts';
 import { KeptStatements } from '../../../src/store/sqlite/kept-statements.ts';
-import { contentReads } from '../../../src/store/sqlite/read-messages.ts';
+import { deliveryReads } from '../../../src/store/sqlite/read-messages.ts';
 import { dueReads } from '../../../src/store/sqlite/read-queue.ts';
 import { HarmCounts } from '../../../src/store/sqlite/harm-counts.ts';
 import { OutcomeCounts } from '../../../src/store/sqlite/outcome-counts.ts';
@@ -124,7 +124,7 @@ test('no statement is prepared after the start, but a read by its text when it i
     const account = newAccount('default');
     accountWrites(mail).createAccount(account);
     const reader = openForReading(join(dir, 'mail.db'));
-    const reads = { ...contentReads(reader), ...dueReads(reader) };
+    const reads = { ...deliveryReads(reader), ...dueReads(reader) };
     const byText = messageReads(new KeptStatements(reader));
     const none = newMessage(account.id).message.id;
     for (const read of [byText.message(account.id, none), byText.recipients(none)]) await read;

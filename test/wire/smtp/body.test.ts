@@ -76,6 +76,38 @@ test('a large message of dots alone is made ready in steps, and the event loop g
   expect(message.body()).toBe(message.body());
 });
 
+test('a large message is copied in steps, and the event loop goes on between', async () => {
+  const bytes = Buffer.alloc(12_000_000, 'x');
+  let ticks = 0;
+  const other = setInterval(() => (ticks += 1), 0);
+  const message = await OutgoingMessage.prepare(bytes, null);
+  clearInterval(other);
+  expect(ticks).toBeGreaterThan(5);
+  expect(message.body().equals(dotStuff(bytes, 0))).toBe(true);
+  // Further apart than one step, and closer.
+  const dots = Buffer.alloc(5_000_000, 'y');
+  for (const at of [0, 1_500_000, 1_500_010, 4_999_990]) dots.write('\n.', at);
+  const stuffed = dots.toString('latin1').replaceAll('\n.', '\n..');
+  expect(dotStuff(dots, 4).toString('latin1') === `${stuffed}\r\n.\r\n`).toBe(true);
+});
+
+test.each([1_000, 300_000])(
+  'the final dot behind a message of %i bytes is used where no line begins with one',
+  async (size) => {
+    for (const line of ['a.\r\n', '.a\r\n']) {
+      const dotted = Buffer.concat([Buffer.alloc(4 * size, line), Buffer.from('.\r\n')]);
+      const bytes = dotted.subarray(0, -3);
+      const made = new OutgoingMessage(bytes, null, dotted);
+      const prepared = await OutgoingMessage.prepare(bytes, null, dotted);
+      for (const message of [made, prepared]) {
+        expect(message.body() === dotted).toBe(line === 'a.\r\n');
+        expect(message.body().equals(new OutgoingMessage(bytes, null).body())).toBe(true);
+        expect(message.facts).toEqual(inspectMessage(bytes));
+      }
+    }
+  },
+);
+
 test('data at hand are transferred as they are', () => {
   const data = Buffer.from('A: b\r\n\r\nc\r\n.\r\n');
   const message = new OutgoingMessage(data.subarray(0, -3), data);
