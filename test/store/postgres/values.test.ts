@@ -1,6 +1,7 @@
 /** Values and statements on their way to PostgreSQL: what its text cannot hold, wide numbers, parts that become one. */
 import { expect, test } from 'bun:test';
 
+import { shared } from '../../../src/base/shared-bytes.ts';
 import { databaseAddress } from '../../../src/store/postgres/address.ts';
 import { Database } from '../../../src/store/postgres/database.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
@@ -33,7 +34,9 @@ test('U+0000 becomes U+FFFD in texts, wherever they come in, and stays in conten
   expect(await store.setting('n\0')).toBe('v\uFFFD\uFFFD');
 
   const sent = newMessage(account.id, { subject: 'one\0two' });
-  const large = Buffer.alloc(40_000, 'x\0');
+  // As large files come in: in memory that threads share.
+  const large = shared(Buffer.alloc(80_000, 'x\0'));
+  expect(large.buffer instanceof SharedArrayBuffer).toBe(true);
   const file = { contentType: 't\0', contentId: null };
   sent.body.html = 'h\0';
   sent.body.text = large.toString();
@@ -59,7 +62,7 @@ test('U+0000 becomes U+FFFD in texts, wherever they come in, and stays in conten
       content[1],
     ]),
   ).toEqual([
-    ['large\uFFFD', 't\uFFFD', 40_000, 0],
+    ['large\uFFFD', 't\uFFFD', 80_000, 0],
     ['small\uFFFD', 't\uFFFD', 2, 1],
   ]);
   const page = { limit: 9, after: null, before: null, status: null };
