@@ -123,14 +123,15 @@ export class InboundServer {
         );
       }
       await share.begin();
-      if (countReceived(message.bytes) > MAX_RECEIVED) {
+      const bytes = Buffer.concat(message.parts);
+      if (countReceived(bytes) > MAX_RECEIVED) {
         throw new SmtpRefusal(
           554,
           '5.4.6',
           'Too many Received header fields: the message is in a mail loop.',
         );
       }
-      await this.#ctx.doing.during('inbound message', () => this.#take(message.bytes, session));
+      await this.#ctx.doing.during('inbound message', () => this.#take(bytes, session));
       return '2.0.0 OK';
     } finally {
       share.release();

@@ -12,20 +12,25 @@ import { releaseChunk } from './release-chunks.ts';
 import { SmtpRefusal } from './reply.ts';
 
 export interface ReadMessage {
-  /** The first `maxBytes` bytes. */
-  bytes: Buffer;
+  /** The first `maxBytes` bytes, in parts; a small message is one. Those of a large one have a memory of their own. */
+  parts: Buffer[];
   /** Bytes received, kept or not. */
   totalBytes: number;
   /** Whether the content has a bare CR or LF (RFC 5321 section 2.3.8). */
   hasBareLineEnd: boolean;
-  /** The budget of all sessions was used up: `bytes` is empty. */
+  /** The budget of all sessions was used up: `parts` are empty. */
   isOverBudget: boolean;
 }
 
 /** Bytes. Up to here a message is kept in the chunks it came in. */
 const SMALL_BYTES = 64 * 1024;
+/** A block that grows would be copied whole, which takes a tenth of a second where fresh memory is dear. */
+const FIRST_BLOCK_BYTES = 256 * 1024;
+const BLOCK_BYTES = 1024 * 1024;
 const CR = 0x0d;
 const LF = 0x0a;
+
+type Block = Uint8Array<ArrayBuffer>;
 
 /** Reads to the end; `share` takes what is kept. Rejects when the client disconnects before: release the share. */
 export function readMessage(
@@ -48,7 +53,7 @@ export function readMessage(
     const bytes = Math.min(chunk.length, maxBytes - kept.length);
     if (isOverBudget || bytes <= 0) return;
     if (share.grow(bytes)) {
-      kept.push(bytes === chunk.length ? chunk : chunk.subarray(0, bytes), maxBytes);
+      kept.push(bytes === chunk.length ? chunk : chunk.subarray(0, bytes));
     } else {
       isOverBudget = true;
       kept.drop();
@@ -63,8 +68,8 @@ export function readMessage(
       releaseBefore(chunk);
     });
     stream.once('end', () => {
-      const bytes = kept.take();
-      resolve({ bytes, totalBytes, hasBareLineEnd: ends.isBare(), isOverBudget });
+      const parts = kept.take();
+      resolve({ parts, totalBytes, hasBareLineEnd: ends.isBare(), isOverBudget });
     });
     // smtp-server destroys the stream of a client that disconnects: 'error', never 'end'.
     stream.once('error', (error) => {
@@ -96,10 +101,13 @@ function tooBusy(): SmtpRefusal {
   return new SmtpRefusal(452, '4.3.1', text);
 }
 
-/** The bytes of one message: its chunks while it is small, then one block, into which each chunk is copied. */
+/** The bytes of one message: its chunks while it is small, then blocks, into which each chunk is copied. */
 class KeptBytes {
   #chunks: Buffer[] = [];
-  #block: Uint8Array<ArrayBuffer> | null = null;
+  #full: Block[] = [];
+  #block: Block | null = null;
+  /** Bytes of the last block that are in use. */
+  #used = 0;
   #length = 0;
 
   get length(): number {
@@ -111,53 +119,58 @@ class KeptBytes {
     return this.#chunks.length > 0;
   }
 
-  /** `maxBytes`: what all chunks together never exceed. */
-  push(chunk: Buffer, maxBytes: number): void {
-    const length = this.#length + chunk.length;
-    if (length <= SMALL_BYTES) {
+  push(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length <= SMALL_BYTES) {
       this.#chunks.push(chunk);
-    } else {
-      this.#blockFor(length, maxBytes).set(chunk, this.#length);
+      return;
     }
-    this.#length = length;
+    for (const before of this.#chunks) this.#copy(before);
+    this.#chunks = [];
+    this.#copy(chunk);
   }
 
-  /** All bytes, in a memory of their own when they are many. Nothing is kept. */
-  take(): Buffer {
-    const block = this.#block;
-    const bytes =
-      block === null
-        ? Buffer.concat(this.#chunks)
-        : Buffer.from(block.buffer.transfer(this.#length));
-    this.#chunks = [];
-    this.#block = null;
-    this.#length = 0;
-    return bytes;
+  /** All bytes, in parts with a memory of their own when they are many. Nothing is kept. */
+  take(): Buffer[] {
+    const buffers = this.#full.map(({ buffer }) => buffer);
+    if (this.#block !== null) buffers.push(this.#block.buffer.transfer(this.#used));
+    const parts =
+      buffers.length === 0
+        ? [Buffer.concat(this.#chunks)]
+        : buffers.map((buffer) => Buffer.from(buffer));
+    this.#forget();
+    return parts;
   }
 
   /** Gives the memory back now, not with the next collection. */
   drop(): void {
+    for (const { buffer } of this.#full) buffer.transfer(0);
     this.#block?.buffer.transfer(0);
-    this.#block = null;
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#chunks = [];
+    this.#full = [];
+    this.#block = null;
+    this.#used = 0;
     this.#length = 0;
   }
 
-  /** The block, large enough for `bytes`. A transfer gives the smaller one back at once. */
-  #blockFor(bytes: number, maxBytes: number): Uint8Array {
-    const before = this.#block;
-    if (before !== null && before.length >= bytes) return before;
-    const capacity = Math.max(bytes, Math.min(2 * bytes, maxBytes));
-    if (before === null) {
-      const block = new Uint8Array(capacity);
-      block.set(Buffer.concat(this.#chunks));
-      this.#chunks = [];
-      this.#block = block;
-      return block;
+  #copy(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length;) {
+      if (this.#block === null) {
+        this.#block = new Uint8Array(this.#full.length === 0 ? FIRST_BLOCK_BYTES : BLOCK_BYTES);
+        this.#used = 0;
+      }
+      const part = chunk.subarray(at, at + this.#block.length - this.#used);
+      this.#block.set(part, this.#used);
+      this.#used += part.length;
+      at += part.length;
+      if (this.#used < this.#block.length) continue;
+      this.#full.push(this.#block);
+      this.#block = null;
     }
-    const block = new Uint8Array(before.buffer.transfer(capacity));
-    this.#block = block;
-    return block;
   }
 }
 

@@ -177,7 +177,7 @@ export class SubmissionServer {
       const submitted: Submitted = { identity, requestId, session, bytes: message.totalBytes };
       return await this.#ctx.doing.during('submitted message', () =>
         logSubmission(this.#ctx, submitted, () =>
-          this.#accept(identity, requestId, message.bytes, session),
+          this.#accept(identity, requestId, message.parts, session),
         ),
       );
     } finally {
@@ -188,7 +188,7 @@ export class SubmissionServer {
   async #accept(
     identity: Identity,
     requestId: string,
-    bytes: Buffer,
+    parts: readonly Buffer[],
     session: SMTPServerSession,
   ): Promise<{ text: string; messageId: string | null }> {
     const ctx = this.#ctx;
@@ -196,7 +196,7 @@ export class SubmissionServer {
     const now = ctx.clock.now();
     const id = ctx.ids.next(now);
     const messageId = `<${id}@${ctx.config.startup.cluster.name}>`;
-    const submission = await ctx.large.repair(bytes, {
+    const submission = await ctx.large.repair(parts, {
       messageId,
       date: new Date(now),
       ownNames: ownNames(ctx.config.startup),

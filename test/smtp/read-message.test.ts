@@ -5,6 +5,8 @@ import type { SMTPServerDataStream } from 'smtp-server';
 import { ByteBudget, type Share } from '../../src/flow/byte-budget.ts';
 import { checkSize, readMessage, type ReadMessage } from '../../src/smtp/read-message.ts';
 
+const bytesOf = ({ parts }: ReadMessage): Buffer => Buffer.concat(parts);
+
 function stream(): SMTPServerDataStream {
   return Object.assign(new PassThrough(), { byteLength: 0, sizeExceeded: false });
 }
@@ -54,7 +56,7 @@ test.each([
 test('keeps the first bytes, counts all, and gives the budget back', async () => {
   const budget = budgetOf(10);
   const message = await read(['abcd', 'efgh', 'ijkl'], 6, budget);
-  expect([message.bytes.toString(), message.totalBytes, message.isOverBudget]).toEqual([
+  expect([bytesOf(message).toString(), message.totalBytes, message.isOverBudget]).toEqual([
     'abcdef',
     12,
     false,
@@ -67,7 +69,11 @@ test('keeps the first bytes, counts all, and gives the budget back', async () =>
 test('keeps nothing once the budget is used up, and takes none of it', async () => {
   const budget = budgetOf(10);
   const message = await read(['abcd', 'efghijklmno', 'p'], 100, budget);
-  expect([message.bytes.length, message.totalBytes, message.isOverBudget]).toEqual([0, 16, true]);
+  expect([bytesOf(message).length, message.totalBytes, message.isOverBudget]).toEqual([
+    0,
+    16,
+    true,
+  ]);
   expect(budget.isFree(10, '')).toBe(true);
 });
 
@@ -102,7 +108,7 @@ test('a large message may come in several parts of one chunk, and each chunk is 
     chunk.subarray(80_000),
   ]);
   const message = await read(parts, 300_000, new ByteBudget({ large: 1_000_000, small: 300_000 }));
-  expect([message.totalBytes, message.bytes.equals(whole)]).toEqual([270_000, true]);
+  expect([message.totalBytes, bytesOf(message).equals(whole)]).toEqual([270_000, true]);
   // Of the last one nobody can say yet that the library does not need it any more.
   expect(chunks.map(({ buffer }) => buffer.byteLength)).toEqual([0, 0, 90_000]);
 });
@@ -114,7 +120,7 @@ test('what is beyond the limit is released too', async () => {
     100_000,
     new ByteBudget({ large: 1_000_000, small: 300_000 }),
   );
-  expect([message.totalBytes, message.bytes.length, message.bytes[99_999]]).toEqual([
+  expect([message.totalBytes, bytesOf(message).length, bytesOf(message)[99_999]]).toEqual([
     270_000, 100_000, 2,
   ]);
   expect(chunks.map(({ buffer }) => buffer.byteLength)).toEqual([0, 0, 90_000]);
@@ -128,11 +134,30 @@ test('up to 64 KiB are kept in the chunks they came in; one byte more, and each 
     const chunks = [40_000, last].map((bytes) => Buffer.from(new ArrayBuffer(bytes)).fill('x'));
     const budget = new ByteBudget({ large: 1_000_000, small: 300_000 });
     const message = await read(chunks, 100_000, budget);
-    expect(message.bytes.equals(Buffer.alloc(40_000 + last, 'x'))).toBe(true);
+    expect(bytesOf(message).equals(Buffer.alloc(40_000 + last, 'x'))).toBe(true);
     expect(chunks.map(({ buffer }) => buffer.byteLength)).toEqual([released, last]);
     // In a memory of its own, as large as it is.
-    if (released === 0) expect(message.bytes.buffer.byteLength).toBe(65_537);
+    if (released === 0)
+      expect(message.parts.map(({ buffer }) => buffer.byteLength)).toEqual([65_537]);
   }
+});
+
+test.each([
+  [262_143, [262_143]],
+  [262_144, [262_144]],
+  [262_145, [262_144, 1]],
+  [262_144 + 1_048_576, [262_144, 1_048_576]],
+  [3_000_000, [262_144, 1_048_576, 1_048_576, 640_704]],
+])('%i bytes come in parts, each with a memory of its own', async (length, expected) => {
+  const whole = Buffer.from(Uint8Array.from({ length }, (_, at) => (at * 7 + (at >> 9)) % 251));
+  const chunks = Array.from({ length: Math.ceil(length / 60_000) }, (_, at) =>
+    Buffer.from(whole.subarray(at * 60_000, (at + 1) * 60_000)),
+  );
+  const budget = new ByteBudget({ large: 10_000_000, small: 300_000 });
+  const message = await read(chunks, 4_000_000, budget);
+  expect(message.parts.map((part) => part.length)).toEqual(expected);
+  expect(message.parts.map(({ buffer }) => buffer.byteLength)).toEqual(expected);
+  expect(bytesOf(message).equals(whole)).toBe(true);
 });
 
 test('only what is kept is asked of the budget, and nothing more once it is used up or the limit is reached', async () => {
@@ -153,8 +178,8 @@ test('only what is kept is asked of the budget, and nothing more once it is used
       await new Promise((resolve) => setImmediate(resolve));
     }
     input.end();
-    const { bytes, totalBytes, isOverBudget } = await message;
-    return [...steps, bytes.toString(), totalBytes, isOverBudget];
+    const { parts, totalBytes, isOverBudget } = await message;
+    return [...steps, Buffer.concat(parts).toString(), totalBytes, isOverBudget];
   };
   expect(await asked(8, 100)).toEqual([4, 4, 'abcdefgh', 16, false]);
   expect(await asked(10, 100)).toEqual([4, 4, 2, 'abcdefghij', 16, false]);

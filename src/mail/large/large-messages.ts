@@ -45,19 +45,19 @@ export class LargeMessages {
     this.#startWorker = startWorker;
   }
 
-  /** `repairSubmission`. Leaves `bytes` without content when they have a memory of their own. */
+  /** `repairSubmission` of the message in `parts`. Leaves those without content that have a memory of their own. */
   async repair(
-    bytes: Buffer,
+    parts: readonly Buffer[],
     defaults: SubmissionDefaults,
   ): Promise<Submission | { error: string }> {
-    const result = await this.#run('repair', { bytes, defaults }, bytes, true);
+    const result = await this.#run('repair', { parts, defaults }, parts, true);
     // A Buffer becomes a plain array on its way between threads.
     return 'error' in result ? result : { ...result, bytes: asBuffer(result.bytes) };
   }
 
   /** `readContent`. */
   async read(bytes: Uint8Array): Promise<StoredContent> {
-    const content = await this.#run('read', { bytes }, bytes, false);
+    const content = await this.#run('read', { bytes }, [bytes], false);
     const attachments = content.attachments.map((one) => ({
       ...one,
       content: asBuffer(one.content),
@@ -76,16 +76,16 @@ export class LargeMessages {
   async #run<K extends Kind>(
     kind: K,
     input: Tasks[K]['input'],
-    bytes: Uint8Array,
+    parts: readonly Uint8Array[],
     mayTake: boolean,
   ): Promise<Tasks[K]['output']> {
-    if (bytes.length < LARGE_FROM || this.#isStopped) return perform(kind, input);
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    if (length < LARGE_FROM || this.#isStopped) return perform(kind, input);
     const worker = this.#worker ?? this.#start();
     const ticket = this.#nextTicket++;
     // Referenced while a message is read: otherwise the process could end before.
     if (this.#pending.size === 0) worker.ref();
-    const isAlone = bytes.buffer.byteLength === bytes.length;
-    const taken = mayTake && isAlone && bytes.buffer instanceof ArrayBuffer ? [bytes.buffer] : [];
+    const taken = mayTake ? parts.flatMap(ownMemory) : [];
     return new Promise((resolve, reject) => {
       this.#pending.set(ticket, { resolve, reject });
       worker.postMessage({ ticket, kind, input }, taken);
@@ -124,6 +124,11 @@ export class LargeMessages {
       hint: 'The clients were told to try again, and the next large message starts another thread. If this repeats, look for a lack of memory.',
     });
   }
+}
+
+/** The memory of bytes that have it for themselves. */
+function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer[] {
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
 }
 
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {

@@ -11,7 +11,7 @@ import type { StoredContent } from './stored-content.ts';
 export interface Tasks {
   /** A submitted message is read and made fit to be signed. */
   repair: {
-    input: { bytes: Uint8Array; defaults: SubmissionDefaults };
+    input: { parts: readonly Uint8Array[]; defaults: SubmissionDefaults };
     output: Submission | { error: string };
   };
   /** A stored message is read in its parts. */
@@ -33,9 +33,14 @@ export type Outcome =
   | { ticket: number; error: string };
 
 const WAYS: { [K in Kind]: (input: Tasks[K]['input']) => Tasks[K]['output'] } = {
-  repair: ({ bytes, defaults }) => repairSubmission(bytes, defaults),
+  repair: ({ parts, defaults }) => repairSubmission(whole(parts), defaults),
   read: ({ bytes }) => readContent(bytes),
 };
+
+function whole(parts: readonly Uint8Array[]): Uint8Array {
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+}
 
 /** Does the task, here and now. */
 export function perform<K extends Kind>(kind: K, input: Tasks[K]['input']): Tasks[K]['output'] {

@@ -44,7 +44,7 @@ function message(bytes: number): Buffer {
 test('a large submission is repaired, and a large message read, as on the calling thread', async () => {
   const { large, workers } = open();
   const expected = repairSubmission(message(400_000), DEFAULTS);
-  const repaired = await large.repair(message(400_000), DEFAULTS);
+  const repaired = await large.repair([message(400_000)], DEFAULTS);
   expect(repaired).toEqual(expected);
   if ('error' in repaired) throw new Error(repaired.error);
   expect(Buffer.isBuffer(repaired.bytes)).toBe(true);
@@ -55,7 +55,7 @@ test('a large submission is repaired, and a large message read, as on the callin
   // Nothing was taken from the caller, who goes on with what it has.
   expect(repaired.bytes.length).toBeGreaterThan(400_000);
   expect(workers).toHaveLength(1);
-  expect(await large.repair(Buffer.alloc(300_000, 'x\r\n'), DEFAULTS)).toEqual({
+  expect(await large.repair([Buffer.alloc(300_000, 'x\r\n')], DEFAULTS)).toEqual({
     error: 'has too large a header',
   });
 });
@@ -64,19 +64,31 @@ test('a submission with a memory of its own is handed over, one inside of anothe
   const { large } = open();
   const own = Buffer.from(new Uint8Array(message(300_000)).buffer);
   expect(own.buffer.byteLength).toBe(own.length);
-  const repaired = await large.repair(own, DEFAULTS);
+  const repaired = await large.repair([own], DEFAULTS);
   expect(own.length).toBe(0);
   const around = Buffer.concat([Buffer.from('in front '), message(300_000)]);
   const before = Buffer.from(around);
   const inside = around.subarray('in front '.length);
-  expect(await large.repair(inside, DEFAULTS)).toEqual(repaired);
+  expect(await large.repair([inside], DEFAULTS)).toEqual(repaired);
   // What else lies in that memory may belong to another session.
   expect(around.equals(before)).toBe(true);
 });
 
+test.each([2_000, 300_000])(
+  'a submission of %i bytes in parts is read as a whole',
+  async (size) => {
+    const { large, workers } = open();
+    const whole = message(size);
+    const cuts = [0, 1, 700, Math.floor(size / 2), whole.length];
+    const parts = cuts.slice(1).map((end, at) => Buffer.from(whole.subarray(cuts[at], end)));
+    expect(await large.repair(parts, DEFAULTS)).toEqual(repairSubmission(whole, DEFAULTS));
+    expect(workers).toHaveLength(size === 2_000 ? 0 : 1);
+  },
+);
+
 test('a small one needs no thread', async () => {
   const { large, workers } = open();
-  const repaired = await large.repair(message(2_000), DEFAULTS);
+  const repaired = await large.repair([message(2_000)], DEFAULTS);
   expect(repaired).toEqual(repairSubmission(message(2_000), DEFAULTS));
   expect(await large.read(message(2_000))).toEqual(readContent(message(2_000)));
   expect(workers).toEqual([]);
@@ -132,9 +144,9 @@ test('from 256 KiB on a message goes to the thread, and what the thread cannot d
   const large = new LargeMessages({ log }, () => worker as unknown as Worker);
   const { messageId } = DEFAULTS;
   const sized = (bytes: number): Buffer => Buffer.from(`${HEAD}\r\n`.padEnd(bytes, 'x'));
-  expect(await large.repair(sized(262_143), DEFAULTS)).toMatchObject({ messageId });
+  expect(await large.repair([sized(262_143)], DEFAULTS)).toMatchObject({ messageId });
   expect([posted, marks]).toEqual([[], []]);
-  const waiting = [large.repair(sized(262_144), DEFAULTS), large.read(sized(262_144))];
+  const waiting = [large.repair([sized(262_144)], DEFAULTS), large.read(sized(262_144))];
   const ends = Promise.all(waiting.map((one) => one.catch((error: unknown) => String(error))));
   expect(posted.map(({ ticket, kind }) => `${ticket} ${kind}`)).toEqual(['1 repair', '2 read']);
   expect(marks).toEqual(['unref', 'ref']);
