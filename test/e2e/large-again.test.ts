@@ -34,13 +34,14 @@ describeWith(['openssl', 'opendkim'], 'large emails that are sent again', () => 
     const { world } = target;
     const { appliance, receiver, records } = world;
     receiver.script.rcpt = () => '450 4.2.2 try later';
-    const send = async (content: object): Promise<void> => {
+    const send = async (content: object): Promise<string> => {
       const email = { from: 'a@example.org', to: 'b@example.net', subject: 'API', ...content };
       const { status, text } = await target.post(Buffer.from(JSON.stringify([email])));
       expect([status, text]).toEqual([200, expect.any(String)]);
+      return (JSON.parse(text) as { data: { id: string }[] }).data[0]?.id ?? '';
     };
     const file = { filename: 'a.bin', content: FILE.toString('base64') };
-    await send({ text: 'A file.', attachments: [file] });
+    const fileId = await send({ text: 'A file.', attachments: [file] });
     await send({ html: HTML, text: 'Text.' });
     const head = 'From: a@example.org\r\nTo: b@example.net\r\nSubject: SMTP\r\n\r\n';
     // As it stands in DATA: the client doubles the dots.
@@ -67,5 +68,12 @@ describeWith(['openssl', 'opendkim'], 'large emails that are sent again', () => 
     expect(lines(withHtml?.html)).toBe(lines(HTML));
     const submitted = parsed.find(({ subject }) => subject === 'SMTP');
     expect(lines(submitted?.text)).toBe(lines(LINES));
+
+    // Whoever asks for the file gets it whole, too.
+    const list = await (await appliance.api('GET', `/emails/${fileId}/attachments`)).json();
+    const { data } = list as { data: { download_url: string }[] };
+    const { pathname, search } = new URL(data[0]?.download_url ?? '');
+    const download = await fetch(appliance.url + pathname + search);
+    expect(FILE.equals(Buffer.from(await download.arrayBuffer()))).toBe(true);
   }, 120_000);
 });

@@ -162,7 +162,7 @@ test('each long read goes to the thread by its name, and its result or its failu
   expect(names.toSorted()).toEqual(
     (
       'attemptDetail audit body callAttempts countsByStatus dueRows emails emailsByPage harm harmedAccounts listedBody' +
-      ' logs openCalls outcomes queue queueCounts retryCount sandboxCountsByStatus suppressions'
+      ' logs messageForDelivery openCalls outcomes queue queueCounts retryCount sandboxCountsByStatus suppressions'
     ).split(' '),
   );
   const verbs: object = reads;
