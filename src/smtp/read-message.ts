@@ -18,14 +18,17 @@ export interface ReadMessage {
   totalBytes: number;
   /** Whether the content has a bare CR or LF (RFC 5321 section 2.3.8). */
   hasBareLineEnd: boolean;
-  /** The budget of all sessions was used up: `parts` are empty. */
+  /** The budget of all sessions was used up: `parts` have no bytes. */
   isOverBudget: boolean;
 }
 
 /** Bytes. Up to here a message is kept in the chunks it came in. */
 const SMALL_BYTES = 64 * 1024;
-/** A block that grows would be copied whole, which takes a tenth of a second where fresh memory is dear. */
-const FIRST_BLOCK_BYTES = 256 * 1024;
+/**
+ * A block that grows would be copied whole, which takes a tenth of a second where fresh memory is dear. Each is as large
+ * as those before it together, up to `BLOCK_BYTES`: the budget counts what came, and memory is at most twice as much.
+ */
+const FIRST_BLOCK_BYTES = 128 * 1024;
 const BLOCK_BYTES = 1024 * 1024;
 const CR = 0x0d;
 const LF = 0x0a;
@@ -105,6 +108,7 @@ function tooBusy(): SmtpRefusal {
 class KeptBytes {
   #chunks: Buffer[] = [];
   #full: Block[] = [];
+  #fullBytes = 0;
   #block: Block | null = null;
   /** Bytes of the last block that are in use. */
   #used = 0;
@@ -152,6 +156,7 @@ class KeptBytes {
   #forget(): void {
     this.#chunks = [];
     this.#full = [];
+    this.#fullBytes = 0;
     this.#block = null;
     this.#used = 0;
     this.#length = 0;
@@ -160,7 +165,8 @@ class KeptBytes {
   #copy(chunk: Buffer): void {
     for (let at = 0; at < chunk.length;) {
       if (this.#block === null) {
-        this.#block = new Uint8Array(this.#full.length === 0 ? FIRST_BLOCK_BYTES : BLOCK_BYTES);
+        const asBefore = Math.max(FIRST_BLOCK_BYTES, this.#fullBytes);
+        this.#block = new Uint8Array(Math.min(asBefore, BLOCK_BYTES));
         this.#used = 0;
       }
       const part = chunk.subarray(at, at + this.#block.length - this.#used);
@@ -169,6 +175,7 @@ class KeptBytes {
       at += part.length;
       if (this.#used < this.#block.length) continue;
       this.#full.push(this.#block);
+      this.#fullBytes += this.#block.length;
       this.#block = null;
     }
   }

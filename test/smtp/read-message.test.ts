@@ -143,22 +143,26 @@ test('up to 64 KiB are kept in the chunks they came in; one byte more, and each 
 });
 
 test.each([
-  [262_143, [262_143]],
-  [262_144, [262_144]],
-  [262_145, [262_144, 1]],
-  [262_144 + 1_048_576, [262_144, 1_048_576]],
-  [3_000_000, [262_144, 1_048_576, 1_048_576, 640_704]],
-])('%i bytes come in parts, each with a memory of its own', async (length, expected) => {
-  const whole = Buffer.from(Uint8Array.from({ length }, (_, at) => (at * 7 + (at >> 9)) % 251));
-  const chunks = Array.from({ length: Math.ceil(length / 60_000) }, (_, at) =>
-    Buffer.from(whole.subarray(at * 60_000, (at + 1) * 60_000)),
-  );
-  const budget = new ByteBudget({ large: 10_000_000, small: 300_000 });
-  const message = await read(chunks, 4_000_000, budget);
-  expect(message.parts.map((part) => part.length)).toEqual(expected);
-  expect(message.parts.map(({ buffer }) => buffer.byteLength)).toEqual(expected);
-  expect(bytesOf(message).equals(whole)).toBe(true);
-});
+  [131_071, [131_071]],
+  [131_072, [131_072]],
+  [131_073, [131_072, 1]],
+  [262_144, [131_072, 131_072]],
+  [1_048_576, [131_072, 131_072, 262_144, 524_288]],
+  [3_000_000, [131_072, 131_072, 262_144, 524_288, 1_048_576, 902_848]],
+])(
+  '%i bytes come in parts, each with a memory of its own, and as large as those before',
+  async (length, expected) => {
+    const whole = Buffer.from(Uint8Array.from({ length }, (_, at) => (at * 7 + (at >> 9)) % 251));
+    const chunks = Array.from({ length: Math.ceil(length / 60_000) }, (_, at) =>
+      Buffer.from(whole.subarray(at * 60_000, (at + 1) * 60_000)),
+    );
+    const budget = new ByteBudget({ large: 10_000_000, small: 300_000 });
+    const message = await read(chunks, 4_000_000, budget);
+    expect(message.parts.map((part) => part.length)).toEqual(expected);
+    expect(message.parts.map(({ buffer }) => buffer.byteLength)).toEqual(expected);
+    expect(bytesOf(message).equals(whole)).toBe(true);
+  },
+);
 
 test('only what is kept is asked of the budget, and nothing more once it is used up or the limit is reached', async () => {
   const asked = async (maxBytes: number, free: number): Promise<unknown[]> => {

@@ -13,7 +13,7 @@ import { UncomposableError } from '../../mail/dkim/signed-message.ts';
 import type { Content, Signed } from '../../mail/dkim/signed-message.ts';
 import { writeField } from '../../mail/header/headers.ts';
 import type { Body, Message } from '../../store/rows.ts';
-import type { NewMessage } from '../../store/journey.ts';
+import type { ForDelivery, NewMessage } from '../../store/journey.ts';
 import { OutgoingMessage } from '../../wire/smtp/body.ts';
 import { bodyBytes } from '../body-bytes.ts';
 import { ALONE_FROM } from '../byte-budget.ts';
@@ -52,11 +52,6 @@ export interface SignedMessage {
   inAscii: (() => Promise<Signed | null>) | null;
 }
 
-interface Stored {
-  message: Message;
-  body: Body;
-}
-
 /** What a message counts among those in use; 0 for one that is not read yet, or failed. */
 interface Use {
   bytes: number;
@@ -73,7 +68,7 @@ interface Entry {
 export class SignedMessages {
   readonly #ctx: Context;
   readonly #entries = new PassingMap<string, Entry>();
-  readonly #fresh = new PassingMap<string, Stored & { bytes: number }>();
+  readonly #fresh = new PassingMap<string, ForDelivery & { bytes: number }>();
   #signersSince = 0;
   readonly #signers = new Map<string, Promise<{ name: string; signer: MessageSigner }>>();
   #keptBytes = 0;
@@ -174,7 +169,7 @@ export class SignedMessages {
   }
 
   /** The content of a message once it may be in memory. One is read at a time, so that each is counted before the next. */
-  async #load(messageId: string, use: Use, waits: () => void): Promise<Stored> {
+  async #load(messageId: string, use: Use, waits: () => void): Promise<ForDelivery> {
     for (;;) {
       const next = this.#reading.then(() => this.#readCounted(messageId, use));
       this.#reading = next.catch(() => undefined);
@@ -187,7 +182,7 @@ export class SignedMessages {
   }
 
   /** The content, or its bytes where they do not fit now. */
-  async #readCounted(messageId: string, use: Use): Promise<Stored | number> {
+  async #readCounted(messageId: string, use: Use): Promise<ForDelivery | number> {
     const content = this.#takeFresh(messageId) ?? (await this.#read(messageId));
     const bytes = MAKING_FACTOR * bodyBytes(content.body);
     const inUse = this.#bytesInUse - this.#keptBytes;
@@ -196,7 +191,7 @@ export class SignedMessages {
     return content;
   }
 
-  async #sign(content: Stored): Promise<SignedMessage> {
+  async #sign(content: ForDelivery): Promise<SignedMessage> {
     const { message, body } = content;
     if (message.domainId === null) throw new UncomposableError('it has no sending domain');
     const { name, signer } = await this.#signer(message.domainId);
@@ -209,14 +204,14 @@ export class SignedMessages {
     return { message, outgoing, domain: name, needsSmtpUtf8, inAscii };
   }
 
-  #takeFresh(messageId: string): Stored | null {
+  #takeFresh(messageId: string): ForDelivery | null {
     const fresh = this.#fresh.take(messageId);
     if (fresh === undefined) return null;
     this.#freshBytes -= fresh.bytes;
     return fresh;
   }
 
-  async #read(messageId: string): Promise<Stored> {
+  async #read(messageId: string): Promise<ForDelivery> {
     const content = await this.#ctx.store.messageForDelivery(messageId, ALONE_FROM);
     if (content === null) throw new UncomposableError('its content is gone');
     return content;
