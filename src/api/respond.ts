@@ -10,11 +10,10 @@ import { audit } from '../flow/people/audit.ts';
 import { tooBusy, type Share } from '../flow/byte-budget.ts';
 import type { Identity } from '../flow/draft.ts';
 import { inChunks, isLarge } from '../flow/large-response.ts';
-import { checkLength, readBody } from './body.ts';
+import { checkLength, readBody, RequestBody } from './body.ts';
 import { refusalOf } from './errors.ts';
 import { checkPermission, checkSandbox, identify } from './guard.ts';
 import { errorBody } from './shapes/error-body.ts';
-import { decodeText, parseJson } from './shapes/json.ts';
 import type { RateWindows } from './rate-windows.ts';
 import { mayHaveRow, spendRate } from './spend-rate.ts';
 import type { RequestsUnderWay } from './requests-under-way.ts';
@@ -60,11 +59,7 @@ interface Progress {
   ip: string | null;
   identity: Identity | null;
   headers: Record<string, string>;
-  rawBody: Uint8Array;
-  /** The text of `rawBody` once it was read as JSON. */
-  json: string | null;
-  /** The value of that text. */
-  value: unknown;
+  body: RequestBody;
   /** What the body has taken of the memory budget; null before it is read. */
   share: Share | null;
   /** It has counted against a limit of its account: of such requests the log has all. */
@@ -84,9 +79,7 @@ export async function respond(
     ip: parts.proxies.clientOf(incoming),
     identity: null,
     headers: {},
-    rawBody: new Uint8Array(0),
-    json: null,
-    value: undefined,
+    body: new RequestBody([]),
     share: null,
     isCounted: false,
   };
@@ -208,7 +201,7 @@ async function note(
   { ctx }: ResponderParts,
   { text }: Route,
   { params }: Incoming,
-  { value, ip }: Progress,
+  { body: { value }, ip }: Progress,
   { key, account }: Identity,
 ): Promise<void> {
   const body = typeof value === 'object' && value !== null ? value : {};
@@ -233,10 +226,10 @@ async function callOf(
   let body: unknown;
   if (route.method === 'POST' || route.method === 'PATCH') {
     progress.share = parts.ctx.budget.open(identity?.account.id ?? '');
-    progress.rawBody = await readBody(request, progress.share);
+    progress.body = await readBody(request, progress.share);
     await progress.share.begin();
     if (route.body !== null) {
-      body = route.body.read(await readJson(progress), parts.ctx.config);
+      body = route.body.read(await progress.body.readJson(parts.ctx.largeBodies), parts.ctx.config);
     }
   }
   const query =
@@ -254,17 +247,7 @@ async function callOf(
     params,
     query,
     body,
-    rawBody: progress.rawBody,
+    bodyHash: () => progress.body.hash(),
     takes: (bytes) => progress.share?.grow(bytes) ?? false,
   };
-}
-
-/** The value in the body; undefined for an empty one. */
-async function readJson(progress: Progress): Promise<unknown> {
-  if (progress.rawBody.length === 0) return undefined;
-  const text = decodeText(progress.rawBody);
-  const value = await parseJson(text);
-  progress.json = text;
-  progress.value = value;
-  return value;
 }

@@ -8,7 +8,7 @@
 import { Type } from '@sinclair/typebox';
 
 import { refusalFor } from '../api/shapes/check.ts';
-import { parseJson } from '../api/shapes/json.ts';
+import { parseJson } from '../base/json.ts';
 import { readEmail } from '../api/shapes/read-email.ts';
 import { ApiError, OperatorError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';

@@ -9,7 +9,7 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 
 import { Value } from '@sinclair/typebox/value';
 
-import { endOfString } from '../api/shapes/json.ts';
+import { endOfString } from '../base/json.ts';
 import { OperatorError } from '../base/errors.ts';
 import { Request } from './protocol.ts';
 

@@ -7,6 +7,7 @@
  * chunk it came in is released when it is copied or dropped.
  */
 import type { SMTPServerDataStream } from 'smtp-server';
+import { KeptBytes } from '../base/kept-bytes.ts';
 import type { ByteBudget, Share } from '../flow/byte-budget.ts';
 import { releaseChunk } from './release-chunks.ts';
 import { SmtpRefusal } from './reply.ts';
@@ -22,18 +23,8 @@ export interface ReadMessage {
   isOverBudget: boolean;
 }
 
-/** Bytes. Up to here a message is kept in the chunks it came in. */
-const SMALL_BYTES = 64 * 1024;
-/**
- * A block that grows would be copied whole, which takes a tenth of a second where fresh memory is dear. Each is as large
- * as those before it together, up to `BLOCK_BYTES`: the budget counts what came, and memory is at most twice as much.
- */
-const FIRST_BLOCK_BYTES = 128 * 1024;
-const BLOCK_BYTES = 1024 * 1024;
 const CR = 0x0d;
 const LF = 0x0a;
-
-type Block = Uint8Array<ArrayBuffer>;
 
 /** Reads to the end; `share` takes what is kept. Rejects when the client disconnects before: release the share. */
 export function readMessage(
@@ -102,83 +93,6 @@ export function checkFree(budget: Pick<ByteBudget, 'isFree'>, bytes: number, own
 function tooBusy(): SmtpRefusal {
   const text = 'The server is receiving too much mail right now. Try again later.';
   return new SmtpRefusal(452, '4.3.1', text);
-}
-
-/** The bytes of one message: its chunks while it is small, then blocks, into which each chunk is copied. */
-class KeptBytes {
-  #chunks: Buffer[] = [];
-  #full: Block[] = [];
-  #fullBytes = 0;
-  #block: Block | null = null;
-  /** Bytes of the last block that are in use. */
-  #used = 0;
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Whether it still holds chunks as they came. */
-  get hasChunks(): boolean {
-    return this.#chunks.length > 0;
-  }
-
-  push(chunk: Buffer): void {
-    this.#length += chunk.length;
-    if (this.#length <= SMALL_BYTES) {
-      this.#chunks.push(chunk);
-      return;
-    }
-    for (const before of this.#chunks) this.#copy(before);
-    this.#chunks = [];
-    this.#copy(chunk);
-  }
-
-  /** All bytes, in parts with a memory of their own when they are many. Nothing is kept. */
-  take(): Buffer[] {
-    const buffers = this.#full.map(({ buffer }) => buffer);
-    if (this.#block !== null) buffers.push(this.#block.buffer.transfer(this.#used));
-    const parts =
-      buffers.length === 0
-        ? [Buffer.concat(this.#chunks)]
-        : buffers.map((buffer) => Buffer.from(buffer));
-    this.#forget();
-    return parts;
-  }
-
-  /** Gives the memory back now, not with the next collection. */
-  drop(): void {
-    for (const { buffer } of this.#full) buffer.transfer(0);
-    this.#block?.buffer.transfer(0);
-    this.#forget();
-  }
-
-  #forget(): void {
-    this.#chunks = [];
-    this.#full = [];
-    this.#fullBytes = 0;
-    this.#block = null;
-    this.#used = 0;
-    this.#length = 0;
-  }
-
-  #copy(chunk: Buffer): void {
-    for (let at = 0; at < chunk.length;) {
-      if (this.#block === null) {
-        const asBefore = Math.max(FIRST_BLOCK_BYTES, this.#fullBytes);
-        this.#block = new Uint8Array(Math.min(asBefore, BLOCK_BYTES));
-        this.#used = 0;
-      }
-      const part = chunk.subarray(at, at + this.#block.length - this.#used);
-      this.#block.set(part, this.#used);
-      this.#used += part.length;
-      at += part.length;
-      if (this.#used < this.#block.length) continue;
-      this.#full.push(this.#block);
-      this.#fullBytes += this.#block.length;
-      this.#block = null;
-    }
-  }
 }
 
 /**

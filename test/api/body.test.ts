@@ -1,12 +1,19 @@
 /** Request bodies: which lengths are taken before a byte is read, and how much of a stream is. */
-import { describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, spyOn, test } from 'bun:test';
+import { createHash } from 'node:crypto';
 
-import { checkLength, readBody } from '../../src/api/body.ts';
+import { checkLength, readBody, type RequestBody } from '../../src/api/body.ts';
 import { ApiError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
+import { KeptBytes } from '../../src/base/kept-bytes.ts';
 import { ByteBudget } from '../../src/flow/byte-budget.ts';
+import { LargeMessages } from '../../src/mail/large/large-messages.ts';
 
 /** 14 MB, as docs/contract.md C17.4 says. */
 const MOST = 14 * 1024 * 1024;
+
+const MIB = 1024 * 1024;
+const CHUNKED = { 'transfer-encoding': 'chunked' };
 
 /** A request with these headers; `body` null: without one. */
 function request(
@@ -71,7 +78,7 @@ describe('by its head', () => {
 });
 
 describe('its bytes', () => {
-  const read = (asked: Request, budget = new ByteBudget()): Promise<Uint8Array> =>
+  const read = (asked: Request, budget = new ByteBudget()): Promise<RequestBody> =>
     readBody(asked, budget.open('account'));
 
   /** `count` pieces of a MiB, and `more` bytes. */
@@ -93,13 +100,20 @@ describe('its bytes', () => {
     return { body, taken: () => at };
   }
 
-  const CHUNKED = { 'transfer-encoding': 'chunked' };
-
   test('are all of them, with a length and without', async () => {
     const whole = await read(request({ 'content-length': '5' }, 'höre'));
-    expect(Buffer.from(whole).toString()).toBe('höre');
+    expect(whole.unread(5)).toBe('höre');
     expect((await read(request(CHUNKED, stream(2, 3).body))).length).toBe(2 * 1024 * 1024 + 3);
     expect(await read(request({}, null))).toHaveLength(0);
+  });
+
+  test('of a large one come piece by piece, while other work is let in', async () => {
+    let ticks = 0;
+    const timer = setInterval(() => (ticks += 1), 0);
+    const body = await read(request({ 'content-length': String(4 * MIB) }, stream(4).body));
+    clearInterval(timer);
+    expect([body.length, body.unread(MOST)?.length]).toEqual([4 * MIB, 4 * MIB]);
+    expect(ticks).toBeGreaterThan(0);
   });
 
   test('of a stream are as many as of any other body, and no more is read', async () => {
@@ -160,10 +174,64 @@ describe('its bytes', () => {
         controller.error(new Error('the connection was closed'));
       },
     });
+    const dropped = spyOn(KeptBytes.prototype, 'drop');
     expect(await refusalOf(() => read(request(CHUNKED, broken)))).toEqual([
       'validation_failed',
       400,
     ]);
+    // What had come is not left to the collector.
+    expect(dropped).toHaveBeenCalledTimes(1);
+    dropped.mockRestore();
+  });
+});
+
+describe('its JSON', () => {
+  const read = async (text: string, headers: Record<string, string> = {}) => {
+    const head = { 'content-length': String(Buffer.byteLength(text)), ...headers };
+    const asked = request(head, new Blob([text]).stream());
+    return readBody(asked, new ByteBudget().open('account'));
+  };
+  const log = createLog(
+    () => undefined,
+    () => 0,
+  );
+  const large = new LargeMessages({ log });
+  afterAll(() => large.stop());
+  const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+  test('is read with its text below a MiB, and without it from there on', async () => {
+    const before = JSON.stringify({ a: 'ü'.repeat((MIB - 100) / 2), b: 1 });
+    for (const bytes of [MIB - 1, MIB, MIB + 1]) {
+      const text = before.padEnd(before.length + bytes - Buffer.byteLength(before));
+      for (const headers of [{}, CHUNKED]) {
+        const body = await read(text, headers);
+        expect(body.length).toBe(bytes);
+        expect(await body.readJson(large)).toEqual(JSON.parse(text));
+        expect(body.value).toEqual(JSON.parse(text));
+        expect([body.text, body.hash()]).toEqual([bytes < MIB ? text : null, sha256(text)]);
+      }
+    }
+  });
+
+  test('of an empty body is nothing', async () => {
+    const body = await read('');
+    expect([
+      await body.readJson(large),
+      body.value,
+      body.text,
+      body.unread(0),
+      body.hash(),
+    ]).toEqual([undefined, undefined, null, '', sha256('')]);
+  });
+
+  test('that is none leaves the bytes to be looked at, up to a size', async () => {
+    const body = await read('{"ü');
+    expect(await refusalOf(() => body.readJson(large))).toEqual(['validation_failed', 400]);
+    expect([body.text, body.value]).toEqual([null, undefined]);
+    expect([body.unread(4), body.unread(3)]).toEqual(['{"ü', null]);
+    // In several parts, of which a character may be in two.
+    const parts = await read('ü'.repeat(100_001), CHUNKED);
+    expect(parts.unread(MOST)).toBe('ü'.repeat(100_001));
   });
 });
 

@@ -5,7 +5,7 @@ import { afterAll, expect } from 'bun:test';
 import { Database } from 'bun:sqlite';
 import { FullEmail } from '../../src/api/shapes/email-fields.ts';
 import { exampleOf } from '../../src/api/shapes/example.ts';
-import { parseJson } from '../../src/api/shapes/json.ts';
+import { parseJson } from '../../src/base/json.ts';
 import { readEmail } from '../../src/api/shapes/read-email.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { defaultConfigText } from '../../src/base/config-text.ts';

@@ -13,7 +13,7 @@ import { withoutContent } from '../../flow/content/logged-request.ts';
 import type { Draft, Identity } from '../../flow/draft.ts';
 import { planOf } from '../../flow/accounts/plans.ts';
 import type { LogRecord } from '../../store/rows.ts';
-import { logBody, logRest } from './redaction.ts';
+import { logBody, logLargeBody, logRest } from './redaction.ts';
 
 /** Longest path or user agent that is kept, in characters. */
 const MAX_TEXT_LENGTH = 2_048;
@@ -22,13 +22,6 @@ const MAX_UNREAD_BYTES = 256 * 1024;
 /** Routes that take no email. */
 const OTHER_RESOURCES = /\/(?:api-keys|domains|suppressions|webhooks)(?:\/|$)/;
 const DAY_MS = 86_400_000;
-
-/** The body of a request: its bytes, and once it was read as JSON its text and value. */
-interface RequestBody {
-  rawBody: Uint8Array;
-  json: string | null;
-  value: unknown;
-}
 
 /** The request as it arrived. `method` and `path`: as the client sent them. */
 interface LoggedRequest {
@@ -45,7 +38,18 @@ interface LoggedResult {
   content?: Pick<Draft, 'html' | 'text'>;
 }
 
-interface Known extends RequestBody {
+/** The body of a request. `text`: null for one that was not read as JSON, and for a large one. */
+interface LoggedBody {
+  length: number;
+  text: string | null;
+  /** Undefined for one that was not read as JSON. */
+  value: unknown;
+  /** Its text, where it was not read as JSON; null where it has more bytes than `most`. */
+  unread: (most: number) => string | null;
+}
+
+interface Known {
+  body: LoggedBody;
   requestId: string;
   startedAt: number;
   identity: Identity;
@@ -91,7 +95,7 @@ export function logRow(
 
 /** Of an accepted email: the body without the content that its message keeps. Null for others, replays too. */
 function shortBody(
-  { value }: RequestBody,
+  { body: { value } }: Known,
   { messageId, content }: LoggedResult,
   isContentHidden: boolean,
 ): string | null {
@@ -102,13 +106,13 @@ function shortBody(
 
 /** The body as it was sent. Empty for a read, whose body is never read. */
 function wholeBody(
-  { json, rawBody, value }: RequestBody,
+  { body }: Known,
   what: { isContentHidden: boolean; isEmail: boolean },
 ): string | null {
-  if (json === null && rawBody.length > MAX_UNREAD_BYTES) {
-    return `[${rawBody.length} bytes that were not read]`;
-  }
-  const { buffer, byteOffset, byteLength } = rawBody;
-  const text = json ?? Buffer.from(buffer, byteOffset, byteLength).toString();
-  return logBody(text, { isJson: json !== null, ...what, value });
+  const { text, value } = body;
+  if (text !== null) return logBody(text, { isJson: true, ...what, value });
+  if (value !== undefined) return logLargeBody(value, what);
+  const unread = body.unread(MAX_UNREAD_BYTES);
+  if (unread === null) return `[${body.length} bytes that were not read]`;
+  return logBody(unread, what);
 }

@@ -6,7 +6,7 @@
  * JSON is not kept at all, since nothing could be removed from it.
  */
 import { hideKeys } from '../../base/key-text.ts';
-import { cutForLog, LEFT_OUT } from '../../flow/content/logged-request.ts';
+import { cutForLog, LEFT_OUT, MAX_LOG_BYTES } from '../../flow/content/logged-request.ts';
 
 const HIDDEN = '[hidden]';
 /** In lower case without underscores: a misspelled field is refused, but its value may be just as secret. */
@@ -79,6 +79,23 @@ export function logBody(
 }
 
 /**
+ * The same for a large body, of which only the value is at hand: each text in it is cut before anything is written, since
+ * all of them together may be 14 MB.
+ */
+export function logLargeBody(
+  value: unknown,
+  { isContentHidden, isEmail }: { isContentHidden: boolean; isEmail: boolean },
+): string {
+  const known = isEmail && isContentHidden ? withoutOthers(value) : value;
+  const hiding = isContentHidden ? hideContent : hide;
+  const shortly = (key: string, field: unknown): unknown => {
+    const shown = hiding(key, field);
+    return typeof shown === 'string' ? shown.slice(0, MAX_LOG_BYTES) : shown;
+  };
+  return hideKeys(cutForLog(JSON.stringify(known, shortly)));
+}
+
+/**
  * The same for a request from which `withoutContent` removed html and text. Null where it is still too long to be kept
  * whole, since nothing can be put back into a text that was cut.
  */
@@ -143,5 +160,7 @@ function plain(key: string): string {
 
 function sizeOf(value: unknown): string {
   if (typeof value === 'string') return `[hidden, ${value.length} characters]`;
+  // A file of a large body.
+  if (value instanceof Uint8Array) return `[hidden, ${value.length} bytes]`;
   return HIDDEN;
 }

@@ -4,7 +4,6 @@
  * Never decides about replays: the accept commit does. Fails with `validation_failed`, name `invalid_idempotency_key`
  * (docs/contract.md C6.1).
  */
-import { createHash } from 'node:crypto';
 import { validationFailed } from '../../base/errors.ts';
 import type { AcceptOptions } from '../../flow/accept/accept.ts';
 import type { Call } from './route.ts';
@@ -21,5 +20,5 @@ export function idempotencyOf(call: Call, route: string): AcceptOptions['idempot
       { status: 400, name: 'invalid_idempotency_key' },
     );
   }
-  return { key, route, bodyHash: createHash('sha256').update(call.rawBody).digest('hex') };
+  return { key, route, bodyHash: call.bodyHash() };
 }

@@ -41,8 +41,8 @@ export interface Call<Body = unknown, Query = unknown> {
   params: Record<string, string>;
   query: Query;
   body: Body;
-  /** The body as it was received, for hashes; empty when there was none. */
-  rawBody: Uint8Array;
+  /** SHA-256 of the body as it was received, in hexadecimal. */
+  bodyHash: () => string;
   /** Takes bytes of the memory budget until the response is made; false when there are none. */
   takes: (bytes: number) => boolean;
 }

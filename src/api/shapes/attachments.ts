@@ -6,11 +6,11 @@
  * libraries use; a missing type is derived from the file name. Never fetches: an attachment with `path` becomes a link.
  */
 import { Type, type Static } from '@sinclair/typebox';
-import { sharedFromBase64 } from '../../base/shared-bytes.ts';
 import type { DraftAttachment } from '../../flow/draft.ts';
 import { checkContentId, checkContentType, checkFilename } from '../../mail/compose/attachments.ts';
+import { bytesOfList, bytesOfText } from '../../mail/compose/file-content.ts';
 import { checkCharacters } from '../../mail/header/headers.ts';
-import { joinPath } from './json.ts';
+import { joinPath } from '../../base/json.ts';
 import { hasFault, must, withoutNulls, type Fault } from './check.ts';
 import { typeOfFile } from './media-types.ts';
 
@@ -62,13 +62,13 @@ export interface LinkedAttachment {
   path: string;
 }
 
-/** The bytes of files that came as lists of numbers, by their attachment. */
+/** The bytes of files that are no text any more, by their attachment. */
 export type ListedBytes = Map<unknown, Uint8Array>;
 
 /**
  * The list with the nulls of each item removed, as the schema requires. A file that is a list of numbers is taken out
  * into `listed`, since a schema looks at millions of numbers one by one; a list with anything else in it stays out, so
- * that the schema refuses it.
+ * that the schema refuses it. So is a file of a large body, of which the thread that read it has made bytes.
  */
 export function tidyAttachments(value: unknown, listed: ListedBytes): unknown {
   if (!Array.isArray(value)) return value;
@@ -77,33 +77,13 @@ export function tidyAttachments(value: unknown, listed: ListedBytes): unknown {
     if (typeof attachment !== 'object' || attachment === null || !('content' in attachment)) {
       return attachment;
     }
-    const numbers = numbersOf(attachment.content);
-    if (numbers === null) return attachment;
-    const bytes = octetsOf(numbers);
-    const tidy = { ...attachment, content: bytes === null ? false : '' };
-    if (bytes !== null) listed.set(tidy, bytes);
+    const { content } = attachment;
+    const bytes = content instanceof Uint8Array ? content : bytesOfList(content);
+    if (bytes === null) return attachment;
+    const tidy = { ...attachment, content: bytes === 'faulty' ? false : '' };
+    if (bytes !== 'faulty') listed.set(tidy, bytes);
     return tidy;
   });
-}
-
-/** The list in `content`, or in the JSON of a Node Buffer; null where there is no list. */
-function numbersOf(content: unknown): readonly unknown[] | null {
-  if (Array.isArray(content)) return content;
-  if (typeof content !== 'object' || content === null) return null;
-  if (!('data' in content) || !Array.isArray(content.data)) return null;
-  const isBuffer = 'type' in content && content.type === 'Buffer';
-  return isBuffer && Object.keys(content).length === 2 ? content.data : [null];
-}
-
-function octetsOf(numbers: readonly unknown[]): Uint8Array | null {
-  const bytes = new Uint8Array(numbers.length);
-  for (let at = 0; at < numbers.length; at += 1) {
-    const number = numbers[at];
-    if (typeof number !== 'number' || !Number.isInteger(number)) return null;
-    if (number < 0 || number > 255) return null;
-    bytes[at] = number;
-  }
-  return bytes;
 }
 
 /** The attachments of one email; adds faults. `links` collects those with `path`, `listed` is what `tidyAttachments` took out. */
@@ -138,7 +118,7 @@ export function readAttachments(
     add('content_type', checkContentType(contentType));
     const contentId = value.content_id ?? value.contentId ?? value.inline_content_id ?? null;
     if (contentId !== null) add('content_id', checkContentId(contentId));
-    const content = options.listed.get(value) ?? bytesOf(value.content);
+    const content = options.listed.get(value) ?? bytesIn(value.content);
     if (content === null) add('content', 'must be base64');
     return {
       filename: filename ?? '',
@@ -149,32 +129,10 @@ export function readAttachments(
   });
 }
 
-/** How the text of a calendar begins (RFC 5545 section 3.4); base64 has no colon. */
-const CALENDAR = 'BEGIN:VCALENDAR';
-
 /** The bytes of `content`; null for text that is neither base64 nor a calendar, and for lists, which were taken out. */
-function bytesOf(content: AttachmentValue['content']): Uint8Array | null {
+function bytesIn(content: AttachmentValue['content']): Uint8Array | null {
   if (content === undefined) return new Uint8Array(0);
-  if (typeof content !== 'string') return null;
-  if (content.startsWith(CALENDAR)) return Buffer.from(content, 'utf8');
-  // Some libraries break base64 into lines (RFC 2045 section 6.8); some use the URL-safe alphabet.
-  if (!/^[A-Za-z0-9+/_\s-]*(?:=\s*){0,2}$/.test(content)) return null;
-  // The decoder leaves white space out. Taking it out before costs half a second where it is in every group.
-  return sextetsOf(content) % 4 === 1 ? null : sharedFromBase64(content);
-}
-
-/** How many characters there are in front of the padding, of text that has base64 and white space alone. */
-function sextetsOf(text: string): number {
-  const padding = text.indexOf('=');
-  const end = padding === -1 ? text.length : padding;
-  if (!/\s/.test(text)) return end;
-  let count = 0;
-  for (let at = 0; at < end; at += 1) if (!isSpace(text.charCodeAt(at))) count += 1;
-  return count;
-}
-
-function isSpace(code: number): boolean {
-  return code <= 0x20 || code > 0x7f;
+  return typeof content === 'string' ? bytesOfText(content) : null;
 }
 
 function checkUrl(text: string): boolean {

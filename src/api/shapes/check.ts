@@ -9,7 +9,7 @@ import type { Static, TSchema } from '@sinclair/typebox';
 import { TypeCompiler, type TypeCheck } from '@sinclair/typebox/compiler';
 import { ValueErrorType, type ValueError } from '@sinclair/typebox/errors';
 import { validationFailed, type ErrorName, type Issue } from '../../base/errors.ts';
-import { joinPath, shown } from './json.ts';
+import { joinPath, shown } from '../../base/json.ts';
 import type { Reader } from './reader.ts';
 
 const WORDS = Symbol('words');

@@ -14,7 +14,7 @@ import { checkMessageId } from '../../mail/header/message-id.ts';
 import type { Fault } from './check.ts';
 import { MAX_HEADERS } from './email-fields.ts';
 import { readEncodedWords } from './encoded-words.ts';
-import { joinPath, shown } from './json.ts';
+import { joinPath, shown } from '../../base/json.ts';
 
 /** What the headers say for the draft. Message-ID and Sender are absent where no header names one. */
 export interface HeadersRead extends Pick<Draft, 'headers' | 'messageId' | 'sender'> {

@@ -9,7 +9,7 @@ import type { Draft } from '../../flow/draft.ts';
 import { addressOf, type Mailbox } from '../../mail/header/address.ts';
 import { checkCharacters } from '../../mail/header/headers.ts';
 import type { Tag } from '../../store/rows.ts';
-import { joinPath, shown } from './json.ts';
+import { isRecord, joinPath, shown } from '../../base/json.ts';
 import { readAddress, readAddresses, tidyAddresses } from './addresses.ts';
 import {
   readAttachments,
@@ -238,8 +238,4 @@ function fault(path: string, words: string): Fault {
 
 function addFault(faults: Fault[], path: string, words: string | null): void {
   if (words !== null) faults.push(fault(path, words));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -11,7 +11,7 @@ import type { Context } from '../context.ts';
 import { listedContentOf } from './content.ts';
 
 /** Most of a body that the log keeps and shows, in bytes of UTF-8. */
-const MAX_LOG_BYTES = 16 * 1024;
+export const MAX_LOG_BYTES = 16 * 1024;
 /** Characters of html and text below which a row is kept whole: finding the message costs more than they do. */
 const WORTH_LEAVING_OUT = 1_024;
 /** Marks what was left out. Accepted html and text are strings, so nothing that was sent equals it. */
@@ -61,7 +61,8 @@ export async function requestBodyOf(
 /** The beginning of `text`, as much as the log keeps; never half a character. */
 export function cutForLog(text: string): string {
   if (text.length * 3 <= MAX_LOG_BYTES) return text;
-  const bytes = Buffer.from(text);
+  // As many characters have as many bytes or more; the text may be 14 MB.
+  const bytes = Buffer.from(text.slice(0, MAX_LOG_BYTES + 1));
   if (bytes.length <= MAX_LOG_BYTES) return text;
   let end = MAX_LOG_BYTES;
   // 10xxxxxx goes on with a character (RFC 3629 section 3).

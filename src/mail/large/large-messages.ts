@@ -2,19 +2,21 @@
  * Messages from `LARGE_FROM` on are read on a thread of their own, so that no message stops everything else.
  *
  * The story of this folder. `smtp` hands over a submitted message, `flow/content` a stored one that somebody wants to
- * see. A small one is read at once, on the calling thread: that takes some milliseconds at most, whatever is in it. A
- * large one can take seconds (a line of 13 MB to be encoded anew, four million escapes to be decoded), and goes to
- * `large-thread.ts`, which does the same by `large-tasks.ts`, one message after the other.
+ * see, `api` the body of a request. A small one is read at once, on the calling thread: that takes some milliseconds at
+ * most, whatever is in it. A large one can take seconds (a line of 13 MB to be encoded anew, four million escapes to be
+ * decoded), and goes to `large-thread.ts`, which does the same by `large-tasks.ts`.
  *
  * Starts the thread with the first large message. Rejects when the thread dies, which the caller's client may try again:
- * the next message starts another. One lives on `Context`; several in one process share nothing.
+ * the next message starts another. Two live on `Context`, since a submitted message may take seconds and no request should
+ * wait behind it; several in one process share nothing.
  */
+import { validationFailed } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
 import { PassingMap } from '../../base/passing-map.ts';
 import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
 import type { StoredContent } from './stored-content.ts';
 import { perform } from './large-tasks.ts';
-import type { Kind, Outcome, Tasks } from './large-tasks.ts';
+import type { Kind, Outcome, ParsedBody, Tasks } from './large-tasks.ts';
 
 /** Bytes. The costliest message of this length known takes 30 ms. */
 const LARGE_FROM = 256 * 1024;
@@ -63,6 +65,13 @@ export class LargeMessages {
       content: asBuffer(one.content),
     }));
     return { ...content, attachments };
+  }
+
+  /** The JSON of a body in `parts`, whose memory is taken. Throws `validation_failed` (400 or 422), as `parseJson` does. */
+  async parse(parts: readonly Buffer[]): Promise<ParsedBody> {
+    const result = await this.#run('parse', { parts }, parts, true);
+    if ('issues' in result) throw validationFailed(result.issues, { status: result.status });
+    return result;
   }
 
   /** Ends the thread; what is under way rejects, and what comes later is done on the calling thread. */
@@ -121,7 +130,7 @@ export class LargeMessages {
     this.#log.warn('large_message_thread_died', {
       cause: cause.slice(0, 500),
       unfinished: unfinished.length,
-      hint: 'The clients were told to try again, and the next large message starts another thread. If this repeats, look for a lack of memory.',
+      hint: 'What was under way failed for its clients, and the next large message starts another thread. If this repeats, look for a lack of memory.',
     });
   }
 }

@@ -3,6 +3,12 @@
  *
  * A new kind of task is a new member of `Tasks` and a function in `WAYS`.
  */
+import { createHash } from 'node:crypto';
+import { ApiError } from '../../base/errors.ts';
+import type { Issue } from '../../base/errors.ts';
+import { decodeText, parseJson } from '../../base/json.ts';
+import { giveBack } from '../../base/kept-bytes.ts';
+import { makeFileBytes } from '../compose/file-content.ts';
 import { repairSubmission } from '../compose/repair.ts';
 import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
 import { readContent } from './stored-content.ts';
@@ -16,6 +22,20 @@ export interface Tasks {
   };
   /** A stored message is read in its parts. */
   read: { input: { bytes: Uint8Array }; output: StoredContent };
+  /** The JSON of a request with emails is read. */
+  parse: { input: { parts: readonly Uint8Array[] }; output: ParsedBody | FaultyBody };
+}
+
+/** `value`: what the JSON says, with bytes for each file. `hash`: SHA-256 of the body as it came, in hexadecimal. */
+export interface ParsedBody {
+  value: unknown;
+  hash: string;
+}
+
+/** Why a body was refused: an `ApiError` does not cross threads. */
+export interface FaultyBody {
+  status: number;
+  issues: Issue[];
 }
 
 export type Kind = keyof Tasks;
@@ -32,17 +52,44 @@ export type Outcome =
   | { ticket: number; output: Tasks[Kind]['output'] }
   | { ticket: number; error: string };
 
-const WAYS: { [K in Kind]: (input: Tasks[K]['input']) => Tasks[K]['output'] } = {
+type Way<K extends Kind> = (
+  input: Tasks[K]['input'],
+) => Tasks[K]['output'] | Promise<Tasks[K]['output']>;
+
+const WAYS: { [K in Kind]: Way<K> } = {
   repair: ({ parts, defaults }) => repairSubmission(whole(parts), defaults),
   read: ({ bytes }) => readContent(bytes),
+  parse: ({ parts }) => parseBody(whole(parts)),
 };
 
+async function parseBody(bytes: Uint8Array): Promise<ParsedBody | FaultyBody> {
+  try {
+    const hash = createHash('sha256').update(bytes).digest('hex');
+    const text = decodeText(bytes);
+    // Text and value need as much again.
+    giveBack(bytes);
+    const value = await parseJson(text);
+    makeFileBytes(value);
+    return { value, hash };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { status: error.status, issues: error.detail?.issues ?? [] };
+  }
+}
+
+/** The bytes of all parts, of which those with a memory of their own give it back when there are several. */
 function whole(parts: readonly Uint8Array[]): Uint8Array {
   const [only] = parts;
-  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+  if (parts.length === 1 && only !== undefined) return only;
+  const bytes = Buffer.concat(parts);
+  for (const part of parts) giveBack(part);
+  return bytes;
 }
 
 /** Does the task, here and now. */
-export function perform<K extends Kind>(kind: K, input: Tasks[K]['input']): Tasks[K]['output'] {
+export async function perform<K extends Kind>(
+  kind: K,
+  input: Tasks[K]['input'],
+): Promise<Tasks[K]['output']> {
   return WAYS[kind](input);
 }

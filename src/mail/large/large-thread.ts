@@ -1,5 +1,5 @@
 /**
- * The entry of the thread for large messages: one task after the other, its result posted back.
+ * The entry of the thread for large messages: its tasks done, their results posted back.
  *
  * What a task leaves behind is collected at once: it is as large as its message, and the next may come much later.
  */
@@ -9,15 +9,18 @@ import type { Kind, Outcome, Posted, Tasks } from './large-tasks.ts';
 
 declare const self: Worker;
 
-self.addEventListener('message', ({ data }: MessageEvent<Posted>) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-  self.postMessage(outcomeOf(data));
-  setImmediate(() => Bun.gc(true));
-});
+self.addEventListener('message', ({ data }: MessageEvent<Posted>) => void answer(data));
 
-function outcomeOf({ ticket, kind, input }: Posted): Outcome {
+async function answer(task: Posted): Promise<void> {
+  const outcome = await outcomeOf(task);
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
+  self.postMessage(outcome);
+  setImmediate(() => Bun.gc(true));
+}
+
+async function outcomeOf({ ticket, kind, input }: Posted): Promise<Outcome> {
   try {
-    return { ticket, output: inSharedMemory(perform(kind, input)) };
+    return { ticket, output: inSharedMemory(await perform(kind, input)) };
   } catch (error) {
     return { ticket, error: error instanceof Error ? error.message : String(error) };
   }

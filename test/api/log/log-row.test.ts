@@ -45,9 +45,12 @@ function row(
       account: { id: 'account', plan: 'plan', planOverrides: {} },
     } as never,
     ip: '192.0.2.7',
-    rawBody: typeof raw === 'string' ? Buffer.from(raw) : raw,
-    json: json && text !== '' ? text : null,
-    value: json && text !== '' ? JSON.parse(text) : undefined,
+    body: {
+      length: raw.length,
+      text: json && text !== '' ? text : null,
+      value: json && text !== '' ? JSON.parse(text) : undefined,
+      unread: (most) => (raw.length > most ? null : text),
+    },
     ...change.known,
   };
   return logRow(

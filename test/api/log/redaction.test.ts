@@ -1,7 +1,7 @@
 /** Each secret of a body is hidden by itself, whatever stands beside it. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 
-import { logBody, logRest } from '../../../src/api/log/redaction.ts';
+import { logBody, logLargeBody, logRest } from '../../../src/api/log/redaction.ts';
 import { LEFT_OUT } from '../../../src/flow/content/logged-request.ts';
 
 const SECRET = 'Zm9vYmFyLXNlY3JldA';
@@ -183,4 +183,45 @@ test('what is no JSON is measured in characters, whatever they take in bytes', (
     expect(logBody(text)).toBe(`[${text.length} characters that are not JSON]`);
   }
   expect([logBody(''), logBody(null), logBody('', { isJson: true })]).toEqual([null, null, null]);
+});
+
+test('of a large body each text is cut before it is written, and secrets are hidden as in any other', () => {
+  const shown = { isContentHidden: false, isEmail: true };
+  const value = {
+    subject: 's',
+    token: SECRET,
+    attachments: [{ filename: 'a', content: new Uint8Array(2_000_000), data: SECRET }],
+    html: 'ü'.repeat(3_000_000),
+    text: `pr_live_${'Ab3d'.repeat(9)}`,
+  };
+  const stringify = spyOn(JSON, 'stringify');
+  const text = logLargeBody(value, shown);
+  const written = stringify.mock.results.map((one) => String(one.value).length);
+  stringify.mockRestore();
+  expect(written).toEqual([16_584]);
+  expect(Buffer.byteLength(text)).toBe(16_384);
+  expect(text).toStartWith(
+    '{"subject":"s","token":"[hidden]","attachments":[{"filename":"a","content":"[hidden, 2000000 bytes]","data":"[hidden, 18 characters]"}],"html":"üü',
+  );
+  expect(logLargeBody({ ...value, html: null }, shown)).toContain('"text":"pr_live_[hidden]"');
+  const hidden = logLargeBody({ ...value, other: 'x' }, { isContentHidden: true, isEmail: true });
+  expect(JSON.parse(hidden)).toEqual({
+    subject: 's',
+    token: '[hidden]',
+    attachments: [
+      {
+        filename: '[hidden, 1 characters]',
+        content: '[hidden, 2000000 bytes]',
+        data: '[hidden, 18 characters]',
+      },
+    ],
+    html: '[hidden, 3000000 characters]',
+    text: '[hidden, 44 characters]',
+    other: '[hidden, 1 characters]',
+  });
+  // A field that no email has is content only where an email was sent.
+  const other = { isContentHidden: true, isEmail: false };
+  expect(logLargeBody({ name: 'x', list: ['y'.repeat(20_000)] }, other)).toBe(
+    `{"name":"x","list":["${'y'.repeat(16_384 - '{"name":"x","list":["'.length)}`,
+  );
 });

@@ -1,6 +1,5 @@
 /** A send that is repeated with its key: what counts as the same, and what comes back. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { createHash } from 'node:crypto';
 
 import { idempotencyOf } from '../../../src/api/routes/idempotency.ts';
 import { ApiError } from '../../../src/base/errors.ts';
@@ -114,14 +113,13 @@ test('a batch of which nothing is sent, and one without faults, say so where the
 });
 
 test('key, route and the hash of the bytes are what a request is known by', () => {
-  const rawBody = Buffer.from('{"a": 1}');
   const call = (headers: Record<string, string>) =>
-    ({ headers: new Headers(headers), rawBody }) as never;
+    ({ headers: new Headers(headers), bodyHash: () => 'a hash' }) as never;
   expect(idempotencyOf(call({}), 'POST /x')).toBeNull();
   expect(idempotencyOf(call({ 'idempotency-key': 'k' }), 'POST /x')).toEqual({
     key: 'k',
     route: 'POST /x',
-    bodyHash: createHash('sha256').update('{"a": 1}').digest('hex'),
+    bodyHash: 'a hash',
   });
   for (const wrong of ['', 'k'.repeat(257)]) {
     let refusal: unknown = null;

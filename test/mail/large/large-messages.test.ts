@@ -1,9 +1,13 @@
 /** Large messages on their thread: what comes out is what the calling thread would have made, and a death is survived. */
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, spyOn, test } from 'bun:test';
 
+import { createHash } from 'node:crypto';
+import type { ApiError } from '../../../src/base/errors.ts';
 import { createLog } from '../../../src/base/log.ts';
+import { makeFileBytes } from '../../../src/mail/compose/file-content.ts';
 import { repairSubmission } from '../../../src/mail/compose/repair.ts';
 import { LargeMessages, startLargeWorker } from '../../../src/mail/large/large-messages.ts';
+import { perform } from '../../../src/mail/large/large-tasks.ts';
 import { readContent } from '../../../src/mail/large/stored-content.ts';
 
 const DEFAULTS = { messageId: '<1@mail.example>', date: new Date(0), ownNames: [] };
@@ -195,7 +199,7 @@ test('a death is told in 500 characters of its words, once, and only that of the
     level: 'warn',
     event: 'large_message_thread_died',
     unfinished: 1,
-    hint: 'The clients were told to try again, and the next large message starts another thread. If this repeats, look for a lack of memory.',
+    hint: 'What was under way failed for its clients, and the next large message starts another thread. If this repeats, look for a lack of memory.',
   };
   expect(logged).toEqual([
     { ...told, cause: 'w'.repeat(500) },
@@ -209,4 +213,57 @@ test('a death is told in 500 characters of its words, once, and only that of the
     'ref 1',
     'post 1',
   ]);
+});
+
+test('a large body is read as on the calling thread, its files as bytes, and its memory is taken', async () => {
+  const { large, workers } = open();
+  const content = Buffer.alloc(300_000, 'file').toString('base64');
+  const text = JSON.stringify([
+    { subject: 'ü', html: 'h'.repeat(300_000), attachments: [{ filename: 'a', content }] },
+    { subject: 'b', attachments: [{ filename: 'b', content: [1, 2, 3] }] },
+  ]);
+  const parts = [Buffer.from(new Uint8Array(Buffer.from(text)).buffer)];
+  const { value, hash } = await large.parse(parts);
+  expect(workers).toHaveLength(1);
+  expect(parts[0]).toHaveLength(0);
+  expect(hash).toBe(createHash('sha256').update(text).digest('hex'));
+  // In one part or several: neither those nor what they make together is left to the collector.
+  const bytes = Buffer.from(text);
+  for (const cuts of [[bytes.length], [300_000, bytes.length]]) {
+    const pieces = cuts.map((end, at) =>
+      Buffer.from(new Uint8Array(bytes.subarray(cuts[at - 1] ?? 0, end)).buffer),
+    );
+    const joined = spyOn(Buffer, 'concat');
+    expect(await perform('parse', { parts: pieces })).toEqual({ value, hash });
+    const whole = joined.mock.results.map((one) => one.value as Buffer);
+    joined.mockRestore();
+    expect(new Set([...pieces, ...whole].map(({ length }) => length))).toEqual(new Set([0]));
+  }
+  const expected = JSON.parse(text) as { attachments: { content: unknown }[] }[];
+  makeFileBytes(expected);
+  expect(value).toEqual(expected);
+});
+
+test('a large body that is refused is refused in the same words on any thread', async () => {
+  const { large, workers } = open();
+  const padding = ' '.repeat(300_000);
+  const refusal = (parts: Buffer[]): Promise<unknown> =>
+    large.parse(parts).catch(({ status, code, message, detail }: ApiError) => {
+      return { status, code, message, detail };
+    });
+  for (const [body, status] of [
+    ['{"a":1,"a":2}', 422],
+    ['{"a":', 400],
+    [Buffer.from([0x22, 0xff, 0x22]), 400],
+    ['[12345678901234567890,{"__proto__":1}]', 422],
+  ] as const) {
+    const [small, big] = [
+      Buffer.from(body),
+      Buffer.concat([Buffer.from(body), Buffer.from(padding)]),
+    ];
+    const refused = await refusal([big]);
+    expect(refused).toEqual(await refusal([small]));
+    expect(refused).toMatchObject({ status, code: 'validation_failed' });
+  }
+  expect(workers).toHaveLength(1);
 });

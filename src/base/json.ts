@@ -7,7 +7,7 @@
  * linear in the size of the body.
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { validationFailed, type ApiError, type Issue } from '../../base/errors.ts';
+import { validationFailed, type ApiError, type Issue } from './errors.ts';
 
 /** Levels of nesting; the deepest shape of the API has six. */
 const MAX_DEPTH = 32;
@@ -263,4 +263,9 @@ export function joinPath(path: string, key: string): string {
 export function shown(key: string): string {
   const plain = key.toWellFormed().replaceAll(/[\p{Cc}\u2028\u2029]/gu, '\u{fffd}');
   return plain.length <= 80 ? plain : `${plain.slice(0, 80)}…`;
+}
+
+/** An object of JSON, no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

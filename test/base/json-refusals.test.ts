@@ -1,8 +1,8 @@
 /** What the JSON reader refuses, word for word, and how it lets other work in. */
 import { expect, test } from 'bun:test';
 
-import { decodeText, parseJson } from '../../../src/api/shapes/json.ts';
-import { ApiError } from '../../../src/base/errors.ts';
+import { decodeText, parseJson } from '../../src/base/json.ts';
+import { ApiError } from '../../src/base/errors.ts';
 
 /** Status and issues, whole, of the refusal of `text`. */
 async function refusedWith(text: string): Promise<[number, string[][]]> {

@@ -2,15 +2,9 @@
  * The JSON reader against `JSON.parse`: whatever it lets through is the same value.
  */
 import { expect, test } from 'bun:test';
-import {
-  decodeText,
-  endOfString,
-  parseJson,
-  joinPath,
-  shown,
-} from '../../../src/api/shapes/json.ts';
-import { ApiError } from '../../../src/base/errors.ts';
-import { seeded, type Random } from '../../mail/random.ts';
+import { decodeText, endOfString, parseJson, joinPath, shown } from '../../src/base/json.ts';
+import { ApiError } from '../../src/base/errors.ts';
+import { seeded, type Random } from '../mail/random.ts';
 
 const parse = (text: string): Promise<unknown> => parseJson(decodeText(Buffer.from(text)));
 
