@@ -28,6 +28,7 @@ import { listenFailure } from '../base/listening.ts';
 import type { Log } from '../base/log.ts';
 import type { TlsPair } from './certificate.ts';
 import { addressUnit } from '../wire/addresses/address-unit.ts';
+import { pauseAfterLarge } from './chunk-pauses.ts';
 import { releaseCopied } from './release-chunks.ts';
 import { AddressCounts, type ListenerLimits } from './limits.ts';
 import { FAULT, refusalFor } from './reply.ts';
@@ -47,6 +48,7 @@ class ListenerConnection extends SMTPConnection {
   override _createParser(): SMTPStream {
     const parser = super._createParser();
     releaseCopied(parser);
+    pauseAfterLarge(parser);
     return parser;
   }
 
