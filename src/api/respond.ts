@@ -9,10 +9,11 @@ import { ApiError } from '../base/errors.ts';
 import { audit } from '../flow/people/audit.ts';
 import { tooBusy, type Share } from '../flow/byte-budget.ts';
 import type { Identity } from '../flow/draft.ts';
-import { inChunks, isLarge } from '../flow/large-response.ts';
+import { inChunks, inPieces, isLarge } from '../flow/large-response.ts';
 import { checkLength, readBody, RequestBody } from './body.ts';
 import { refusalOf } from './errors.ts';
 import { checkPermission, checkSandbox, identify } from './guard.ts';
+import { LargeJson } from './large-json.ts';
 import { errorBody } from './shapes/error-body.ts';
 import type { RateWindows } from './rate-windows.ts';
 import { mayHaveRow, spendRate } from './spend-rate.ts';
@@ -132,7 +133,7 @@ async function answer(
 
 interface Made {
   result: RouteResult;
-  payload: string | Uint8Array<ArrayBuffer>;
+  payload: string | Uint8Array<ArrayBuffer> | LargeJson;
 }
 
 /** The result with its bytes, which take from the budget where they are many. Throws `platform_halted`. */
@@ -152,16 +153,23 @@ function refused(refusal: ApiError, { requestId }: Progress): Made {
 }
 
 /** A large body takes the share with it. */
-function bodyOf(payload: Made['payload'], progress: Progress): Made['payload'] | ReadableStream {
+function bodyOf(
+  payload: Made['payload'],
+  progress: Progress,
+): string | Uint8Array<ArrayBuffer> | ReadableStream {
   const { share } = progress;
-  if (share === null || !isLarge(payload)) return payload;
-  progress.share = null;
-  return inChunks(payload, share);
+  if (share !== null && isLarge(payload)) {
+    progress.share = null;
+    const isJson = payload instanceof LargeJson;
+    return isJson ? inPieces(payload.pieces(), share) : inChunks(payload, share);
+  }
+  if (payload instanceof LargeJson) throw new Error('a large response took nothing of the budget');
+  return payload;
 }
 
-function payloadOf(body: RouteResult['body']): string | Uint8Array<ArrayBuffer> {
+function payloadOf(body: RouteResult['body']): Made['payload'] {
   if (typeof body === 'string') return body;
-  if (!(body instanceof Uint8Array)) return JSON.stringify(body);
+  if (!(body instanceof Uint8Array)) return LargeJson.of(body) ?? JSON.stringify(body);
   // Not a copy: it may be 10 MB.
   const { buffer, byteOffset, byteLength } = body;
   return buffer instanceof ArrayBuffer

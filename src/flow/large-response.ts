@@ -3,16 +3,20 @@
  *
  * Promises that the share of a large body is kept for as long as its bytes are, and that it is released when they were
  * read or the client is gone; the socket's own timeout ends a client that does not read. A large body is sent in chunks,
- * each made when there is space for it, so it has no Content-Length. Never fails.
+ * each made when there is space for it and in a tick of the event loop of its own, since the runtime asks for all at once
+ * where the client is fast; so it has no Content-Length. Never fails.
  */
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Share } from './byte-budget.ts';
 
 /** Smaller ones are sent whole: lists and single emails. */
 const LARGE_BYTES = 256 * 1024;
 const CHUNK_BYTES = 256 * 1024;
+/** Of a text: up to three bytes each. */
+export const PIECE_CHARACTERS = 128 * 1024;
 
 /** Whether a body of this length (bytes, or characters of JSON) is sent in chunks. */
-export function isLarge(payload: string | Uint8Array): boolean {
+export function isLarge(payload: Readonly<{ length: number }>): boolean {
   return payload.length > LARGE_BYTES;
 }
 
@@ -21,15 +25,49 @@ export function inChunks(
   payload: string | Uint8Array,
   share: Pick<Share, 'release'>,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const bytes = typeof payload === 'string' ? new TextEncoder().encode(payload) : viewOf(payload);
+  if (typeof payload === 'string') return inPieces(textPieces(payload), share);
+  const bytes = viewOf(payload);
   let at = 0;
   return new ReadableStream({
-    pull(controller) {
+    async pull(controller) {
+      await nextTick();
       // A copy: what is enqueued may be handed over with its whole buffer.
       const chunk = bytes.slice(at, at + CHUNK_BYTES);
       at += chunk.length;
       controller.enqueue(chunk);
       if (at < bytes.length) return;
+      share.release();
+      controller.close();
+    },
+    cancel: () => share.release(),
+  });
+}
+
+/** `text` in pieces of `PIECE_CHARACTERS`, or one more: none is cut between its two halves. */
+export function* textPieces(text: string): Generator<string, void> {
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(at + PIECE_CHARACTERS, text.length);
+    const last = text.charCodeAt(end - 1);
+    if (end < text.length && last >= 0xd800 && last <= 0xdbff) end += 1;
+    yield text.slice(at, end);
+    at = end;
+  }
+}
+
+/** The text of all `pieces`, each made when there is space for it; `share` is released at their end. */
+export function inPieces(
+  pieces: Iterator<string>,
+  share: Pick<Share, 'release'>,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    async pull(controller) {
+      await nextTick();
+      const next = pieces.next();
+      if (next.done !== true) {
+        controller.enqueue(encoder.encode(next.value));
+        return;
+      }
       share.release();
       controller.close();
     },

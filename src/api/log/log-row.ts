@@ -57,13 +57,13 @@ interface Known {
   ip: string | null;
 }
 
-/** The row. `payload`: the response body; bytes are never kept. */
+/** The row. `payload`: the response body; it is kept where it is a text. */
 export function logRow(
   { clock, config }: { clock: Clock; config: Config },
   { request, method, path }: LoggedRequest,
   known: Known,
   result: LoggedResult,
-  payload: string | Uint8Array,
+  payload: string | object,
 ): LogRecord {
   const { key, account } = known.identity;
   const userAgent = request.headers.get('user-agent');

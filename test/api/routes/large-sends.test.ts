@@ -49,6 +49,20 @@ test('files in each spelling are stored as they were, beside their text', async 
   }
 });
 
+test('a large email is read back whole, in pieces that give their memory back', async () => {
+  const [html, text] = ['ü"<\u{1f600}\n'.repeat(90_000), 't'.repeat(300_000)];
+  const { json } = await send({ ...EMAIL, html, text });
+  for (const path of ['', '/body']) {
+    const read = await bench.ask({ path: `/emails/${json.id}${path}`, key });
+    expect([read.status, read.headers.get('content-length')]).toEqual([200, null]);
+    expect(read.text === JSON.stringify(read.json)).toBe(true);
+    expect([read.json.html === html, read.json.text === text]).toEqual([true, true]);
+    expect(bench.ctx.budget.bytes).toBe(0);
+    const row = await bench.ask({ path: `/logs/${read.headers.get('x-request-id')}`, key });
+    expect([row.status, row.json.response_body]).toEqual([200, null]);
+  }
+});
+
 test('the same bytes are a repetition, others under the same key a conflict', async () => {
   const body = [
     { ...EMAIL, html: 'h'.repeat(1_100_000) },
