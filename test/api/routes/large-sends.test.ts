@@ -1,5 +1,5 @@
 /** Sends with a body of more than a MiB, which another thread reads: they differ in nothing from small ones. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test';
 
 import type { Account } from '../../../src/store/rows.ts';
 import { openBench, type Bench, type Sent } from '../bench.ts';
@@ -53,7 +53,13 @@ test('a large email is read back whole, in pieces that give their memory back', 
   const [html, text] = ['ü"<\u{1f600}\n'.repeat(90_000), 't'.repeat(300_000)];
   const { json } = await send({ ...EMAIL, html, text });
   for (const path of ['', '/body']) {
+    const stringify = spyOn(JSON, 'stringify');
     const read = await bench.ask({ path: `/emails/${json.id}${path}`, key });
+    const longest = Math.max(...stringify.mock.results.map(({ value }) => String(value).length));
+    stringify.mockRestore();
+    // Never all of it in one go; each of these characters may need two.
+    expect(longest).toBeGreaterThan(131_072);
+    expect(longest).toBeLessThan(262_144);
     expect([read.status, read.headers.get('content-length')]).toEqual([200, null]);
     expect(read.text === JSON.stringify(read.json)).toBe(true);
     expect([read.json.html === html, read.json.text === text]).toEqual([true, true]);
