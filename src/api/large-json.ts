@@ -7,7 +7,7 @@
 import { isLarge, PIECE_CHARACTERS, textPieces } from '../flow/large-response.ts';
 
 export class LargeJson {
-  /** Characters of the long texts, without what JSON adds. */
+  /** Characters, without the signs that stand before others in a long text. */
   readonly length: number;
   readonly #body: Readonly<Record<string, unknown>>;
 
@@ -21,7 +21,9 @@ export class LargeJson {
     if (Array.isArray(body) || body instanceof Uint8Array) return null;
     let length = 0;
     for (const value of Object.values(body)) if (isLong(value)) length += value.length;
-    return isLarge({ length }) ? new LargeJson({ ...body }, length) : null;
+    if (!isLarge({ length })) return null;
+    const around = JSON.stringify(body, (_, value: unknown) => (isLong(value) ? '' : value));
+    return new LargeJson({ ...body }, length + around.length);
   }
 
   /** Its text, in order. */
