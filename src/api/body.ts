@@ -57,7 +57,7 @@ export class RequestBody {
   }
 
   /** The value of its JSON; undefined where it is empty. Throws `validation_failed` (400 or 422). */
-  async readJson(large: Context['largeBodies']): Promise<unknown> {
+  async readJson(large: Context['large']): Promise<unknown> {
     if (this.length === 0) return undefined;
     if (this.length < LARGE_FROM) {
       const text = decodeText(this.#whole());

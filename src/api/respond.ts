@@ -237,7 +237,7 @@ async function callOf(
     progress.body = await readBody(request, progress.share);
     await progress.share.begin();
     if (route.body !== null) {
-      body = route.body.read(await progress.body.readJson(parts.ctx.largeBodies), parts.ctx.config);
+      body = route.body.read(await progress.body.readJson(parts.ctx.large), parts.ctx.config);
     }
   }
   const query =

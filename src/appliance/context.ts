@@ -102,7 +102,6 @@ export async function makeContext(parts: Parts): Promise<Context> {
     doing: new Activities(),
     signing: new SigningPool(parts),
     large: new LargeMessages(parts),
-    largeBodies: new LargeMessages(parts),
     emulation: null,
     node: null,
     nodes: null,
@@ -119,7 +118,6 @@ export async function closeContext(ctx: Context): Promise<void> {
   await ctx.keyUses.flush();
   ctx.signing.stop();
   ctx.large.stop();
-  ctx.largeBodies.stop();
   await ctx.node?.end();
   await ctx.store.close();
 }

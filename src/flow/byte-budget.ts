@@ -17,7 +17,7 @@ const SMALL_BYTES = 16 * 1024 * 1024;
 const SMALL_MAX = 64 * 1024;
 /** From here on one body is worked on at a time. Smaller content is read back at once. */
 export const ALONE_FROM = 512 * 1024;
-/** From here on the garbage of the work is collected at once: its size is not known to the collector. */
+/** From here on the garbage of the work is collected, while other work goes on: its size is not known to the collector. */
 const COLLECT_FROM = 4 * 1024 * 1024;
 
 /** Seconds after which a client may try again when too much is under way: a large body is worked on within one. */
@@ -117,10 +117,10 @@ export class ByteBudget {
     else this.#byOwner.delete(owner);
   }
 
-  /** After the caller has dropped what it had: collects, and lets the next large body begin. */
+  /** After the caller has dropped what it had: begins to collect, and lets the next large body begin. */
   #next(bytes: number): void {
     setImmediate(() => {
-      if (bytes >= COLLECT_FROM) Bun.gc(true);
+      if (bytes >= COLLECT_FROM) Bun.gc(false);
       const next = this.#waiting.shift();
       if (next === undefined) this.#isWorking = false;
       else next();

@@ -73,10 +73,8 @@ export interface Memory {
 export interface Context extends Parts, Memory {
   /** Composes and signs mail, on a thread of its own under load. */
   readonly signing: SigningPool;
-  /** Reads large messages beside the event loop. */
+  /** Reads large messages and bodies of requests beside the event loop. */
   readonly large: LargeMessages;
-  /** Reads large bodies of requests, which wait for no message. */
-  readonly largeBodies: LargeMessages;
   /** Of a developer's emulator; null: an appliance. */
   readonly emulation: Emulation | null;
   /** This server among those that share the store; null: it has the store alone, or is a command. */

@@ -122,7 +122,7 @@ const CLOSED = [
   'SubmissionServer.stop + InboundServer.stop',
   'HttpListener.stop',
 ];
-const FORGOTTEN = ['KeyUses.flush', 'SigningPool.stop', 'LargeMessages.stop', 'LargeMessages.stop'];
+const FORGOTTEN = ['KeyUses.flush', 'SigningPool.stop', 'LargeMessages.stop'];
 
 /** The names of these, which are numbered as they start. */
 function named(...names: string[]): string[] {

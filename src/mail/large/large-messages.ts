@@ -7,8 +7,7 @@
  * decoded), and goes to `large-thread.ts`, which does the same by `large-tasks.ts`.
  *
  * Starts the thread with the first large message. Rejects when the thread dies, which the caller's client may try again:
- * the next message starts another. Two live on `Context`, since a submitted message may take seconds and no request should
- * wait behind it; several in one process share nothing.
+ * the next message starts another. One lives on `Context`; several in one process share nothing.
  */
 import { validationFailed } from '../../base/errors.ts';
 import type { Log } from '../../base/log.ts';
