@@ -7,7 +7,8 @@
 
 const MAX_LINE_LENGTH = 76;
 
-const [TAB, SPACE, DOT, EQUALS, LETTER_F] = [0x09, 0x20, 0x2e, 0x3d, 0x46];
+const [TAB, LF, CR, SPACE, DOT, EQUALS, LETTER_F] = [0x09, 0x0a, 0x0d, 0x20, 0x2e, 0x3d, 0x46];
+const HEX = '0123456789ABCDEF';
 /** `=XX` for every byte. */
 const ESCAPES = Array.from(
   { length: 256 },
@@ -20,9 +21,37 @@ const ESCAPES = Array.from(
  */
 export function quotedPrintable(content: Buffer): string {
   const text = content.toString('latin1');
-  return isPrintable(text)
-    ? quotePrintable(text)
-    : fold(text.replace(/[^\t\r\n\x20-\x3c\x3e-\x7e]/g, escape));
+  return isPrintable(text) ? quotePrintable(text) : fold(escaped(content));
+}
+
+/**
+ * With an escape for each byte but printable ASCII, tabs and line ends. Byte by byte: a function that is called for each
+ * escape takes 200 times as long, and a message may be nothing else.
+ */
+function escaped(content: Buffer): string {
+  let length = content.length;
+  for (let at = 0; at < content.length; at += 1) if (!isKept(content[at] ?? 0)) length += 2;
+  const out = Buffer.allocUnsafe(length);
+  let to = 0;
+  for (let at = 0; at < content.length; at += 1) {
+    const byte = content[at] ?? 0;
+    if (isKept(byte)) {
+      out[to] = byte;
+      to += 1;
+    } else {
+      out[to] = EQUALS;
+      out[to + 1] = HEX.charCodeAt(byte >> 4);
+      out[to + 2] = HEX.charCodeAt(byte & 0x0f);
+      to += 3;
+    }
+  }
+  return out.toString('latin1');
+}
+
+function isKept(byte: number): boolean {
+  return byte >= SPACE
+    ? byte < 0x7f && byte !== EQUALS
+    : byte === TAB || byte === CR || byte === LF;
 }
 
 /** The same for text that `isPrintable`. */
