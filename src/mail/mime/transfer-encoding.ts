@@ -26,7 +26,7 @@ export function quotedPrintable(content: Buffer): string {
 
 /**
  * With an escape for each byte but printable ASCII, tabs and line ends. Byte by byte: a function that is called for each
- * escape takes 200 times as long, and a message may be nothing else.
+ * escape takes nine times as long, and a message may be nothing else.
  */
 function escaped(content: Buffer): string {
   let length = content.length;
