@@ -4,7 +4,7 @@
  * Promises that a body over 14 MB is refused before it is read, and that one without a length is refused too, unless it
  * comes from a client library that can only stream (docs/client-libraries.md L1): that one is read in chunks, counted,
  * and refused beyond the same limit. What the memory budget has no bytes for is refused before it is read. A body from
- * `LARGE_FROM` on is kept piece by piece, and its JSON is read on a thread of its own (`mail/large`). Never sends
+ * `LARGE_FROM` on is kept piece by piece, and its JSON is read on the thread for large messages (`mail/large`). Never sends
  * `Connection: close`, which makes several clients lose the response (docs/runtime-hazards.md H7).
  */
 import { createHash } from 'node:crypto';

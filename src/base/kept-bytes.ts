@@ -98,6 +98,11 @@ export class KeptBytes {
  * Gives the memory of `bytes` back now, where they have it for themselves, and empties them: the collector lets such
  * memory grow to some hundred megabytes while the process is busy (docs/decisions.md D441).
  */
-export function giveBack({ buffer, byteLength }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
+export function giveBack(bytes: Uint8Array): void {
+  ownMemory(bytes)?.transfer(0);
+}
+
+/** The memory of bytes that have it for themselves; null where it is a part of another or shared between threads. */
+export function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer | null {
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : null;
 }

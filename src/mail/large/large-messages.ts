@@ -10,6 +10,7 @@
  * the next message starts another. One lives on `Context`; several in one process share nothing.
  */
 import { validationFailed } from '../../base/errors.ts';
+import { ownMemory } from '../../base/kept-bytes.ts';
 import type { Log } from '../../base/log.ts';
 import { PassingMap } from '../../base/passing-map.ts';
 import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
@@ -93,7 +94,7 @@ export class LargeMessages {
     const ticket = this.#nextTicket++;
     // Referenced while a message is read: otherwise the process could end before.
     if (this.#pending.size === 0) worker.ref();
-    const taken = mayTake ? parts.flatMap(ownMemory) : [];
+    const taken = mayTake ? parts.flatMap((part) => ownMemory(part) ?? []) : [];
     return new Promise((resolve, reject) => {
       this.#pending.set(ticket, { resolve, reject });
       worker.postMessage({ ticket, kind, input }, taken);
@@ -132,11 +133,6 @@ export class LargeMessages {
       hint: 'What was under way failed for its clients, and the next large message starts another thread. If this repeats, look for a lack of memory.',
     });
   }
-}
-
-/** The memory of bytes that have it for themselves. */
-function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer[] {
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
 }
 
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
