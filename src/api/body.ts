@@ -9,6 +9,7 @@
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { asBuffer } from '../base/as-buffer.ts';
 import { ApiError, validationFailed } from '../base/errors.ts';
 import { decodeText, parseJson } from '../base/json.ts';
 import { giveBack, KeptBytes } from '../base/kept-bytes.ts';
@@ -131,7 +132,7 @@ async function bytesOf(request: Request, share: Share): Promise<Buffer[]> {
     for await (const chunk of request.body) {
       if (kept.length + chunk.length > BODY_BYTES_MAX) throw tooLarge();
       if (declared === null && !share.grow(chunk.length)) throw tooBusy();
-      kept.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+      kept.push(asBuffer(chunk));
       stretch += chunk.length;
       if (!kept.hasChunks) giveBack(chunk);
       if (stretch < STRETCH) continue;

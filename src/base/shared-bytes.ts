@@ -6,13 +6,15 @@
  * they cannot be handed over (transferred). Below `SHARED_FROM` a copy costs less than memory of its own.
  */
 
+import { asBuffer } from './as-buffer.ts';
+
 /** Bytes. */
 const SHARED_FROM = 64 * 1024;
 
 /** `bytes` in shared memory; a view of the same ones where they are few or shared already. */
 export function shared(bytes: Uint8Array): Buffer {
   if (bytes.length < SHARED_FROM || bytes.buffer instanceof SharedArrayBuffer)
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return asBuffer(bytes);
   const copy = Buffer.from(new SharedArrayBuffer(bytes.length));
   copy.set(bytes);
   return copy;

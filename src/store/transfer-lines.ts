@@ -5,6 +5,7 @@
  * PostgreSQL's text cannot hold, becomes U+FFFD (docs/decisions.md D377).
  * https://www.postgresql.org/docs/15/sql-copy.html, "Text Format".
  */
+import { asBuffer } from '../base/as-buffer.ts';
 import type { ColumnKind, Lines } from './transfer.ts';
 
 const NULL = '\\N';
@@ -43,7 +44,7 @@ export function fieldText(value: Field, kind: ColumnKind): string {
   if (kind === 'flag') return value === 0 ? 'f' : 't';
   if (typeof value === 'number') return String(value);
   if (typeof value === 'string') return escaped(value);
-  return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`;
+  return `\\\\x${asBuffer(value).toString('hex')}`;
 }
 
 /** The value of a field; flags as numbers. */
@@ -109,7 +110,7 @@ function linesIn(bytes: Buffer): number {
 
 /** The fields of each row, as they stand in its line. */
 export function* rowsIn({ bytes }: Lines): Generator<string[]> {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = asBuffer(bytes);
   let from = 0;
   for (let at = buffer.indexOf(LINE_FEED); at !== -1; at = buffer.indexOf(LINE_FEED, from)) {
     yield buffer.toString('utf8', from, at).split('\t');

@@ -4,13 +4,13 @@
  * Promises the same content for a submitted message as for one from the API. HTML is shown only as a document of its
  * own, in a sandboxed frame; an attachment is only ever saved, never opened here.
  */
+import { asBuffer } from '../../base/as-buffer.ts';
 import { ApiError } from '../../base/errors.ts';
 import { contentOf, listedContentOf } from '../../flow/content/content.ts';
 import { sourceOf } from '../../flow/content/source.ts';
 import type { Context } from '../../flow/context.ts';
-import { withInlineImages } from '../../mail/mime/message-parts.ts';
 import { decodeWords } from '../../mail/mime/text.ts';
-import { splitMime, valueOf } from '../../mail/mime/tree.ts';
+import { HEADER_ONLY, splitMime, valueOf } from '../../mail/mime/tree.ts';
 import type { ListedBody, Message } from '../../store/rows.ts';
 import { html, type Html } from '../frame/html.ts';
 import { tabs } from '../frame/navigation.ts';
@@ -125,7 +125,7 @@ function htmlTab(path: string, isPhone: boolean): Html {
 
 function headersTab(source: Buffer | null): Html {
   if (source === null) return html`<p class="none">It could never be written as a message.</p>`;
-  const { fields } = splitMime(source);
+  const { fields } = splitMime(source, HEADER_ONLY);
   const rows = fields.map((field) => [
     Buffer.from(source.subarray(field.start, field.valueStart - 1))
       .toString('latin1')
@@ -151,13 +151,12 @@ function attachmentsTab(path: string, content: ListedBody): Html {
 /** The HTML with the images that it names by Content-ID; empty when there is none or it is no longer kept. */
 export async function htmlDocument(ctx: Context, message: Message): Promise<DocumentResponse> {
   const content = await contentOf(ctx, message.accountId, message.id);
-  const images = (content?.attachments ?? []).map((one) => ({
-    contentId: one.contentId,
-    contentType: one.contentType,
-    byteLength: one.content.length,
-    content: () => Buffer.from(one.content),
+  const images = (content?.attachments ?? []).map(({ contentId, contentType, content }) => ({
+    contentId,
+    contentType,
+    content,
   }));
-  const body = withInlineImages(content?.html ?? '', images);
+  const body = await ctx.large.inline(content?.html ?? '', images);
   return { kind: 'document', contentType: 'text/html; charset=utf-8', body };
 }
 
@@ -178,7 +177,7 @@ export async function attachmentDocument(
   const content = await contentOf(ctx, message.accountId, message.id);
   const found = /^\d{1,4}$/.test(number) ? content?.attachments[Number(number) - 1] : undefined;
   if (found === undefined) throw new ApiError('not_found', 'There is no such attachment.');
-  const body = Buffer.from(found.content);
+  const body = asBuffer(found.content);
   return {
     kind: 'document',
     contentType: 'application/octet-stream',

@@ -5,6 +5,7 @@
  * Added here so that delivery signs them like any other field. A message with several recipients is
  * refused, since all would get one link; so is one that already has a List-Unsubscribe of its own.
  */
+import { asBuffer } from '../../base/as-buffer.ts';
 import { validationFailed, type ApiError } from '../../base/errors.ts';
 import { asksForUnsubscribe, UNSUBSCRIBE_FIELD } from '../../mail/compose/repair.ts';
 import { writeField } from '../../mail/header/headers.ts';
@@ -38,7 +39,7 @@ export function refuseUnsubscribe(draft: Draft, count: number): ApiError | null 
 function hasOwn({ headers, raw }: Draft): boolean {
   if (headers.some(([name]) => name.toLowerCase() === 'list-unsubscribe')) return true;
   if (raw === null) return false;
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+  const bytes = asBuffer(raw);
   const end = bytes.indexOf('\r\n\r\n');
   return /^list-unsubscribe[ \t]*:/im.test(bytes.toString('latin1', 0, end));
 }

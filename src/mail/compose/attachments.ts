@@ -4,6 +4,7 @@
  * Promises that the receiver gets the same bytes (base64, never re-encoded text), and that neither name,
  * type nor id can add a header field or a MIME part. Checks return a reason; they never throw.
  */
+import { asBuffer } from '../../base/as-buffer.ts';
 import type { MailComposerOptions } from 'nodemailer/lib/mail-composer';
 import { checkCharacters } from '../header/headers.ts';
 import { hasLongLine, isSevenBit, normalizeLines } from '../mime/lines.ts';
@@ -64,8 +65,7 @@ function mimeAttachment(attachment: ComposeAttachment, html: string): MimeAttach
     checkContentType(contentType) ??
     (contentId === null ? null : checkContentId(contentId));
   if (reason !== null) throw new Error(`attachment ${JSON.stringify(filename)} ${reason}`);
-  const { buffer, byteOffset, byteLength } = attachment.content;
-  const content = Buffer.from(buffer, byteOffset, byteLength);
+  const content = asBuffer(attachment.content);
   // In a multipart/related only what the HTML shows: mail programs hide the rest.
   const isShown = contentId !== null && html.includes(`cid:${contentId}`);
   return {

@@ -54,6 +54,12 @@ export interface ComposeInput {
   mayUseUtf8?: boolean;
 }
 
+/** `input` with a text part made of its html, where one can be made. What makes it is loaded with the first such message. */
+export async function withTextPart(input: ComposeInput): Promise<ComposeInput> {
+  const { textFromHtml } = await import('./text-from-html.ts');
+  return { ...input, text: textFromHtml(input.html ?? '') };
+}
+
 /** The whole message. Throws an Error that names the field when the input cannot be written. */
 export async function compose(input: ComposeInput): Promise<Buffer> {
   const message = await composeAny(input);

@@ -4,7 +4,7 @@
  * Promises that the work is bounded by counts, never by the clock, so that the same html gives the same text at each
  * attempt: html that is longer, has more tags or is nested deeper than any real email gets no text. Hidden elements
  * (a preheader, tracking pixels) are left out, links and alternative texts of images stay. A text takes some ten
- * milliseconds at worst, so it is only made on the signing thread. Never fails.
+ * milliseconds at worst, so for mail it is only made on the signing thread. Never fails.
  */
 import { compile } from 'html-to-text';
 

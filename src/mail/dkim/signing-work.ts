@@ -5,6 +5,7 @@
  * to forget them, and never forgets one that an earlier request needs. Opens libcrypto once, at the first signer.
  * Opens no file and no connection beyond that.
  */
+import { withTextPart } from '../compose/compose.ts';
 import { DkimSigner } from './dkim.ts';
 import { Libcrypto } from './libcrypto.ts';
 import { UncomposableError, writeSigned } from './signed-message.ts';
@@ -57,7 +58,9 @@ export class SigningWork {
   async #sign(request: SignRequest): Promise<SignResult> {
     const { ticket, content } = request;
     try {
-      const whole = isWithoutText(content) ? await withText(content) : content;
+      const whole = isWithoutText(content)
+        ? { ...content, input: await withTextPart(content.input) }
+        : content;
       const { message, data, dotted } = await writeSigned(whole, this.#signerOf(request));
       const bytes = data ?? dotted ?? message;
       // A copy where the Buffer is a view of a larger one: that would cross whole and be missed here.
@@ -92,12 +95,6 @@ export class SigningWork {
 function isWithoutText(content: Content): content is Parts {
   if (content.kind === 'whole' || content.isTextWanted !== true) return false;
   return content.input.html !== null && content.input.text === null;
-}
-
-/** With a text part made of the html, where one can be made. What makes it is loaded with the first such message. */
-async function withText({ input }: Parts): Promise<Content> {
-  const { textFromHtml } = await import('../compose/text-from-html.ts');
-  return { kind: 'parts', input: { ...input, text: textFromHtml(input.html ?? '') } };
 }
 
 function isAlone(bytes: Buffer): bytes is Buffer<ArrayBuffer> {

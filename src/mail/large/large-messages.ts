@@ -2,24 +2,29 @@
  * Messages from `LARGE_FROM` on are read on a thread of their own, so that no message stops everything else.
  *
  * The story of this folder. `smtp` hands over a submitted message, `flow/content` a stored one that somebody wants to
- * see, `api` the body of a request. A small one is read at once, on the calling thread: that takes some milliseconds at
+ * see, in its parts or as it leaves, `api` the body of a request. A small one is read at once, on the calling thread: that takes some milliseconds at
  * most, whatever is in it. A large one can take seconds (a line of 13 MB to be encoded anew, four million escapes to be
  * decoded), and goes to `large-thread.ts`, which does the same by `large-tasks.ts`.
  *
  * Starts the thread with the first large message. Rejects when the thread dies, which the caller's client may try again:
  * the next message starts another. One lives on `Context`; several in one process share nothing.
  */
+import { asBuffer } from '../../base/as-buffer.ts';
 import { validationFailed } from '../../base/errors.ts';
 import { ownMemory } from '../../base/kept-bytes.ts';
 import type { Log } from '../../base/log.ts';
+import { Packer } from '../../base/packing.ts';
 import { PassingMap } from '../../base/passing-map.ts';
+import type { ComposeInput } from '../compose/compose.ts';
 import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
 import type { StoredContent } from './stored-content.ts';
 import { perform } from './large-tasks.ts';
-import type { Kind, Outcome, ParsedBody, Tasks } from './large-tasks.ts';
+import type { ImageFile, Kind, Outcome, ParsedBody, Tasks } from './large-tasks.ts';
 
 /** Bytes. The costliest message of this length known takes 30 ms. */
 const LARGE_FROM = 256 * 1024;
+/** What a text part costs that is made of html: so many times what it costs to write the same. */
+const TEXT_COSTS = 8;
 
 interface Pending {
   resolve: (output: Tasks[Kind]['output']) => void;
@@ -39,6 +44,8 @@ export class LargeMessages {
   readonly #startWorker: () => Worker;
   readonly #pending = new PassingMap<number, Pending>();
   #worker: Worker | null = null;
+  /** Of the thread that lives. */
+  #packer = new Packer();
   #nextTicket = 1;
   #isStopped = false;
 
@@ -52,14 +59,14 @@ export class LargeMessages {
     parts: readonly Buffer[],
     defaults: SubmissionDefaults,
   ): Promise<Submission | { error: string }> {
-    const result = await this.#run('repair', { parts, defaults }, parts, true);
+    const result = await this.#run('repair', { parts, defaults }, lengthOf(parts), parts);
     // A Buffer becomes a plain array on its way between threads.
     return 'error' in result ? result : { ...result, bytes: asBuffer(result.bytes) };
   }
 
   /** `readContent`. */
   async read(bytes: Uint8Array): Promise<StoredContent> {
-    const content = await this.#run('read', { bytes }, [bytes], false);
+    const content = await this.#run('read', { bytes }, bytes.length);
     const attachments = content.attachments.map((one) => ({
       ...one,
       content: asBuffer(one.content),
@@ -69,9 +76,24 @@ export class LargeMessages {
 
   /** The JSON of a body in `parts`, whose memory is taken. Throws `validation_failed` (400 or 422), as `parseJson` does. */
   async parse(parts: readonly Buffer[]): Promise<ParsedBody> {
-    const result = await this.#run('parse', { parts }, parts, true);
+    const result = await this.#run('parse', { parts }, lengthOf(parts), parts);
     if ('issues' in result) throw validationFailed(result.issues, { status: result.status });
     return result;
+  }
+
+  /** `compose`, with a text part made of the html where `isTextWanted`. Null when the message can never be written. */
+  async compose(message: ComposeInput, isTextWanted: boolean): Promise<Buffer | null> {
+    const { html, text, attachments } = message;
+    const htmlCost = (html?.length ?? 0) * (isTextWanted ? TEXT_COSTS : 1);
+    const cost = htmlCost + (text?.length ?? 0) + contentLengthOf(attachments);
+    const result = await this.#run('compose', { message, isTextWanted }, cost);
+    return 'bytes' in result ? asBuffer(result.bytes) : null;
+  }
+
+  /** `withInlineImages`. */
+  async inline(html: string, images: readonly ImageFile[]): Promise<string> {
+    const length = html.length + contentLengthOf(images);
+    return (await this.#run('inline', { html, images }, length)).html;
   }
 
   /** Ends the thread; what is under way rejects, and what comes later is done on the calling thread. */
@@ -82,22 +104,23 @@ export class LargeMessages {
     worker?.terminate();
   }
 
+  /** `length`: of what is worked on, in bytes or characters. `parts`: those whose memory is taken. */
   async #run<K extends Kind>(
     kind: K,
     input: Tasks[K]['input'],
-    parts: readonly Uint8Array[],
-    mayTake: boolean,
+    length: number,
+    parts: readonly Uint8Array[] = [],
   ): Promise<Tasks[K]['output']> {
-    const length = parts.reduce((sum, part) => sum + part.length, 0);
     if (length < LARGE_FROM || this.#isStopped) return perform(kind, input);
     const worker = this.#worker ?? this.#start();
     const ticket = this.#nextTicket++;
     // Referenced while a message is read: otherwise the process could end before.
     if (this.#pending.size === 0) worker.ref();
-    const taken = mayTake ? parts.flatMap((part) => ownMemory(part) ?? []) : [];
+    const taken = parts.flatMap((part) => ownMemory(part) ?? []);
     return new Promise((resolve, reject) => {
       this.#pending.set(ticket, { resolve, reject });
-      worker.postMessage({ ticket, kind, input }, taken);
+      // Long texts are copied twice, but for those that stand in a flat list.
+      worker.postMessage(this.#packer.pack({ ticket, kind, input }), taken);
     });
   }
 
@@ -109,6 +132,7 @@ export class LargeMessages {
     worker.addEventListener('close', () => this.#leave('the thread ended', worker));
     worker.unref();
     this.#worker = worker;
+    this.#packer = new Packer();
     return worker;
   }
 
@@ -135,6 +159,10 @@ export class LargeMessages {
   }
 }
 
-function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength);
+function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, part) => sum + part.length, 0);
+}
+
+function contentLengthOf(files: readonly { content: Uint8Array }[]): number {
+  return lengthOf(files.map(({ content }) => content));
 }

@@ -4,15 +4,20 @@
  * A new kind of task is a new member of `Tasks` and a function in `WAYS`.
  */
 import { createHash } from 'node:crypto';
+import { asBuffer } from '../../base/as-buffer.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Issue } from '../../base/errors.ts';
 import { decodeText, parseJson } from '../../base/json.ts';
 import { giveBack } from '../../base/kept-bytes.ts';
+import { compose, withTextPart } from '../compose/compose.ts';
+import type { ComposeInput } from '../compose/compose.ts';
 import { makeFileBytes } from '../compose/file-content.ts';
 import { repairSubmission } from '../compose/repair.ts';
 import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
+import { withInlineImages } from '../mime/message-parts.ts';
+import type { PartAttachment } from '../mime/message-parts.ts';
 import { readContent } from './stored-content.ts';
-import type { StoredContent } from './stored-content.ts';
+import type { StoredAttachment, StoredContent } from './stored-content.ts';
 
 export interface Tasks {
   /** A submitted message is read and made fit to be signed. */
@@ -24,6 +29,24 @@ export interface Tasks {
   read: { input: { bytes: Uint8Array }; output: StoredContent };
   /** The JSON of a request with emails is read. */
   parse: { input: { parts: readonly Uint8Array[] }; output: ParsedBody | FaultyBody };
+  /** A message is written for somebody who wants to see its source. */
+  compose: { input: ComposeTask; output: { bytes: Uint8Array } | { fault: string } };
+  /** Images are put into the html that names them. */
+  inline: {
+    input: { html: string; images: readonly ImageFile[] };
+    output: { html: string };
+  };
+}
+
+/** A file that html may name. */
+export type ImageFile = Pick<StoredAttachment, 'contentType' | 'contentId'> & {
+  content: Uint8Array;
+};
+
+/** `isTextWanted`: a text part is made of the html. */
+export interface ComposeTask {
+  message: ComposeInput;
+  isTextWanted: boolean;
 }
 
 /** `value`: what the JSON says, with bytes for each file. `hash`: SHA-256 of the body as it came, in hexadecimal. */
@@ -60,7 +83,27 @@ const WAYS: { [K in Kind]: Way<K> } = {
   repair: ({ parts, defaults }) => repairSubmission(whole(parts), defaults),
   read: ({ bytes }) => readContent(bytes),
   parse: ({ parts }) => parseBody(whole(parts)),
+  compose: writeMessage,
+  inline: ({ html, images }) => ({ html: withInlineImages(html, images.map(asPart)) }),
 };
+
+function asPart({ contentType, contentId, content }: ImageFile): Omit<PartAttachment, 'filename'> {
+  return {
+    contentType,
+    contentId,
+    byteLength: content.length,
+    content: () => asBuffer(content),
+  };
+}
+
+async function writeMessage(task: ComposeTask): Promise<Tasks['compose']['output']> {
+  try {
+    const message = task.isTextWanted ? await withTextPart(task.message) : task.message;
+    return { bytes: await compose(message) };
+  } catch (error) {
+    return { fault: error instanceof Error ? error.message : String(error) };
+  }
+}
 
 async function parseBody(bytes: Uint8Array): Promise<ParsedBody | FaultyBody> {
   try {

@@ -3,13 +3,20 @@
  *
  * What a task leaves behind is collected at once: it is as large as its message, and the next may come much later.
  */
+import { Unpacker } from '../../base/packing.ts';
+import type { Packed } from '../../base/packing.ts';
 import { shared } from '../../base/shared-bytes.ts';
 import { perform } from './large-tasks.ts';
 import type { Kind, Outcome, Posted, Tasks } from './large-tasks.ts';
 
 declare const self: Worker;
 
-self.addEventListener('message', ({ data }: MessageEvent<Posted>) => void answer(data));
+const unpacker = new Unpacker();
+
+self.addEventListener('message', ({ data: packed }: MessageEvent<Packed>) => {
+  // Posted by this program's other half alone.
+  void answer(unpacker.unpack(packed) as Posted);
+});
 
 async function answer(task: Posted): Promise<void> {
   const outcome = await outcomeOf(task);

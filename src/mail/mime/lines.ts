@@ -7,6 +7,7 @@
  */
 
 import { isAscii } from 'node:buffer';
+import { asBuffer } from '../../base/as-buffer.ts';
 
 /** Longest line without its CRLF, in bytes (RFC 5322 section 2.1.1, RFC 5321 section 4.5.3.1.6). */
 export const MAX_LINE_BYTES = 998;
@@ -18,7 +19,7 @@ const STRAY_OR_DOT = new RegExp(`${STRAY.source}|\\n\\.`);
 
 /** `bytes` with every stray CR and LF as CRLF; the same bytes, uncopied, when they are clean already. */
 export function normalizeLines(bytes: Uint8Array): Buffer {
-  const input = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const input = asBuffer(bytes);
   const strays = countStrays(input);
   if (strays === 0) return input;
   const out = Buffer.allocUnsafe(input.length + strays);
@@ -41,7 +42,7 @@ export function normalizeLines(bytes: Uint8Array): Buffer {
  * reach and goes on from there, so that a message of nothing but line ends costs no more than any other.
  */
 export function hasLongLine(bytes: Uint8Array, maxBytes: number = MAX_LINE_BYTES): boolean {
-  const input = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const input = asBuffer(bytes);
   const reach = maxBytes + '\r\n'.length;
   let begin = 0;
   while (input.length - begin > maxBytes) {

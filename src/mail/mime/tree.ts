@@ -11,6 +11,8 @@
  * body. Malformed input is read as far as it goes. Never throws.
  */
 
+import { asBuffer } from '../../base/as-buffer.ts';
+
 export interface MimeLimits {
   /** Multiparts inside one another; a deeper multipart is a leaf. */
   depth: number;
@@ -71,7 +73,7 @@ export function splitMime(
   limits: MimeLimits = MIME_LIMITS,
   onMoreParts: () => void = () => undefined,
 ): MimePart {
-  const input = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const input = asBuffer(bytes);
   const root = newPart(0);
   const open: Open[] = [];
   let levels = levelsOf(open);
@@ -131,7 +133,7 @@ export function fieldValue(bytes: Uint8Array, part: MimePart, name: string): str
 
 /** One field's value, unfolded and trimmed, as Latin-1 text of its bytes. */
 export function valueOf(bytes: Uint8Array, field: MimeField): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return asBuffer(bytes)
     .toString('latin1', field.valueStart, field.end)
     .replace(/\r?\n/g, '')
     .trim();

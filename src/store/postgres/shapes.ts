@@ -4,6 +4,7 @@
  * Converts what PostgreSQL holds differently: lists as JSON text (`json-columns.ts`), content as bytes, and a recipient,
  * which stands in two tables while it waits. Never filters, never decides.
  */
+import { asBuffer } from '../../base/as-buffer.ts';
 import { headersOf, headersText, listText } from '../json-columns.ts';
 import type { Body, Message } from '../rows.ts';
 import { fieldsOf } from './statement.ts';
@@ -66,9 +67,7 @@ export const bytesOf = (text: string | null): Uint8Array | null =>
   text === null ? null : Buffer.from(text);
 
 function textOf(bytes: Uint8Array | null): string | null {
-  return bytes === null
-    ? null
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  return bytes === null ? null : asBuffer(bytes).toString();
 }
 
 /** A recipient as a whole: what changes with each attempt stands in `queue` until its end. */

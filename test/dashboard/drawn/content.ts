@@ -10,6 +10,8 @@ import {
 import type { DocumentResponse, Visit } from '../../../src/dashboard/frame/visit.ts';
 import { messageView } from '../../../src/dashboard/pages/inbox-view.ts';
 import type { CapturedMessage } from '../../../src/flow/upkeep/capture.ts';
+import { perform } from '../../../src/mail/large/large-tasks.ts';
+import type { ImageFile } from '../../../src/mail/large/large-tasks.ts';
 import type { Body } from '../../../src/store/rows.ts';
 import { newMessage } from '../../store/samples.ts';
 import { type Drawing, markup, NOW, visitOf } from './page.ts';
@@ -37,7 +39,11 @@ function holding(body: Body | null): Visit['ctx'] {
       body: () => Promise.resolve(body && { body }),
       listedBody: () => Promise.resolve(body && { body: { ...body, attachments: listed } }),
     },
-    large: { read: () => Promise.resolve(parts) },
+    large: {
+      read: () => Promise.resolve(parts),
+      inline: async (html: string, images: ImageFile[]) =>
+        (await perform('inline', { html, images })).html,
+    },
   } as unknown as Visit['ctx'];
 }
 

@@ -4,11 +4,16 @@ import { afterEach, expect, spyOn, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import type { ApiError } from '../../../src/base/errors.ts';
 import { createLog } from '../../../src/base/log.ts';
+import { Unpacker } from '../../../src/base/packing.ts';
+import type { Packed } from '../../../src/base/packing.ts';
+import { compose } from '../../../src/mail/compose/compose.ts';
+import type { ComposeInput } from '../../../src/mail/compose/compose.ts';
 import { makeFileBytes } from '../../../src/mail/compose/file-content.ts';
 import { repairSubmission } from '../../../src/mail/compose/repair.ts';
 import { LargeMessages, startLargeWorker } from '../../../src/mail/large/large-messages.ts';
 import { perform } from '../../../src/mail/large/large-tasks.ts';
 import { readContent } from '../../../src/mail/large/stored-content.ts';
+import { withInlineImages } from '../../../src/mail/mime/message-parts.ts';
 
 const DEFAULTS = { messageId: '<1@mail.example>', date: new Date(0), ownNames: [] };
 const HEAD = 'From: a@sender.example\r\nTo: b@receiver.example\r\nX-Own: yes\r\n';
@@ -135,8 +140,10 @@ test('after the end no thread is started', async () => {
 test('from 256 KiB on a message goes to the thread, and what the thread cannot do rejects in its words', async () => {
   const posted: { ticket: number; kind: string }[] = [];
   const marks: string[] = [];
+  const unpacker = new Unpacker();
   const worker = Object.assign(new EventTarget(), {
-    postMessage: (one: { ticket: number; kind: string }) => void posted.push(one),
+    postMessage: (one: Packed) =>
+      void posted.push(unpacker.unpack(one) as { ticket: number; kind: string }),
     ref: () => void marks.push('ref'),
     unref: () => void marks.push('unref'),
     terminate: () => void marks.push('terminate'),
@@ -266,4 +273,99 @@ test('a large body that is refused is refused in the same words on any thread', 
     expect(refused).toMatchObject({ status, code: 'validation_failed' });
   }
   expect(workers).toHaveLength(1);
+});
+
+const INPUT: ComposeInput = {
+  from: 'a@sender.example',
+  to: ['b@receiver.example'],
+  cc: [],
+  replyTo: [],
+  subject: 'Grüße',
+  html: null,
+  text: null,
+  headers: [['X-Own', 'yes']],
+  attachments: [],
+  messageId: '<1@mail.example>',
+  date: new Date(86_400_000),
+  feedbackId: null,
+};
+
+function file(bytes: number): ComposeInput['attachments'][number] {
+  const content = new Uint8Array(bytes).fill(7);
+  return { filename: 'ü.png', contentType: 'image/png', contentId: 'logo', content };
+}
+
+test.each<[of: string, bytes: number, change: Partial<ComposeInput>]>([
+  ['html', 262_144, { html: 'ü'.repeat(262_144) }],
+  ['text', 262_144, { text: 'ü'.repeat(262_144) }],
+  ['files', 262_144, { html: '<p>', attachments: [file(131_072), file(131_069)] }],
+  ['html and text', 262_144, { html: 'a\n'.repeat(65_536), text: 'b'.repeat(131_072) }],
+  ['html and text, one character less', 262_143, { html: 'a', text: 'b'.repeat(262_142) }],
+])(
+  'a message of %s is written for a look at it on the thread from 256 KiB on',
+  async (_, bytes, change) => {
+    const { large, workers } = open();
+    const message = { ...INPUT, ...change };
+    const written = await large.compose(message, false);
+    expect(workers).toHaveLength(bytes >= 262_144 ? 1 : 0);
+    expect(Buffer.isBuffer(written)).toBe(true);
+    expect(written?.equals(await compose(message))).toBe(true);
+  },
+);
+
+test('a text part that is made of html counts eight times', async () => {
+  const { large, workers } = open();
+  const small = { ...INPUT, html: '<p>hello</p>'.padEnd(32_767, ' ') };
+  const text = (await large.compose(small, true))?.toString();
+  expect(text).toContain('text/plain');
+  expect(workers).toHaveLength(0);
+  const more = { ...small, html: `${small.html} ` };
+  expect((await large.compose(more, false))?.toString()).not.toContain('text/plain');
+  expect(workers).toHaveLength(0);
+  expect((await large.compose(more, true))?.toString().split('\r\n\r\n', 2)[1]).toBe(
+    text?.split('\r\n\r\n', 2)[1],
+  );
+  expect(workers).toHaveLength(1);
+});
+
+test('a message that can never be written is null, on any thread; a thread that dies is no such message', async () => {
+  const { large, workers } = open();
+  const broken = { ...INPUT, subject: 'a\nb' };
+  expect(await large.compose(broken, false)).toBeNull();
+  expect(workers).toHaveLength(0);
+  expect(await large.compose({ ...broken, text: 'x'.repeat(300_000) }, false)).toBeNull();
+  expect(workers).toHaveLength(1);
+  const underWay = large.compose({ ...INPUT, text: 'x'.repeat(300_000) }, false).catch(String);
+  workers[0]?.terminate();
+  expect(await underWay).toBe('Error: the thread for large messages ended');
+});
+
+test.each([2_000, 262_132, 262_133])(
+  'an image of %i bytes is put into the html that names it, on the thread from 256 KiB on',
+  async (bytes) => {
+    const { large, workers } = open();
+    const image = file(bytes);
+    const html = '<a>cid:logo';
+    const parts = [{ ...image, byteLength: bytes, content: () => Buffer.from(image.content) }];
+    const expected = withInlineImages(html, parts);
+    expect(expected.length).toBeGreaterThan(bytes);
+    expect((await large.inline(html, [image])) === expected).toBe(true);
+    expect(workers).toHaveLength(html.length + bytes >= 262_144 ? 1 : 0);
+  },
+);
+
+test('the thread that comes after a dead one is told all it needs to know', async () => {
+  const { large, workers } = open();
+  const message = { ...INPUT, text: 'x'.repeat(300_000) };
+  const expected = await compose(message);
+  for (let at = 0; at < 2; at += 1) {
+    expect((await large.compose(message, false))?.equals(expected)).toBe(true);
+    expect((await large.compose(message, false))?.equals(expected)).toBe(true);
+    const closed = new Promise<void>((resolve) => {
+      workers[at]?.addEventListener('close', () => resolve());
+    });
+    workers[at]?.terminate();
+    await closed;
+  }
+  expect(workers).toHaveLength(2);
 });

@@ -1,5 +1,6 @@
 /** The thread's side of a large message: its answer, and that nothing of the task stays behind. */
 import { expect, test } from 'bun:test';
+import { Packer } from '../../../src/base/packing.ts';
 
 // oxlint-disable unicorn/require-post-message-target-origin -- a Worker has no origin
 test('each task is answered, a broken one too, and then what it left is collected', async () => {
@@ -18,9 +19,10 @@ test('each task is answered, a broken one too, and then what it left is collecte
       await promise;
     }
   };
-  worker.postMessage({ ticket: 1, kind: 'read', input: { bytes } });
+  const packer = new Packer();
+  worker.postMessage(packer.pack({ ticket: 1, kind: 'read', input: { bytes } }));
   await next(2);
-  worker.postMessage({ ticket: 2, kind: 'read', input: null });
+  worker.postMessage(packer.pack({ ticket: 2, kind: 'read', input: null }));
   await next(4);
   worker.terminate();
   expect(posted).toEqual([
