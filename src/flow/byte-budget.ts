@@ -4,7 +4,8 @@
  *
  * Promises that no more bytes are under way than it was made for, that one owner (an account's key, all of port 25)
  * never has more than half of what large bodies may use, and that large bodies leave small ones their own part. What is
- * large is worked on one at a time, since a parsed body takes up to twenty times its bytes. Only counts: a share that
+ * large is worked on one at a time, since a parsed body takes up to twenty times its bytes, and owners alternate: what one has many of
+ * waits, and not the one of another. Only counts: a share that
  * was not released is lost until the restart, so release in `finally`. Never throws; a refusal is `false`.
  */
 
@@ -44,8 +45,10 @@ export class ByteBudget {
   #small = 0;
   #large = 0;
   readonly #byOwner = new Map<string, number>();
-  #isWorking = false;
-  readonly #waiting: (() => void)[] = [];
+  /** The owner of the large body that is worked on. */
+  #working: string | null = null;
+  /** By owner, who comes next first. No list is empty. */
+  readonly #waiting = new Map<string, (() => void)[]>();
 
   constructor(sizes: BudgetSizes = { large: LARGE_BYTES, small: SMALL_BYTES }) {
     this.#sizes = sizes;
@@ -77,8 +80,8 @@ export class ByteBudget {
       },
       begin: async () => {
         if (state.bytes < ALONE_FROM) return;
-        if (this.#isWorking) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-        this.#isWorking = true;
+        if (this.#working !== null) await this.#wait(owner);
+        this.#working = owner;
         state.isWorking = true;
       },
       release: () => {
@@ -117,14 +120,33 @@ export class ByteBudget {
     else this.#byOwner.delete(owner);
   }
 
+  #wait(owner: string): Promise<void> {
+    return new Promise((resolve) => {
+      const own = this.#waiting.get(owner);
+      if (own === undefined) this.#waiting.set(owner, [resolve]);
+      else own.push(resolve);
+    });
+  }
+
   /** After the caller has dropped what it had: begins to collect, and lets the next large body begin. */
   #next(bytes: number): void {
     setImmediate(() => {
       if (bytes >= COLLECT_FROM) Bun.gc(false);
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#isWorking = false;
-      else next();
+      const begin = this.#takeWaiting();
+      if (begin === null) this.#working = null;
+      else begin();
     });
+  }
+
+  /** What has waited longest of those whose owner comes next; of the last owner only where nobody else waits. */
+  #takeWaiting(): (() => void) | null {
+    for (const [owner, [first, ...others]] of this.#waiting) {
+      if (owner === this.#working && this.#waiting.size > 1) continue;
+      this.#waiting.delete(owner);
+      if (others.length > 0) this.#waiting.set(owner, others);
+      return first ?? null;
+    }
+    return null;
   }
 }
 

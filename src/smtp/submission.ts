@@ -43,6 +43,7 @@ const SECOND_MS = 1_000;
 /** What smtp-server keeps as the user of a session. The key is checked again for each message. */
 interface User {
   token: string;
+  accountId: string;
 }
 
 /** The submission listeners of the config, which share limits and failed logins. */
@@ -129,7 +130,8 @@ export class SubmissionServer {
   ): Promise<User> {
     const token = (password ?? '').trim();
     // A valid key always gets in: one program with a revoked key must not lock out all others behind its address.
-    if ((await authenticate(this.#ctx, token)) !== null) return { token };
+    const identity = await authenticate(this.#ctx, token);
+    if (identity !== null) return { token, accountId: identity.account.id };
     if (this.#failures.isBlocked(remoteAddress)) {
       throw new SmtpRefusal(
         421,
@@ -240,10 +242,10 @@ export class SubmissionServer {
   }
 }
 
-/** Who shares the memory budget: the sessions of one key. */
+/** Who shares the memory budget: all that one account sends, with any key and over HTTP, too. */
 function ownerOf(session: SMTPServerSession): string {
   const user = session.user as User | undefined;
-  return user?.token ?? '';
+  return user?.accountId ?? '';
 }
 
 const INVALID_KEY = 'The API key is invalid or has been revoked.';

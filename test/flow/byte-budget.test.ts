@@ -91,3 +91,19 @@ test('work for which there is no memory is not begun, and leaves nothing counted
   expect(await refused.catch(({ code }: { code: string }) => code)).toBe('platform_halted');
   expect([isBegun, budget.bytes, budget.isFree(2_000 * KIB, 'a')]).toEqual([false, 0, true]);
 });
+
+test('owners alternate: a large body of another comes before those of whoever had the last', async () => {
+  const budget = new ByteBudget({ large: 40_000 * KIB, small: 100 * KIB });
+  const order: string[] = [];
+  const work = (owner: string, number: number): Promise<void> =>
+    budget.during(1_000 * KIB, owner, async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push(owner + number);
+    });
+  const flood = Array.from({ length: 5 }, (_, at) => work('a', at));
+  await flood[0];
+  await Promise.all([work('b', 0), work('b', 1), work('c', 0), work('a', 5), ...flood]);
+  expect(order).toEqual(['a0', 'b0', 'a1', 'c0', 'b1', 'a2', 'a3', 'a4', 'a5']);
+  await Promise.all([work('c', 1), work('a', 6)]);
+  expect(order.slice(-2)).toEqual(['c1', 'a6']);
+});

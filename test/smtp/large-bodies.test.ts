@@ -1,6 +1,7 @@
 /** Large messages are worked on one at a time, and each gives its share back; mail to a return path is told to nobody. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 
+import { createKey } from '../../src/flow/accounts/keys.ts';
 import { encodeReturnPath } from '../../src/mail/reports/return-path.ts';
 import { draft } from '../flow/fixture.ts';
 import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
@@ -52,6 +53,27 @@ test('a submitted one waits for the one before it', async () => {
   expect(await client.reply()).toStartWith('250 2.0.0 OK queued as ');
   expect(fixture.ctx.budget.bytes).toBe(0);
   client.close();
+});
+
+test('a submitted one counts for its account, whatever its key', async () => {
+  const { budget } = fixture.ctx;
+  const owners: string[] = [];
+  const open = budget.open.bind(budget);
+  budget.open = (owner) => (owners.push(owner), open(owner));
+  const { account } = fixture.by;
+  const other = await createKey(fixture.ctx, account.id, {
+    name: 'another',
+    permission: 'sending_access',
+  });
+  for (const token of [fixture.token, other.token]) {
+    const client = await RawClient.open(fixture.submission);
+    await client.hello(true);
+    await client.login(token);
+    await hand(client, 'ann@receiver.example');
+    expect(await client.reply()).toStartWith('250 2.0.0 OK queued as ');
+    client.close();
+  }
+  expect(owners).toEqual([account.id, account.id]);
 });
 
 test('a report waits for the one before it', async () => {

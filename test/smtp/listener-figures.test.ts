@@ -26,7 +26,8 @@ async function startWatched(): Promise<{ made: SmtpFixture; asked: string[] }> {
   fixture = made;
   const asked: string[] = [];
   const { budget } = made.ctx;
-  const name = (owner: string): string => (owner === made.token ? 'the key' : `"${owner}"`);
+  const name = (owner: string): string =>
+    owner === made.by.account.id ? 'the account' : `"${owner}"`;
   const isFree = budget.isFree.bind(budget);
   const openShare = budget.open.bind(budget);
   let inShare = false;
@@ -74,7 +75,7 @@ test('smtp.connections_per_address is the limit of every listener, with its word
   }
 });
 
-test('a submitted message takes its memory in the name of its key, and gives it back however it ends', async () => {
+test('a submitted message takes its memory in the name of its account, and gives it back however it ends', async () => {
   const { made, asked } = await startWatched();
   const client = await open(made.submission);
   await client.hello(true);
@@ -86,18 +87,18 @@ test('a submitted message takes its memory in the name of its key, and gives it 
     '354',
   ]);
   expect(await say(client, 'From: hello@acme.example\r\n\r\nx\r\n.')).toEqual(['250']);
-  const whole = ['open the key', 'begin', 'release'];
-  expect(asked.splice(0)).toEqual(['is free 77 the key', ...whole]);
+  const whole = ['open the account', 'begin', 'release'];
+  expect(asked.splice(0)).toEqual(['is free 77 the account', ...whole]);
   // No sender: it is refused after it was read.
   await say(client, 'MAIL FROM:<>', ...envelope);
   expect(await say(client, 'Subject: x\r\n\r\nx\r\n.')).not.toEqual(['250']);
-  expect(asked.splice(0)).toEqual(['is free 0 the key', ...whole]);
+  expect(asked.splice(0)).toEqual(['is free 0 the account', ...whole]);
   // Its key is gone when the message is there: nothing begins.
   await say(client, 'MAIL FROM:<>', ...envelope);
   const { id } = made.by.account;
   for (const key of await made.ctx.store.keys(id)) await revokeKey(made.ctx, id, key.id);
   expect(await say(client, 'From: hello@acme.example\r\n\r\nx\r\n.')).toEqual(['535']);
-  expect(asked).toEqual(['is free 0 the key', 'open the key', 'release']);
+  expect(asked).toEqual(['is free 0 the account', 'open the account', 'release']);
 });
 
 test('port 25 is one owner, asks for what it keeps of a report at most, and gives it back however it ends', async () => {

@@ -171,7 +171,7 @@ test('the size that is asked for is the declared one, of a report its first MiB,
     await report.command('RSET');
   }
   expect(asked).toEqual([
-    [36_000, opens.token],
+    [36_000, opens.by.account.id],
     [0, 'inbound'],
     [1_048_575, 'inbound'],
     [1_048_576, 'inbound'],
