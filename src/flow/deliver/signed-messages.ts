@@ -19,15 +19,12 @@ import { bodyBytes } from '../body-bytes.ts';
 import { ALONE_FROM } from '../byte-budget.ts';
 import { composeInputOf } from '../compose-input.ts';
 import type { Context } from '../context.ts';
+import { BytesInUse } from './bytes-in-use.ts';
 import { dkimLabel } from '../seal-labels.ts';
 import { feedbackIdOf } from '../feedback-id.ts';
 
 /** Ready messages without a user, kept for recipients that come soon. */
 const KEPT_BYTES = 32 * 1024 * 1024;
-/** A message that would bring what is in use above this waits until others are released, unless it is small. */
-const IN_USE_BYTES = 96 * 1024 * 1024;
-/** Never waits for large ones: attempts are counted (`flow/pacing/concurrency.ts`), and so are these. */
-const SMALL_BYTES = 64 * 1024;
 /** While a message is made, its content, its parts and its signed bytes are in memory side by side. */
 const MAKING_FACTOR = 3;
 /** Bodies of accepted messages kept until their first attempt. Behind so many it comes late, and reads the store again. */
@@ -52,8 +49,9 @@ export interface SignedMessage {
   inAscii: (() => Promise<Signed | null>) | null;
 }
 
-/** What a message counts among those in use; 0 for one that is not read yet, or failed. */
+/** What a message counts for its account among those in use; 0 for one that is not read yet, or failed. */
 interface Use {
+  accountId: string;
   bytes: number;
 }
 
@@ -73,9 +71,7 @@ export class SignedMessages {
   readonly #signers = new Map<string, Promise<{ name: string; signer: MessageSigner }>>();
   #keptBytes = 0;
   #freshBytes = 0;
-  #bytesInUse = 0;
-  /** Those that wait until fewer bytes are in use. */
-  readonly #blocked: { bytes: number; wake: () => void }[] = [];
+  readonly #inUse = new BytesInUse();
   /** Ends when the last message asked for was read. */
   #reading: Promise<unknown> = Promise.resolve();
 
@@ -98,12 +94,15 @@ export class SignedMessages {
   async acquire(messageId: string, waits: () => void = () => undefined): Promise<SignedMessage> {
     const known = this.#entries.get(messageId);
     if (known !== undefined) {
-      if (known.users === 0) this.#keptBytes -= known.use.bytes;
+      if (known.users === 0) {
+        this.#keptBytes -= known.use.bytes;
+        this.#inUse.add(known.use.accountId, known.use.bytes);
+      }
       known.users += 1;
       waits();
       return known.ready;
     }
-    const use: Use = { bytes: 0 };
+    const use: Use = { accountId: '', bytes: 0 };
     const entry: Entry = { ready: this.#make(messageId, use, waits), use, users: 1, left: 1 };
     this.#entries.set(messageId, entry);
     const signed = await entry.ready;
@@ -118,35 +117,18 @@ export class SignedMessages {
     entry.users -= 1;
     entry.left -= 1;
     if (entry.users > 0) return;
-    if (entry.left <= 0 || entry.use.bytes === 0) {
-      this.#entries.take(messageId);
-      this.#bytesInUse -= entry.use.bytes;
-      this.#wakeBlocked();
-      return;
-    }
-    // Last used goes last: the map's order is the order of eviction.
+    const { accountId, bytes } = entry.use;
     this.#entries.take(messageId);
+    this.#inUse.add(accountId, -bytes);
+    if (entry.left <= 0 || bytes === 0) return;
+    // Last used goes last: the map's order is the order of eviction.
     this.#entries.set(messageId, entry);
-    this.#keptBytes += entry.use.bytes;
+    this.#keptBytes += bytes;
     for (const [id, oldest] of this.#entries) {
       if (this.#keptBytes <= KEPT_BYTES) break;
       if (oldest.users > 0) continue;
       this.#entries.take(id);
       this.#keptBytes -= oldest.use.bytes;
-      this.#bytesInUse -= oldest.use.bytes;
-    }
-    this.#wakeBlocked();
-  }
-
-  /** Those that fit now, in the order in which they came. */
-  #wakeBlocked(): void {
-    const inUse = this.#bytesInUse - this.#keptBytes;
-    let free = inUse === 0 ? Infinity : IN_USE_BYTES - inUse;
-    for (let first = this.#blocked[0]; first !== undefined; first = this.#blocked[0]) {
-      if (first.bytes > free) return;
-      free = Math.min(free, IN_USE_BYTES) - first.bytes;
-      this.#blocked.shift();
-      first.wake();
     }
   }
 
@@ -162,10 +144,9 @@ export class SignedMessages {
   }
 
   #weigh(use: Use, bytes: number): void {
-    const isLess = bytes < use.bytes;
-    this.#bytesInUse += bytes - use.bytes;
+    const more = bytes - use.bytes;
     use.bytes = bytes;
-    if (isLess) this.#wakeBlocked();
+    this.#inUse.add(use.accountId, more);
   }
 
   /** The content of a message once it may be in memory. One is read at a time, so that each is counted before the next. */
@@ -177,7 +158,7 @@ export class SignedMessages {
       if (typeof content !== 'number') return content;
       waits();
       // What did not fit is not kept while it waits: it is read again.
-      await new Promise<void>((wake) => this.#blocked.push({ bytes: content, wake }));
+      await this.#inUse.wait(use.accountId, content);
     }
   }
 
@@ -185,8 +166,8 @@ export class SignedMessages {
   async #readCounted(messageId: string, use: Use): Promise<ForDelivery | number> {
     const content = this.#takeFresh(messageId) ?? (await this.#read(messageId));
     const bytes = MAKING_FACTOR * bodyBytes(content.body);
-    const inUse = this.#bytesInUse - this.#keptBytes;
-    if (bytes > SMALL_BYTES && inUse > 0 && inUse + bytes > IN_USE_BYTES) return bytes;
+    use.accountId = content.message.accountId;
+    if (!this.#inUse.isFree(use.accountId, bytes)) return bytes;
     this.#weigh(use, bytes);
     return content;
   }

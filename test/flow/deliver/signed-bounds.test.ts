@@ -105,6 +105,42 @@ test('what is in use and three times the next content may be 96 MiB, exactly; sm
   expect((await readyBeside(0, [{ id: 'huge', content: 500 * MIB }])).ready).toEqual(['huge']);
 });
 
+test('beside all that one account may have in use others have 48 MiB together, exactly', async () => {
+  const of = (accountId: string, content: number): Piece => ({
+    id: `${accountId} ${content}`,
+    accountId,
+    content,
+    signed: 1,
+  });
+  expect((await readyBeside(96 * MIB, [of('b', 16 * MIB)])).ready).toEqual([`b ${16 * MIB}`]);
+  expect((await readyBeside(96 * MIB, [of('b', 16 * MIB + 1)])).ready).toEqual([]);
+  // The first one of an account is bound by all that is in use alone, the next one by what its account has, too.
+  const first = of('b', 47 * MIB);
+  expect((await readyBeside(3 * MIB, [first])).ready).toEqual([first.id]);
+  expect((await readyBeside(3 * MIB + 1, [first])).ready).toEqual([]);
+  const [next, more] = [of('acc', 31 * MIB), of('acc', 31 * MIB + 1)];
+  expect((await readyBeside(3 * MIB, [next])).ready).toEqual([next.id]);
+  expect((await readyBeside(3 * MIB, [more])).ready).toEqual([]);
+});
+
+test('what waits of one account keeps nothing of another waiting', async () => {
+  const { messages, ready, reads, all } = await readyBeside(90 * MIB, [
+    { id: 'other', signed: 50 * MIB, accountId: 'b' },
+    { id: 'a1', content: 30 * MIB },
+    { id: 'a2', content: 2 * MIB },
+    { id: 'b1', content: 10 * MIB, accountId: 'b' },
+    { id: 'c1', content: 2 * MIB, accountId: 'c' },
+  ]);
+  expect([ready, reads.splice(0)]).toEqual([['other'], ['user', 'other', 'a1', 'a2', 'b1', 'c1']]);
+  messages.release('other');
+  await settled();
+  // Of account acc nothing fits, the second one no sooner than the first.
+  expect(ready).toEqual(['other', 'b1', 'c1']);
+  messages.release('user');
+  await all;
+  expect(ready).toEqual(['other', 'b1', 'c1', 'a1', 'a2']);
+});
+
 test('what waits is read again and made in its order once there is free space, also where the one before it failed', async () => {
   const { messages, ready, reads, all } = await readyBeside(90 * MIB, [
     { id: 'x', content: 30 * MIB, signed: 30 * MIB },

@@ -13,6 +13,7 @@ export const MIB = 1024 * 1024;
 
 export interface Piece {
   id: string;
+  accountId?: string;
   /** Bytes of its content. */
   content?: number;
   /** Bytes once it is signed. */
@@ -33,8 +34,8 @@ export interface Made {
 const bytesOf = (length: number): Buffer => ({ length }) as unknown as Buffer;
 
 function made({ id, content = 1, to = ['a'], cc = [], bcc = [], ...more }: Piece): Made {
-  const { domainId = 'dom', body = {} } = more;
-  const message = { id, accountId: 'acc', domainId, to, cc, bcc, createdAt: 0 };
+  const { accountId = 'acc', domainId = 'dom', body = {} } = more;
+  const message = { id, accountId, domainId, to, cc, bcc, createdAt: 0 };
   const whole = { html: null, text: null, headers: [], attachments: [], raw: bytesOf(content) };
   return {
     message: message as unknown as Message,
