@@ -54,7 +54,13 @@ export async function openContext(
     metrics.commitSeconds.observe(commitMs / 1000);
     metrics.commitWrites.observe(writes);
   };
-  const opened = await openStore(config.startup, { now: machine.now(), log, onCommit });
+  const large = new LargeMessages({ log });
+  const opened = await openStore(config.startup, {
+    now: machine.now(),
+    log,
+    onCommit,
+    decodeText: (bytes) => large.decode(bytes),
+  });
   const { store } = opened;
   try {
     const clock = await readClock(machine, store);
@@ -66,6 +72,7 @@ export async function openContext(
       resolver: options.resolver ?? createResolver({ servers: config.startup.dns.servers, clock }),
       secrets: await unlock(config.startup.dataDir, store),
       metrics,
+      large,
     });
     const node =
       opened.nodes === null || options.server === undefined
@@ -83,8 +90,11 @@ export async function openContext(
   }
 }
 
+/** `large`: default: one of its own. */
+type GivenParts = Parts & Partial<Pick<Context, 'large'>>;
+
 /** Adds to the parts what the appliance remembers while it runs, read from the store where it outlives a restart. */
-export async function makeContext(parts: Parts): Promise<Context> {
+export async function makeContext({ large, ...parts }: GivenParts): Promise<Context> {
   const halt = new HaltSwitch(parts);
   const revision = await Revision.read({ store: parts.store, halt });
   const ctx: Context = {
@@ -101,7 +111,7 @@ export async function makeContext(parts: Parts): Promise<Context> {
     followers: new EventFollowers(),
     doing: new Activities(),
     signing: new SigningPool(parts),
-    large: new LargeMessages(parts),
+    large: large ?? new LargeMessages(parts),
     emulation: null,
     node: null,
     nodes: null,

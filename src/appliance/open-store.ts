@@ -11,6 +11,7 @@ import type { Log } from '../base/log.ts';
 import { lockDirectory } from '../store/directory-lock.ts';
 import { makeDataDir } from '../store/key-file.ts';
 import type { Nodes } from '../store/nodes.ts';
+import type { DecodeText } from '../store/postgres/content.ts';
 import type { OnCommit } from '../store/postgres/store.ts';
 import { openStore as openSqlite } from '../store/sqlite/store.ts';
 import type { Store } from '../store/store.ts';
@@ -20,6 +21,8 @@ interface Parts {
   now: number;
   log: Log;
   onCommit: OnCommit;
+  /** For long texts of a database; default: on the calling thread. */
+  decodeText?: DecodeText;
 }
 
 export interface OpenedStore {
@@ -31,7 +34,7 @@ export interface OpenedStore {
 /** Opens it, and makes what is missing. */
 export async function openStore(
   { dataDir, store: { url, passwordFile, requireStandby } }: Pick<Startup, 'dataDir' | 'store'>,
-  { now, log, onCommit }: Parts,
+  { now, log, onCommit, decodeText }: Parts,
 ): Promise<OpenedStore> {
   if (url === '') return { store: await openSqlite({ dataDir, now, log, onCommit }), nodes: null };
   const { openPostgres } = await import('../store/postgres/store.ts');
@@ -42,6 +45,7 @@ export async function openStore(
       now,
       onCommit,
       ...(requireStandby && { requireStandby: { log } }),
+      ...(decodeText && { decodeText }),
     }),
   );
   return { store, nodes: store.nodes };

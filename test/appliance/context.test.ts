@@ -1,5 +1,6 @@
 /** What a context is opened with, where others share the store and where none do, and in which order it is closed. */
 import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
+import type { Mock } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,6 +92,17 @@ test('a command on it has none; a session that cannot begin closes the store', a
   ended = [];
   const work = openContext(config(), { clock: new TestClock(), log, server });
   expect([await work.catch(String), ended]).toEqual(['Error: fenced', ['store']]);
+});
+
+test('long texts of a database are decoded by the thread for large messages, which the context has', async () => {
+  await openShared();
+  const ctx = await openContext(config(), { clock: new TestClock(), log });
+  const decode = spyOn(ctx.large, 'decode').mockResolvedValue('decoded');
+  const [[, parts] = []] = (opening.openStore as Mock<typeof opening.openStore>).mock.calls;
+  const bytes = Buffer.from('text');
+  expect(await parts?.decodeText?.(bytes)).toBe('decoded');
+  expect(decode.mock.calls).toEqual([[bytes]]);
+  await closeContext(ctx);
 });
 
 test('names are looked up at the servers of the config, unless a resolver is given', async () => {

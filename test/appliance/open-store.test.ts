@@ -66,11 +66,13 @@ test('a database is opened as the config says, with the directory made and locke
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, 'x');
   const standby = `${URL}password_file = "${passwordFile}"\nrequire_standby = true\n`;
-  await (await opening.openStore(configOf(standby).startup, parts)).store.close();
+  const decodeText = () => Promise.resolve('');
+  const given = { ...parts, decodeText };
+  await (await opening.openStore(configOf(standby).startup, given)).store.close();
   const always = { url: 'postgres://me@db/mail', now: 7, onCommit };
   expect(open.mock.calls).toEqual([
     [{ ...always, passwordFile: '' }],
-    [{ ...always, passwordFile, requireStandby: { log } }],
+    [{ ...always, passwordFile, requireStandby: { log }, decodeText }],
   ]);
 });
 

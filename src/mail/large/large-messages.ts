@@ -13,7 +13,8 @@ import { asBuffer } from '../../base/as-buffer.ts';
 import { validationFailed } from '../../base/errors.ts';
 import { ownMemory } from '../../base/kept-bytes.ts';
 import type { Log } from '../../base/log.ts';
-import { Packer } from '../../base/packing.ts';
+import { Packer, Unpacker } from '../../base/packing.ts';
+import type { Packed } from '../../base/packing.ts';
 import { PassingMap } from '../../base/passing-map.ts';
 import type { ComposeInput } from '../compose/compose.ts';
 import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
@@ -81,6 +82,11 @@ export class LargeMessages {
     return result;
   }
 
+  /** The text of bytes in UTF-8. */
+  async decode(bytes: Uint8Array): Promise<string> {
+    return (await this.#run('decode', { bytes }, bytes.length)).text;
+  }
+
   /** `compose`, with a text part made of the html where `isTextWanted`. Null when the message can never be written. */
   async compose(message: ComposeInput, isTextWanted: boolean): Promise<Buffer | null> {
     const { html, text, attachments } = message;
@@ -126,7 +132,11 @@ export class LargeMessages {
 
   #start(): Worker {
     const worker = this.#startWorker();
-    worker.addEventListener('message', ({ data }: MessageEvent<Outcome>) => this.#take(data));
+    const unpacker = new Unpacker();
+    worker.addEventListener('message', ({ data: packed }: MessageEvent<Packed>) => {
+      // Posted by this program's other half alone.
+      this.#take(unpacker.unpack(packed) as Outcome);
+    });
     worker.addEventListener('error', ({ message }) => this.#leave(message, worker));
     // Also after an orderly exit, of which no error tells.
     worker.addEventListener('close', () => this.#leave('the thread ended', worker));

@@ -29,6 +29,8 @@ export interface Tasks {
   read: { input: { bytes: Uint8Array }; output: StoredContent };
   /** The JSON of a request with emails is read. */
   parse: { input: { parts: readonly Uint8Array[] }; output: ParsedBody | FaultyBody };
+  /** Bytes in UTF-8 become text. */
+  decode: { input: { bytes: Uint8Array }; output: { text: string } };
   /** A message is written for somebody who wants to see its source. */
   compose: { input: ComposeTask; output: { bytes: Uint8Array } | { fault: string } };
   /** Images are put into the html that names them. */
@@ -83,6 +85,7 @@ const WAYS: { [K in Kind]: Way<K> } = {
   repair: ({ parts, defaults }) => repairSubmission(whole(parts), defaults),
   read: ({ bytes }) => readContent(bytes),
   parse: ({ parts }) => parseBody(whole(parts)),
+  decode: ({ bytes }) => ({ text: asBuffer(bytes).toString() }),
   compose: writeMessage,
   inline: ({ html, images }) => ({ html: withInlineImages(html, images.map(asPart)) }),
 };

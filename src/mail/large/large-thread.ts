@@ -3,7 +3,7 @@
  *
  * What a task leaves behind is collected at once: it is as large as its message, and the next may come much later.
  */
-import { Unpacker } from '../../base/packing.ts';
+import { Packer, Unpacker } from '../../base/packing.ts';
 import type { Packed } from '../../base/packing.ts';
 import { shared } from '../../base/shared-bytes.ts';
 import { perform } from './large-tasks.ts';
@@ -12,6 +12,7 @@ import type { Kind, Outcome, Posted, Tasks } from './large-tasks.ts';
 declare const self: Worker;
 
 const unpacker = new Unpacker();
+const packer = new Packer();
 
 self.addEventListener('message', ({ data: packed }: MessageEvent<Packed>) => {
   // Posted by this program's other half alone.
@@ -21,7 +22,7 @@ self.addEventListener('message', ({ data: packed }: MessageEvent<Packed>) => {
 async function answer(task: Posted): Promise<void> {
   const outcome = await outcomeOf(task);
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-  self.postMessage(outcome);
+  self.postMessage(packer.pack(outcome));
   setImmediate(() => Bun.gc(true));
 }
 

@@ -7,74 +7,32 @@
  */
 import type { JourneyStore } from '../journey.ts';
 import type { EmailFilter, MessageStore } from '../messages.ts';
-import type {
-  Attachment,
-  Body,
-  ContentSizes,
-  ListedAttachment,
-  ListedBody,
-  Recipient,
-} from '../rows.ts';
+import type { ContentSizes, Recipient } from '../rows.ts';
 import { SELECT_MESSAGE, messageOf } from '../sql/columns.ts';
 import type { MessageRow } from '../sql/columns.ts';
 import { messageReads } from '../sql/messages.ts';
+import { contentReads } from './content.ts';
+import type { DecodeText } from './content.ts';
 import type { Access } from './database.ts';
 import { idOrNull } from './ids.ts';
 import { listBy } from './lists.ts';
 import { sqlReader } from './reader.ts';
-import { SELECT_RECIPIENT, bodyOf } from './shapes.ts';
-import type { BodyRow } from './shapes.ts';
+import { SELECT_RECIPIENT } from './shapes.ts';
 import { part } from './statement.ts';
-import type { Part } from './statement.ts';
 
 type MessageVerbs = MessageStore & Pick<JourneyStore, 'idempotencyRecord' | 'messageForDelivery'>;
 
 /** The verbs over the database. */
-export function messageVerbs(database: Access): MessageVerbs {
-  return { ...singleMessages(database), ...messageLists(database) };
+export function messageVerbs(database: Access, decode: DecodeText): MessageVerbs {
+  return { ...singleMessages(database, decode), ...messageLists(database) };
 }
 
-interface ContentReads {
-  wholeOf: (id: string) => Promise<Body | null>;
-  /** Without the bytes of attachments. */
-  listedOf: (id: string) => Promise<ListedBody | null>;
-}
-
-/** The content of a message whose account is known. */
-function contentReads(database: Access): ContentReads {
-  const partsOf = (id: string): Promise<Omit<Body, 'attachments'> | null> =>
-    database
-      .first<BodyRow>(
-        part('SELECT html, text, headers, raw FROM bodies WHERE message_id = $1', idOrNull(id)),
-      )
-      .then((row) => row && bodyOf(row));
-  const attachmentsOf = (id: string, content: string): Part =>
-    part(
-      'SELECT filename, content_type AS "contentType", content_id AS "contentId", ' +
-        content +
-        ' FROM attachments WHERE message_id = $1 ORDER BY position',
-      idOrNull(id),
-    );
-  const wholeOf = async (id: string): Promise<Body | null> => {
-    const [body, attachments] = await Promise.all([
-      partsOf(id),
-      database.all<Attachment>(attachmentsOf(id, 'content')),
-    ]);
-    return body && { ...body, attachments };
-  };
-  const listedOf = async (id: string): Promise<ListedBody | null> => {
-    const [body, attachments] = await Promise.all([
-      partsOf(id),
-      database.all<ListedAttachment>(attachmentsOf(id, 'octet_length(content) AS size')),
-    ]);
-    return body && { ...body, attachments };
-  };
-  return { wholeOf, listedOf };
-}
-
-function singleMessages(database: Access): Omit<MessageVerbs, 'emails' | 'emailsByPage'> {
+function singleMessages(
+  database: Access,
+  decode: DecodeText,
+): Omit<MessageVerbs, 'emails' | 'emailsByPage'> {
   const reads = messageReads(sqlReader(database));
-  const { wholeOf, listedOf } = contentReads(database);
+  const { wholeOf, listedOf } = contentReads(database, decode);
   return {
     ...reads,
     async messageForDelivery(id) {

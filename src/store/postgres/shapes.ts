@@ -4,9 +4,8 @@
  * Converts what PostgreSQL holds differently: lists as JSON text (`json-columns.ts`), content as bytes, and a recipient,
  * which stands in two tables while it waits. Never filters, never decides.
  */
-import { asBuffer } from '../../base/as-buffer.ts';
-import { headersOf, headersText, listText } from '../json-columns.ts';
-import type { Body, Message } from '../rows.ts';
+import { headersText, listText } from '../json-columns.ts';
+import type { Message } from '../rows.ts';
 import { fieldsOf } from './statement.ts';
 import type { RowOf } from './statement.ts';
 import { RECIPIENTS } from './tables.ts';
@@ -48,27 +47,9 @@ export function searchedText({
   return `${subject}\n${from}\n${to.join('\n')}`.toLowerCase();
 }
 
-export interface BodyRow {
-  html: Uint8Array | null;
-  text: Uint8Array | null;
-  headers: string | null;
-  raw: Uint8Array | null;
-}
-
-export const bodyOf = (row: BodyRow): Omit<Body, 'attachments'> => ({
-  html: textOf(row.html),
-  text: textOf(row.text),
-  headers: headersOf(row.headers),
-  raw: row.raw,
-});
-
 /** Text as the bytes that are stored. */
 export const bytesOf = (text: string | null): Uint8Array | null =>
   text === null ? null : Buffer.from(text);
-
-function textOf(bytes: Uint8Array | null): string | null {
-  return bytes === null ? null : asBuffer(bytes).toString();
-}
 
 /** A recipient as a whole: what changes with each attempt stands in `queue` until its end. */
 const RECIPIENT_FIELDS = fieldsOf(RECIPIENTS, 'r')

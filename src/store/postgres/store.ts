@@ -23,6 +23,8 @@ import type { WebhookStore } from '../webhooks.ts';
 import { accountDeletionVerbs } from './account-deletion.ts';
 import { accountVerbs } from './accounts.ts';
 import { databaseAddress } from './address.ts';
+import { decodeHere } from './content.ts';
+import type { DecodeText } from './content.ts';
 import { counterVerbs } from './counters.ts';
 import { Database, inOrder } from './database.ts';
 import type { Access } from './database.ts';
@@ -69,6 +71,8 @@ export interface PostgresOptions {
   requireStandby?: { log: Log };
   /** How long a verb waits for a primary; default: some seconds. */
   patienceMs?: number;
+  /** Decodes long texts elsewhere than on the thread that asks; default: there. */
+  decodeText?: DecodeText;
 }
 
 /** The store, and the sessions of those that share it. */
@@ -84,6 +88,7 @@ export async function openPostgres({
   onCommit,
   requireStandby,
   patienceMs,
+  decodeText = decodeHere,
 }: PostgresOptions): Promise<PostgresStore> {
   const database = new Database(databaseAddress(url, passwordFile), patienceMs);
   let standby: StandbyWatch | null = null;
@@ -117,7 +122,7 @@ export async function openPostgres({
     ...retentionVerbs(database),
     ...queueVerbs(fence(database), floor),
     ...counterVerbs(database),
-    ...messageVerbs(database),
+    ...messageVerbs(database, decodeText),
     ...logVerbs(database),
     ...revisionVerbs(database),
     ...jobVerbs(database),

@@ -4,7 +4,7 @@ import { afterEach, expect, spyOn, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import type { ApiError } from '../../../src/base/errors.ts';
 import { createLog } from '../../../src/base/log.ts';
-import { Unpacker } from '../../../src/base/packing.ts';
+import { Packer, Unpacker } from '../../../src/base/packing.ts';
 import type { Packed } from '../../../src/base/packing.ts';
 import { compose } from '../../../src/mail/compose/compose.ts';
 import type { ComposeInput } from '../../../src/mail/compose/compose.ts';
@@ -161,7 +161,9 @@ test('from 256 KiB on a message goes to the thread, and what the thread cannot d
   const ends = Promise.all(waiting.map((one) => one.catch((error: unknown) => String(error))));
   expect(posted.map(({ ticket, kind }) => `${ticket} ${kind}`)).toEqual(['1 repair', '2 read']);
   expect(marks).toEqual(['unref', 'ref']);
-  const answer = (data: object) => worker.dispatchEvent(new MessageEvent('message', { data }));
+  const packer = new Packer();
+  const answer = (outcome: object) =>
+    worker.dispatchEvent(new MessageEvent('message', { data: packer.pack(outcome) }));
   answer({ ticket: 2, error: 'no memory' });
   expect(marks).toEqual(['unref', 'ref']);
   answer({ ticket: 1, output: { error: 'is odd' } });
@@ -198,7 +200,8 @@ test('a death is told in 500 characters of its words, once, and only that of the
   const second = large.read(big).catch(String);
   // The first one's end is no news, and no answer of it means anything.
   threads[0]?.dispatchEvent(new Event('close'));
-  threads[0]?.dispatchEvent(new MessageEvent('message', { data: { ticket: 1, error: 'late' } }));
+  const late = new Packer().pack({ ticket: 1, error: 'late' });
+  threads[0]?.dispatchEvent(new MessageEvent('message', { data: late }));
   threads[1]?.dispatchEvent(new Event('close'));
   expect(await second).toBe('Error: the thread for large messages ended');
   const told = {
@@ -368,4 +371,13 @@ test('the thread that comes after a dead one is told all it needs to know', asyn
     await closed;
   }
   expect(workers).toHaveLength(2);
+});
+
+test.each([300, 300_000])('bytes of %i characters become text', async (length) => {
+  const { large, workers } = open();
+  const text = 'ü€😀'.repeat(length / 4).padEnd(length, 'x');
+  const bytes = Buffer.from(text);
+  expect((await large.decode(bytes)) === text).toBe(true);
+  expect(bytes.toString() === text).toBe(true);
+  expect(workers).toHaveLength(length > 1_000 ? 1 : 0);
 });

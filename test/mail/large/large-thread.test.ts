@@ -1,15 +1,16 @@
 /** The thread's side of a large message: its answer, and that nothing of the task stays behind. */
 import { expect, test } from 'bun:test';
-import { Packer } from '../../../src/base/packing.ts';
+import { Packer, Unpacker } from '../../../src/base/packing.ts';
 
 // oxlint-disable unicorn/require-post-message-target-origin -- a Worker has no origin
 test('each task is answered, a broken one too, and then what it left is collected', async () => {
   const worker = new Worker(new URL('watched-thread.ts', import.meta.url).href);
   const posted: unknown[] = [];
+  const unpacker = new Unpacker();
   const bytes = Buffer.from('Subject: x\r\n\r\nhello');
   let notify = (): void => undefined;
   worker.addEventListener('message', ({ data }) => {
-    posted.push(data);
+    posted.push(Array.isArray(data) ? unpacker.unpack(data) : data);
     notify();
   });
   const next = async (count: number): Promise<void> => {

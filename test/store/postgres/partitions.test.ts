@@ -7,6 +7,7 @@ import { databaseAddress } from '../../../src/store/postgres/address.ts';
 import { Database } from '../../../src/store/postgres/database.ts';
 import type { Access } from '../../../src/store/postgres/database.ts';
 import { endpointVerbs } from '../../../src/store/postgres/endpoints.ts';
+import { decodeHere } from '../../../src/store/postgres/content.ts';
 import { messageVerbs } from '../../../src/store/postgres/messages.ts';
 import {
   PARTITIONED,
@@ -245,7 +246,7 @@ describe('with many days', () => {
         await store.createEndpoint(newEndpoint(account.id), 9);
         const seen = new Set<string>();
         const access = watched(database, seen);
-        const [reads, endpoints] = [messageVerbs(access), endpointVerbs(access)];
+        const [reads, endpoints] = [messageVerbs(access, decodeHere), endpointVerbs(access)];
         const messages: NewMessage[] = [];
         const often = async (
           name: string,
