@@ -2,14 +2,19 @@
  * The bytes of messages that are being sent, by account, and the messages that wait until there are fewer.
  *
  * Promises that one account's messages that no receiver takes stop no other account's: an account has `OWN_BYTES`, all of
- * them together half as much again. Small messages never wait; of an account those that wait go on in the order in which
- * they came. Only counts: what is added has to be taken away once. Never fails.
+ * them together half as much again; and that large messages stop no others, for which there is a little more. Small ones
+ * never wait; those of an account that wait go on in the order in which they came, large ones and others apart. Only
+ * counts: what is added has to be taken away once. Never fails.
  */
 
 /** A message that would bring what its account has in use above this waits, unless it is small or the account has nothing. */
 const OWN_BYTES = 96 * 1024 * 1024;
 /** The same for all accounts. */
 const ALL_BYTES = 144 * 1024 * 1024;
+/** Bytes from which on a message is large: half a MiB of content, counted three times while it is made. */
+const LARGE_FROM = 1.5 * 1024 * 1024;
+/** Beyond both limits, for messages that are not large. */
+const NOT_LARGE_BYTES = 16 * 1024 * 1024;
 /** Never waits for large ones: attempts are counted (`flow/pacing/concurrency.ts`), and so are these. */
 const SMALL_BYTES = 64 * 1024;
 
@@ -18,12 +23,17 @@ interface Later {
   wake: () => void;
 }
 
+/** Messages of an account that wait, the one that comes next first; never empty. The large ones have a line of their own. */
+interface Line {
+  accountId: string;
+  messages: Later[];
+}
+
 export class BytesInUse {
   #all = 0;
   /** Of accounts that have sent, there are as many as the operator has made. */
   readonly #byAccount = new Map<string, number>();
-  /** By account, the one that comes next first. No list is empty. */
-  readonly #waiting = new Map<string, Later[]>();
+  readonly #waiting = new Map<string, Line>();
 
   /** Counts `bytes` more for the account, or fewer when they are negative: then others may go on. */
   add(accountId: string, bytes: number): void {
@@ -40,9 +50,10 @@ export class BytesInUse {
   /** Resolves when so many may be free for the account: others may have taken them before. */
   wait(accountId: string, bytes: number): Promise<void> {
     return new Promise((wake) => {
-      const own = this.#waiting.get(accountId);
-      if (own === undefined) this.#waiting.set(accountId, [{ bytes, wake }]);
-      else own.push({ bytes, wake });
+      const name = `${isLarge(bytes) ? 'large' : 'other'} ${accountId}`;
+      const line = this.#waiting.get(name);
+      if (line === undefined) this.#waiting.set(name, { accountId, messages: [{ bytes, wake }] });
+      else line.messages.push({ bytes, wake });
     });
   }
 
@@ -52,22 +63,27 @@ export class BytesInUse {
     const own = (this.#byAccount.get(accountId) ?? 0) + soonOwn;
     // One that is larger than the limit goes alone.
     if (all === 0) return true;
-    return all + bytes <= ALL_BYTES && (own === 0 || own + bytes <= OWN_BYTES);
+    const more = isLarge(bytes) ? 0 : NOT_LARGE_BYTES;
+    return all + bytes <= ALL_BYTES + more && (own === 0 || own + bytes <= OWN_BYTES + more);
   }
 
   /** Those that fit now. */
   #wake(): void {
     let all = 0;
-    for (const [accountId, line] of this.#waiting) {
+    for (const [name, { accountId, messages }] of this.#waiting) {
       let own = 0;
-      for (let [first] = line; first !== undefined; [first] = line) {
+      for (let [first] = messages; first !== undefined; [first] = messages) {
         if (!this.#hasSpace(accountId, first.bytes, all, own)) break;
-        line.shift();
+        messages.shift();
         all += first.bytes;
         own += first.bytes;
         first.wake();
       }
-      if (line.length === 0) this.#waiting.delete(accountId);
+      if (messages.length === 0) this.#waiting.delete(name);
     }
   }
+}
+
+function isLarge(bytes: number): boolean {
+  return bytes >= LARGE_FROM;
 }

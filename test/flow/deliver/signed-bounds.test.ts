@@ -97,10 +97,10 @@ test('what is in use and three times the next content may be 96 MiB, exactly; sm
   const next = { id: 'next', content: MIB, signed: 1 };
   expect((await readyBeside(93 * MIB, [next])).ready).toEqual(['next']);
   expect((await readyBeside(93 * MIB + 1, [next])).ready).toEqual([]);
-  expect((await readyBeside(96 * MIB, [{ id: 'small', content: 21_845 }])).ready).toEqual([
+  expect((await readyBeside(112 * MIB, [{ id: 'small', content: 21_845 }])).ready).toEqual([
     'small',
   ]);
-  expect((await readyBeside(96 * MIB, [{ id: 'large', content: 21_846 }])).ready).toEqual([]);
+  expect((await readyBeside(112 * MIB, [{ id: 'more', content: 21_846 }])).ready).toEqual([]);
   // Beside nothing, anything goes.
   expect((await readyBeside(0, [{ id: 'huge', content: 500 * MIB }])).ready).toEqual(['huge']);
 });
@@ -121,6 +121,33 @@ test('beside all that one account may have in use others have 48 MiB together, e
   const [next, more] = [of('acc', 31 * MIB), of('acc', 31 * MIB + 1)];
   expect((await readyBeside(3 * MIB, [next])).ready).toEqual([next.id]);
   expect((await readyBeside(3 * MIB, [more])).ready).toEqual([]);
+});
+
+test('what is not large has 16 MiB more, of its account and of all', async () => {
+  const half = MIB / 2;
+  const beside = async (user: number, content: number, accountId: string): Promise<unknown> =>
+    (await readyBeside(user * MIB, [{ id: 'next', accountId, content, signed: 1 }])).ready.length;
+  // Three times as much, and as large as a message that is not large may be.
+  const most = half - 1;
+  expect(await Promise.all([beside(95, half, 'acc'), beside(95, most, 'acc')])).toEqual([0, 1]);
+  expect(await Promise.all([beside(110.5, most, 'acc'), beside(111, most, 'acc')])).toEqual([1, 0]);
+  expect(await Promise.all([beside(143, half, 'b'), beside(143, most, 'b')])).toEqual([0, 1]);
+  expect(await Promise.all([beside(158.5, most, 'b'), beside(159, most, 'b')])).toEqual([1, 0]);
+});
+
+test('large messages that wait keep no others of their account waiting', async () => {
+  const { messages, ready, all } = await readyBeside(95 * MIB, [
+    { id: 'beside', signed: 17 * MIB, accountId: 'acc', content: 1 },
+    { id: 'large', content: MIB },
+    { id: 'other', content: MIB / 4 },
+  ]);
+  expect(ready).toEqual(['beside']);
+  messages.release('beside');
+  await settled();
+  expect(ready).toEqual(['beside', 'other']);
+  messages.release('user');
+  await all;
+  expect(ready).toEqual(['beside', 'other', 'large']);
 });
 
 test('what waits of one account keeps nothing of another waiting', async () => {
