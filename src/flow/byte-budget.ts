@@ -2,11 +2,11 @@
  * The memory that mail may use on its way in, over all listeners (HTTP bodies, submission, reports), and when its content
  * is read back.
  *
- * Promises that no more bytes are under way than it was made for, that one owner (an account's key, all of port 25)
+ * Promises that no more bytes are under way than it was made for, that one owner (an account, all of port 25)
  * never has more than half of what large bodies may use, and that large bodies leave small ones their own part. What is
- * large is worked on one at a time, since a parsed body takes up to twenty times its bytes, and owners alternate: what one has many of
- * waits, and not the one of another. Only counts: a share that
- * was not released is lost until the restart, so release in `finally`. Never throws; a refusal is `false`.
+ * large is worked on one at a time, since a parsed body takes up to twenty times its bytes, and owners alternate: what
+ * one has many of waits, and not the one of another. Only counts: a share that was not released is lost until the
+ * restart, so release in `finally`. Never throws; a refusal is `false`.
  */
 
 import { ApiError } from '../base/errors.ts';

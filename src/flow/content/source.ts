@@ -2,8 +2,8 @@
  * The source of a stored message, as an operator reads it: header and body in the form in which it leaves.
  *
  * Without the DKIM-Signature, which is made at delivery; a message taken over SMTP is shown as it was taken. Null once
- * its content is gone, or when it can never be written: its failure says why. A large one is written on the thread for large messages, so that nobody else waits;
- * rejects like `content.ts`.
+ * its content is gone, or when it can never be written: its failure says why. A large one is written on the thread for
+ * large messages, so that nobody else waits. Rejects like `content.ts`.
  */
 import { asBuffer } from '../../base/as-buffer.ts';
 import type { Message } from '../../store/rows.ts';

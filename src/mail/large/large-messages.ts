@@ -2,9 +2,10 @@
  * Messages from `LARGE_FROM` on are read on a thread of their own, so that no message stops everything else.
  *
  * The story of this folder. `smtp` hands over a submitted message, `flow/content` a stored one that somebody wants to
- * see, in its parts or as it leaves, `api` the body of a request. A small one is read at once, on the calling thread: that takes some milliseconds at
- * most, whatever is in it. A large one can take seconds (a line of 13 MB to be encoded anew, four million escapes to be
- * decoded), and goes to `large-thread.ts`, which does the same by `large-tasks.ts`.
+ * see, in its parts or as it leaves, `api` the body of a request, `store/postgres` long texts that it has read. A small
+ * one is read at once, on the calling thread: that takes some milliseconds at most, whatever is in it. A large one can
+ * take seconds (a line of 13 MB to be encoded anew, four million escapes to be decoded), and goes to `large-thread.ts`,
+ * which does the same by `large-tasks.ts`.
  *
  * Starts the thread with the first large message. Rejects when the thread dies, which the caller's client may try again:
  * the next message starts another. One lives on `Context`; several in one process share nothing.
@@ -133,9 +134,9 @@ export class LargeMessages {
   #start(): Worker {
     const worker = this.#startWorker();
     const unpacker = new Unpacker();
-    worker.addEventListener('message', ({ data: packed }: MessageEvent<Packed>) => {
+    worker.addEventListener('message', ({ data }: MessageEvent<Packed | Outcome>) => {
       // Posted by this program's other half alone.
-      this.#take(unpacker.unpack(packed) as Outcome);
+      this.#take(Array.isArray(data) ? (unpacker.unpack(data) as Outcome) : data);
     });
     worker.addEventListener('error', ({ message }) => this.#leave(message, worker));
     // Also after an orderly exit, of which no error tells.

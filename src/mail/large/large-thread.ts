@@ -21,8 +21,10 @@ self.addEventListener('message', ({ data: packed }: MessageEvent<Packed>) => {
 
 async function answer(task: Posted): Promise<void> {
   const outcome = await outcomeOf(task);
+  // A client's JSON goes as it is: how deep and how long it is, and how its fields are called, is not ours.
+  const posted = task.kind === 'parse' ? outcome : packer.pack(outcome);
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a Worker has no origin
-  self.postMessage(packer.pack(outcome));
+  self.postMessage(posted);
   setImmediate(() => Bun.gc(true));
 }
 

@@ -10,7 +10,7 @@ test('each task is answered, a broken one too, and then what it left is collecte
   const bytes = Buffer.from('Subject: x\r\n\r\nhello');
   let notify = (): void => undefined;
   worker.addEventListener('message', ({ data }) => {
-    posted.push(Array.isArray(data) ? unpacker.unpack(data) : data);
+    posted.push(Array.isArray(data) ? { list: unpacker.unpack(data) } : data);
     notify();
   });
   const next = async (count: number): Promise<void> => {
@@ -25,11 +25,17 @@ test('each task is answered, a broken one too, and then what it left is collecte
   await next(2);
   worker.postMessage(packer.pack({ ticket: 2, kind: 'read', input: null }));
   await next(4);
+  const parts = [Buffer.from('{"a":[1]}')];
+  worker.postMessage(packer.pack({ ticket: 3, kind: 'parse', input: { parts } }));
+  await next(6);
   worker.terminate();
   expect(posted).toEqual([
-    { ticket: 1, output: expect.anything() },
+    { list: { ticket: 1, output: expect.anything() } },
     { collected: true },
-    { ticket: 2, error: expect.any(String) },
+    { list: { ticket: 2, error: expect.any(String) } },
+    { collected: true },
+    // What a client has sent is no list: unpacking it would take time of the main thread, as much as it likes.
+    { ticket: 3, output: { value: { a: [1] }, hash: expect.any(String) } },
     { collected: true },
   ]);
 });
