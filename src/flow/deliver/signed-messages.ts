@@ -8,6 +8,7 @@
  */
 import { isAscii } from 'node:buffer';
 import { PassingMap } from '../../base/passing-map.ts';
+import { LARGE_FROM } from '../../mail/dkim/signing.ts';
 import type { MessageSigner } from '../../mail/dkim/signing.ts';
 import { UncomposableError } from '../../mail/dkim/signed-message.ts';
 import type { Content, Signed } from '../../mail/dkim/signed-message.ts';
@@ -27,6 +28,8 @@ import { feedbackIdOf } from '../feedback-id.ts';
 const KEPT_BYTES = 32 * 1024 * 1024;
 /** While a message is made, its content, its parts and its signed bytes are in memory side by side. */
 const MAKING_FACTOR = 3;
+/** Milliseconds. Reading that takes longer is done behind large content, on which no other attempt has to wait. */
+const LONG_READ_MS = 20;
 /** Bodies of accepted messages kept until their first attempt. Behind so many it comes late, and reads the store again. */
 const FRESH_BODIES = 200;
 const FRESH_BYTES = 32 * 1024 * 1024;
@@ -149,22 +152,36 @@ export class SignedMessages {
     this.#inUse.add(use.accountId, more);
   }
 
-  /** The content of a message once it may be in memory. One is read at a time, so that each is counted before the next. */
+  /** The content of a message once it may be in memory. */
   async #load(messageId: string, use: Use, waits: () => void): Promise<ForDelivery> {
-    for (;;) {
-      const next = this.#reading.then(() => this.#readCounted(messageId, use));
-      this.#reading = next.catch(() => undefined);
-      const content = await next;
-      if (typeof content !== 'number') return content;
+    const fresh = this.#takeFresh(messageId);
+    let content =
+      fresh === null ? await this.#readNext(messageId, use, waits) : this.#counted(fresh, use);
+    while (typeof content === 'number') {
       waits();
       // What did not fit is not kept while it waits: it is read again.
       await this.#inUse.wait(use.accountId, content);
+      content = await this.#readNext(messageId, use, waits);
+    }
+    // It is signed on a thread on which no other message waits for it.
+    if (bodyBytes(content.body) >= LARGE_FROM) waits();
+    return content;
+  }
+
+  /** One is read at a time, so that each is counted before the next; the time is not that of the signing thread. */
+  async #readNext(messageId: string, use: Use, waits: () => void): Promise<ForDelivery | number> {
+    const next = this.#reading.then(async () => this.#counted(await this.#read(messageId), use));
+    this.#reading = next.catch(() => undefined);
+    const timer = setTimeout(waits, LONG_READ_MS);
+    try {
+      return await next;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
   /** The content, or its bytes where they do not fit now. */
-  async #readCounted(messageId: string, use: Use): Promise<ForDelivery | number> {
-    const content = this.#takeFresh(messageId) ?? (await this.#read(messageId));
+  #counted(content: ForDelivery, use: Use): ForDelivery | number {
     const bytes = MAKING_FACTOR * bodyBytes(content.body);
     use.accountId = content.message.accountId;
     if (!this.#inUse.isFree(use.accountId, bytes)) return bytes;

@@ -6,8 +6,9 @@
  * The story of this folder. `flow/deliver` asks a `MessageSigner` for the bytes of one message. `signed-message.ts`
  * composes the message (`mail/compose`) and puts the signature in front (`dkim.ts`, RFC 6376; `rsa.ts`). Once several
  * came at once, or a few a second, the pool sends the work through `signing-link.ts` to `signing-thread.ts`, where `signing-work.ts` does the same with the
- * system's `libcrypto.ts`, which is faster. A large message always goes there, and so does one for which a text part is
- * to be made of its html: without a thread it leaves without that part. Nothing here is kept on disk: after a crash the same input gives the same
+ * system's `libcrypto.ts`, which is faster. One for which a text part is to be made of its html always goes there: without
+ * a thread it leaves without that part. Large messages have a thread of their own, from the first one on: others would
+ * wait there for half a second and more. Nothing here is kept on disk: after a crash the same input gives the same
  * bytes again.
  *
  * Promises signed bytes or a rejection, never unsigned bytes. When the thread dies, the calling thread signs what was
@@ -34,8 +35,8 @@ const STEADY = { messages: 50, ms: 10_000 };
 const LINE = 16;
 /** Cores from which on a second thread takes a processor from nobody. */
 const CORES_FOR_TWO = 4;
-/** Bytes of content from which on a message is not written on the calling thread: 1 MB takes it 100 ms at worst. */
-const LARGE_FROM = 256 * 1024;
+/** Bytes of content from which on a message is large: it takes its thread 10 ms to a second. */
+export const LARGE_FROM = 256 * 1024;
 const RESTART_MIN_MS = 1_000;
 const RESTART_MAX_MS = 60_000;
 
@@ -50,6 +51,8 @@ export class SigningPool {
   readonly #startWorker: () => Worker;
   readonly #mostThreads: number;
   #links: readonly SigningLink[] = [];
+  /** The thread that large messages have for themselves. */
+  #largeLink: SigningLink | null = null;
   #inFlight = 0;
   /** Messages since `countedFrom`, a steady time. */
   #counted = 0;
@@ -84,12 +87,8 @@ export class SigningPool {
   async run(task: SignTask): Promise<Signed> {
     this.#inFlight += 1;
     try {
-      const needsThread = needsThreadFor(task.content);
-      if (this.#links.length === 0 && (needsThread || this.#isBusy())) this.#start();
-      const link = this.#leastBusy(needsThread);
-      if (link === null) return await task.bySelf();
-      if (link.waiting >= LINE && this.#links.length < this.#mostThreads) this.#start();
-      return await link.sign(task);
+      const link = isLarge(task.content) ? this.#forLarge() : this.#linkFor(task.content);
+      return link === null ? await task.bySelf() : await link.sign(task);
     } finally {
       this.#inFlight -= 1;
     }
@@ -100,6 +99,25 @@ export class SigningPool {
     this.#isStopped = true;
     for (const link of this.#links) link.stop();
     this.#links = [];
+    this.#largeLink?.stop();
+    this.#largeLink = null;
+  }
+
+  /** Null: the calling thread signs. */
+  #forLarge(): SigningLink | null {
+    this.#largeLink ??= this.#open(() => (this.#largeLink = null));
+    return this.#largeLink;
+  }
+
+  /** The same for one that is not large. */
+  #linkFor(content: Content): SigningLink | null {
+    const needsThread = content.kind === 'parts' && content.isTextWanted === true;
+    if (this.#links.length === 0 && (needsThread || this.#isBusy())) this.#start();
+    const link = this.#leastBusy(needsThread);
+    if (link !== null && link.waiting >= LINE && this.#links.length < this.#mostThreads) {
+      this.#start();
+    }
+    return link;
   }
 
   /** The thread with the fewest messages, the first of equals; one that only begins where the work must go to a thread. */
@@ -123,20 +141,30 @@ export class SigningPool {
     return this.#inFlight >= LOAD || this.#counted >= STEADY.messages;
   }
 
+  /** Another thread for messages that are not large, if one may be started now. */
   #start(): void {
+    const link = this.#open((dead) => {
+      this.#links = this.#links.filter((other) => other !== dead);
+    });
+    if (link !== null) this.#links = [...this.#links, link];
+  }
+
+  /** A new thread; null soon after a death, and once the pool has stopped. `leave` takes a dead one out of use. */
+  #open(leave: (dead: SigningLink) => void): SigningLink | null {
     const { clock, log, metrics } = this.#parts;
     const now = clock.steady();
-    if (this.#isStopped || now < this.#restartAt) return;
+    if (this.#isStopped || now < this.#restartAt) return null;
     this.#startedAt = now;
-    const link = new SigningLink(this.#startWorker(), (cause, unfinished) => {
-      this.#links = this.#links.filter((other) => other !== link);
+    const link: SigningLink = new SigningLink(this.#startWorker(), (cause, unfinished) => {
+      leave(link);
       this.#afterDeath(cause, unfinished);
     });
-    this.#links = [...this.#links, link];
-    if (this.#unreplaced === 0) return;
-    this.#unreplaced -= 1;
-    metrics.signingThreadRestarts.inc();
-    log.info('signing_thread_restarted', { deaths: this.#deaths });
+    if (this.#unreplaced > 0) {
+      this.#unreplaced -= 1;
+      metrics.signingThreadRestarts.inc();
+      log.info('signing_thread_restarted', { deaths: this.#deaths });
+    }
+    return link;
   }
 
   #afterDeath(cause: string, unfinished: number): void {
@@ -158,15 +186,15 @@ export class SigningPool {
   }
 }
 
-/** Whether it takes long, or makes a text part of html, which takes longer than it seems. */
-function needsThreadFor(content: Content): boolean {
+/** Whether others would wait too long behind it. */
+function isLarge(content: Content): boolean {
   if (content.kind === 'whole') return content.bytes.length >= LARGE_FROM;
   const { html, text, attachments } = content.input;
   const length = attachments.reduce(
     (sum, one) => sum + one.content.length,
     (html?.length ?? 0) + (text?.length ?? 0),
   );
-  return content.isTextWanted === true || length >= LARGE_FROM;
+  return length >= LARGE_FROM;
 }
 
 /** Composes and signs for one domain; keep it, since reading the key costs more than using it. */

@@ -58,6 +58,8 @@ export function startBounds() {
     /** Reads of the store under way, and the most there were. */
     reading: 0,
     readingMost: 0,
+    /** By message: when the read of its content ends; default: at once. */
+    readEnds: new Map<string, Promise<void>>(),
     /** What signing comes to; default: as many bytes as the piece says, at once. */
     sign: null as ((content: Content) => Promise<Signed>) | null,
   };
@@ -101,7 +103,7 @@ export function startBounds() {
         reads.push(id);
         state.reading += 1;
         state.readingMost = Math.max(state.readingMost, state.reading);
-        await Promise.resolve();
+        await (state.readEnds.get(id) ?? Promise.resolve());
         state.reading -= 1;
         const piece = pieces.get(id);
         return piece === undefined ? null : stored(piece);

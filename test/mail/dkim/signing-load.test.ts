@@ -70,6 +70,9 @@ const whole = (length: number): Content => ({
   feedbackField: '',
 });
 
+/** One that must go to a thread. */
+const withText: Content = { ...input(), isTextWanted: true } as Content;
+
 /** A task that is signed here at once, or when `until` is over. */
 const taskOf = (content: Content = input(), until?: Promise<unknown>): SignTask => ({
   signerId: 1,
@@ -209,7 +212,7 @@ const askedOf = (threads: readonly Silent[]): number[] => threads.map(({ asked }
 
 test('with four cores a second thread is started for the 17th in a line, and shares it once it has started', async () => {
   const { pool, threads, logged } = opened(4);
-  await askFor(pool, 1, whole(LARGE));
+  await askFor(pool, 1, withText);
   threads[0]?.start();
   await askFor(pool, 15);
   expect(threads).toHaveLength(1);
@@ -228,7 +231,7 @@ test('with four cores a second thread is started for the 17th in a line, and sha
 
 test.each([1, 2, 3])('with %i cores there is one, whatever the line', async (cores) => {
   const { pool, threads } = opened(cores);
-  await askFor(pool, 1, whole(LARGE));
+  await askFor(pool, 1, withText);
   threads[0]?.start();
   await askFor(pool, 500);
   expect(askedOf(threads)).toEqual([501]);
@@ -237,18 +240,18 @@ test.each([1, 2, 3])('with %i cores there is one, whatever the line', async (cor
 
 test('what must go to a thread waits for one that begins, when the other has more to do', async () => {
   const { pool, threads } = opened(8);
-  await askFor(pool, 1, whole(LARGE));
+  await askFor(pool, 1, withText);
   threads[0]?.start();
   await askFor(pool, 16);
   expect(threads).toHaveLength(2);
-  await askFor(pool, 2, whole(LARGE));
+  await askFor(pool, 2, withText);
   expect(askedOf(threads)).toEqual([17, 2]);
   pool.stop();
 });
 
 test('when one of two dies the other goes on, and the next long line starts another', async () => {
   const { pool, clock, threads, logged, metrics } = opened(4);
-  await askFor(pool, 1, whole(LARGE));
+  await askFor(pool, 1, withText);
   threads[0]?.start();
   await askFor(pool, 16);
   threads[1]?.start();
@@ -270,10 +273,10 @@ test('when one of two dies the other goes on, and the next long line starts anot
 
 test('a second thread after a death that was made good is no restart', async () => {
   const { pool, clock, threads, logged } = opened(4);
-  await askFor(pool, 1, whole(LARGE));
+  await askFor(pool, 1, withText);
   threads[0]?.end();
   clock.pass(1_000);
-  await askFor(pool, 1, whole(LARGE));
+  await askFor(pool, 1, withText);
   threads[1]?.start();
   await askFor(pool, 16);
   expect(threads).toHaveLength(3);
@@ -282,4 +285,31 @@ test('a second thread after a death that was made good is no restart', async () 
     'signing_thread_restarted',
   ]);
   pool.stop();
+});
+
+test('large messages have a thread for themselves, which others neither wait for nor need', async () => {
+  const { pool, clock, threads, logged } = opened(8);
+  await askFor(pool, 3, whole(LARGE));
+  expect(askedOf(threads)).toEqual([3]);
+  threads[0]?.start();
+  await askFor(pool, 1, withText);
+  threads[1]?.start();
+  await askFor(pool, 4);
+  await askFor(pool, 20, whole(LARGE));
+  // Its line is long, and starts no other.
+  expect(askedOf(threads)).toEqual([23, 5]);
+  threads[0]?.end();
+  // Soon after a death there is none for them, and the other thread goes on.
+  await askFor(pool, 1, whole(LARGE));
+  await askFor(pool, 1);
+  expect(askedOf(threads)).toEqual([23, 6]);
+  clock.pass(1_000);
+  await askFor(pool, 1, whole(LARGE));
+  expect(askedOf(threads)).toEqual([23, 6, 1]);
+  expect(logged.map(({ event }) => event)).toEqual([
+    'signing_thread_died',
+    'signing_thread_restarted',
+  ]);
+  pool.stop();
+  expect(threads.map(({ isEnded }) => isEnded)).toEqual([false, true, true]);
 });
