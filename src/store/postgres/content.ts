@@ -45,9 +45,10 @@ interface ShortFile extends Omit<Attachment, 'content'> {
 /** A column of one row. */
 interface Column {
   name: string;
-  /** `FROM` and `WHERE`, with parameters from `$1` on. */
+  /** `FROM` and `WHERE`; `$1` is the id, `$4` the position where there is one. */
   from: string;
-  key: readonly (string | number | null)[];
+  id: string | null;
+  position?: number;
   short: Uint8Array | null;
   size: number;
 }
@@ -69,8 +70,8 @@ export function contentReads(database: Reader, decode: DecodeText): ContentReads
     const rows = await database.all<ShortFile>(part(text, key, LARGE_FROM));
     const files: Attachment[] = [];
     for (const { position, content: short, contentSize: size, ...rest } of rows) {
-      const from = `${ATTACHMENTS_OF} AND position = $2`;
-      const column = { name: 'content', from, key: [key, position], short, size };
+      const from = `${ATTACHMENTS_OF} AND position = $4`;
+      const column = { name: 'content', from, id: key, position, short, size };
       const content = await bytesOf(database, column);
       if (content === null) return null;
       files.push({ ...rest, content });
@@ -104,14 +105,14 @@ async function partsOf(
   id: string,
 ): Promise<Omit<Body, 'attachments'> | null> {
   const from = 'FROM bodies WHERE message_id = $1';
-  const key = [idOrNull(id)];
+  const key = idOrNull(id);
   const columns = ['html', 'text', 'raw'].map(shortOf).join(', ');
   const row = await database.first<ShortBody>(
-    part(`SELECT headers, ${columns} ${from}`, ...key, LARGE_FROM),
+    part(`SELECT headers, ${columns} ${from}`, key, LARGE_FROM),
   );
   if (row === null) return null;
   const bytesIn = (name: 'html' | 'text' | 'raw'): Promise<Uint8Array | null> =>
-    bytesOf(database, { name, from, key, short: row[name], size: row[`${name}Size`] });
+    bytesOf(database, { name, from, id: key, short: row[name], size: row[`${name}Size`] });
   const textIn = async (name: 'html' | 'text'): Promise<string | null> => {
     const bytes = await bytesIn(name);
     if (bytes === null) return null;
@@ -136,15 +137,15 @@ function shortOf(name: string): string {
 /** All bytes of a column; null where it is null, and where they went meanwhile. */
 async function bytesOf(
   database: Reader,
-  { name, from, key, short, size }: Column,
+  { name, from, id, position, short, size }: Column,
 ): Promise<Uint8Array | null> {
   if (size < LARGE_FROM) return short;
   const bytes = Buffer.from(new SharedArrayBuffer(size));
-  const [begin, length] = [key.length + 1, key.length + 2];
-  const text = `SELECT substring(${name} FROM $${begin} FOR $${length}) AS piece ${from}`;
+  const text = `SELECT substring(${name} FROM $2 FOR $3) AS piece ${from}`;
+  const where = position === undefined ? [] : [position];
   for (let at = 0; at < size; at += PIECE) {
     const row = await database.first<{ piece: Uint8Array | null }>(
-      part(text, ...key, at + 1, PIECE),
+      part(text, id, at + 1, PIECE, ...where),
     );
     const piece = row?.piece ?? null;
     if (piece === null || piece.length !== Math.min(PIECE, size - at)) return null;

@@ -50,7 +50,7 @@ function watched(database: Database, before: (statement: Part) => Promise<void> 
     },
   );
   const pieces = () =>
-    asked.filter(({ text }) => text.includes('substring')).map(({ params }) => params.slice(-2));
+    asked.filter(({ text }) => text.includes('substring')).map(({ params }) => params.slice(1, 3));
   return { ...reads, pieces, decoded };
 }
 
