@@ -9,6 +9,8 @@ import { fieldValue, type MimePart, partsOf, splitMime } from './tree.ts';
 
 /** Bytes of all inline images together that are put into the HTML. */
 const MAX_INLINE_BYTES = 8_000_000;
+/** Characters that they add to it, where one is shown many times. */
+const MAX_INLINE_CHARACTERS = 2 * MAX_INLINE_BYTES;
 
 export interface MessageParts {
   subject: string;
@@ -139,5 +141,11 @@ export function withInlineImages(
     left -= byteLength;
     urls.set(contentId, `data:${contentType};base64,${content().toString('base64')}`);
   }
-  return html.replace(/\bcid:([^"'\s>)]+)/gi, (whole, id: string) => urls.get(id) ?? whole);
+  let space = MAX_INLINE_CHARACTERS;
+  return html.replace(/\bcid:([^"'\s>)]+)/gi, (whole, id: string) => {
+    const url = urls.get(id);
+    if (url === undefined || url.length > space) return whole;
+    space -= url.length;
+    return url;
+  });
 }

@@ -44,6 +44,18 @@ test('images are put in up to a limit for all of them together', () => {
   expect(images.map(({ decoded }) => decoded.length)).toEqual([1, 0, 1, 0]);
 });
 
+test('an image that is named many times is put in until sixteen million characters are added', () => {
+  const content = Buffer.alloc(3_000_000);
+  const part = { ...image('a', content.length).part, content: () => content };
+  const small = image('b', 1).part;
+  const html = `${'<img src="cid:a">'.repeat(200)}<img src="cid:b"><img src="cid:a">`;
+  const shown = withInlineImages(html, [part, small]);
+  // Each is four million characters and what stands before its base64.
+  const url = `data:image/png;base64,${content.toString('base64')}`;
+  const expected = `${`<img src="${url}">`.repeat(3)}${'<img src="cid:a">'.repeat(197)}<img src="${urlOf('b')}"><img src="cid:a">`;
+  expect(shown === expected).toBe(true);
+});
+
 test('only images are put in, and only where their Content-ID is named', () => {
   const parts = [image('page', 1, 'text/html'), image(null, 1), image('logo', 1)];
   const html = `<a href="cid:page"></a><p style="background:url(CID:logo)">cid:none</p>`;
