@@ -49,6 +49,8 @@ export class BytesInUse {
 
   /** Resolves when so many may be free for the account: others may have taken them before. */
   wait(accountId: string, bytes: number): Promise<void> {
+    // What was in use may have ended since the caller has looked, and nothing else would wake it then.
+    if (this.isFree(accountId, bytes)) return Promise.resolve();
     return new Promise((wake) => {
       const name = `${isLarge(bytes) ? 'large' : 'other'} ${accountId}`;
       const line = this.#waiting.get(name);

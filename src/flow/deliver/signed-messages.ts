@@ -91,8 +91,9 @@ export class SignedMessages {
   }
 
   /**
-   * The signed message; call `release` as often as `acquire`, also when this rejects. `waits` is called where it is not
-   * the signing that takes time: another attempt has asked for the message, or it waits for memory.
+   * The signed message; call `release` as often as `acquire`, also when this rejects. `waits` is called where other
+   * attempts do not wait for its signature: another one has asked for the message, it waits for memory, its content is
+   * read for long, or it is large.
    */
   async acquire(messageId: string, waits: () => void = () => undefined): Promise<SignedMessage> {
     const known = this.#entries.get(messageId);

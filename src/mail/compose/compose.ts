@@ -54,6 +54,14 @@ export interface ComposeInput {
   mayUseUtf8?: boolean;
 }
 
+/** How much has to be written: characters of text, bytes of files. */
+export function contentLength({ html, text, attachments }: ComposeInput): number {
+  return attachments.reduce(
+    (sum, one) => sum + one.content.length,
+    (html?.length ?? 0) + (text?.length ?? 0),
+  );
+}
+
 /** `input` with a text part made of its html, where one can be made. What makes it is loaded with the first such message. */
 export async function withTextPart(input: ComposeInput): Promise<ComposeInput> {
   const { textFromHtml } = await import('./text-from-html.ts');

@@ -20,6 +20,7 @@ import { availableParallelism } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import { contentLength } from '../compose/compose.ts';
 import { DkimSigner } from './dkim.ts';
 import type { DkimIdentity } from './dkim.ts';
 import { writeSigned } from './signed-message.ts';
@@ -188,12 +189,7 @@ export class SigningPool {
 
 /** Whether others would wait too long behind it. */
 function isLarge(content: Content): boolean {
-  if (content.kind === 'whole') return content.bytes.length >= LARGE_FROM;
-  const { html, text, attachments } = content.input;
-  const length = attachments.reduce(
-    (sum, one) => sum + one.content.length,
-    (html?.length ?? 0) + (text?.length ?? 0),
-  );
+  const length = content.kind === 'whole' ? content.bytes.length : contentLength(content.input);
   return length >= LARGE_FROM;
 }
 

@@ -17,6 +17,7 @@ import type { Log } from '../../base/log.ts';
 import { Packer, Unpacker } from '../../base/packing.ts';
 import type { Packed } from '../../base/packing.ts';
 import { PassingMap } from '../../base/passing-map.ts';
+import { contentLength } from '../compose/compose.ts';
 import type { ComposeInput } from '../compose/compose.ts';
 import type { Submission, SubmissionDefaults } from '../compose/repair.ts';
 import type { StoredContent } from './stored-content.ts';
@@ -25,8 +26,8 @@ import type { ImageFile, Kind, Outcome, ParsedBody, Tasks } from './large-tasks.
 
 /** Bytes. The costliest message of this length known takes 30 ms. */
 const LARGE_FROM = 256 * 1024;
-/** What a text part costs that is made of html: so many times what it costs to write the same. */
-const TEXT_COSTS = 8;
+/** What a text part costs that is made of html: so many times what it costs to write the html. */
+const TEXT_COSTS = 7;
 
 interface Pending {
   resolve: (output: Tasks[Kind]['output']) => void;
@@ -90,16 +91,15 @@ export class LargeMessages {
 
   /** `compose`, with a text part made of the html where `isTextWanted`. Null when the message can never be written. */
   async compose(message: ComposeInput, isTextWanted: boolean): Promise<Buffer | null> {
-    const { html, text, attachments } = message;
-    const htmlCost = (html?.length ?? 0) * (isTextWanted ? TEXT_COSTS : 1);
-    const cost = htmlCost + (text?.length ?? 0) + contentLengthOf(attachments);
+    const textCost = isTextWanted ? TEXT_COSTS * (message.html?.length ?? 0) : 0;
+    const cost = contentLength(message) + textCost;
     const result = await this.#run('compose', { message, isTextWanted }, cost);
     return 'bytes' in result ? asBuffer(result.bytes) : null;
   }
 
   /** `withInlineImages`. */
   async inline(html: string, images: readonly ImageFile[]): Promise<string> {
-    const length = html.length + contentLengthOf(images);
+    const length = html.length + lengthOf(images.map(({ content }) => content));
     return (await this.#run('inline', { html, images }, length)).html;
   }
 
@@ -172,8 +172,4 @@ export class LargeMessages {
 
 function lengthOf(parts: readonly Uint8Array[]): number {
   return parts.reduce((sum, part) => sum + part.length, 0);
-}
-
-function contentLengthOf(files: readonly { content: Uint8Array }[]): number {
-  return lengthOf(files.map(({ content }) => content));
 }

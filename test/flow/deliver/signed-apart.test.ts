@@ -1,6 +1,7 @@
 /** Small messages beside large ones: what is at hand waits for no read, and no attempt waits for one that reads or signs long. */
 import { expect, test } from 'bun:test';
 
+import { BytesInUse } from '../../../src/flow/deliver/bytes-in-use.ts';
 import { MIB, settled, startBounds } from './signed-bounds.ts';
 
 /** Bytes of content from which on a message has a thread that signs it alone. */
@@ -33,6 +34,14 @@ test('one at hand that does not fit waits, and is read from the store then', asy
   messages.release('user');
   await fresh;
   expect(reads).toEqual(['user', 'fresh']);
+});
+
+test('whoever begins to wait when all has ended meanwhile goes on at once', async () => {
+  const inUse = new BytesInUse();
+  inUse.add('a', 96 * MIB);
+  expect(inUse.isFree('a', 3 * MIB)).toBe(false);
+  inUse.add('a', -96 * MIB);
+  await inUse.wait('a', 3 * MIB);
 });
 
 test.each([
