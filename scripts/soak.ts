@@ -1,8 +1,9 @@
 /**
  * The compiled binary under steady load for hours: what grows that should not?
  *
- * `scripts/soak [--minutes 240] [--rate 70] [--warm-up 10] [--every 60]`: a million sends and as many webhook calls by
- * default. Nine sends of ten come over HTTP, one over SMTP; pages are read and bad requests made in between. Prints a
+ * `scripts/soak [--minutes 240] [--rate 70] [--warm-up 10] [--every 60] [--large 500]`: a million sends and as many webhook calls by
+ * default. Nine sends of ten come over HTTP, one over SMTP; pages are read and bad requests made in between. With
+ * `--large 500` every five hundredth is of 0.4 to 9 MB, and is read back (`soak-large.ts`). Prints a
  * line an interval, then each figure with its verdict; ends with 1 when one fails, when a message or a call is missing,
  * or when the log has an error. Needs dist/postrider (or POSTRIDER_BINARY), and some kilobytes of disk a message.
  */
@@ -11,15 +12,18 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createTransport } from 'nodemailer';
+import type { SendMailOptions } from 'nodemailer';
 
 import { BinaryAppliance } from '../test/rig/binary.ts';
 import { testAuthority } from '../test/rig/certificates.ts';
+import { signedIn } from '../test/rig/dashboard-pages.ts';
 import { startNames } from '../test/rig/names.ts';
 import { freePorts } from '../test/rig/ports.ts';
 import { SENDER_DOMAIN, TEXT, recipientOf, DOMAINS } from './bench-contender.ts';
 import { unitEnvironment } from './bench-postrider.ts';
 import type { Receipt } from './bench-receiver.ts';
 import { cpuSeconds } from './bench-usage.ts';
+import { sendLarge } from './soak-large.ts';
 import { LAG_SECONDS, assess, median } from './soak-verdict.ts';
 import type { Sample } from './soak-verdict.ts';
 
@@ -37,9 +41,12 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '70' },
     'warm-up': { type: 'string', default: '10' },
     every: { type: 'string', default: '60' },
+    large: { type: 'string', default: '0' },
   },
 });
 const [runMs, rate] = [Number(values.minutes) * 60_000, Number(values.rate)];
+/** 0: none is large. */
+const largeEach = Number(values.large);
 const [warmUpMs, everyMs] = [Number(values['warm-up']) * 60_000, Number(values.every) * 1_000];
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -89,8 +96,10 @@ servers = ["${names.listen.host}:${names.listen.port}"]
 extra_ca_file = "${testAuthority().certFile}"
 [webhooks]
 allow_networks = ["127.0.0.0/8"]
+[api]
+single_send = "full"
 [retention]
-bodies = "0"
+bodies = "${largeEach > 0 ? '90s' : '0'}"
 [[plans]]
 id = "soak"
 rate_per_second = 100000
@@ -122,14 +131,25 @@ const transport = createTransport({
   auth: { user: 'any', pass: token },
 });
 
+const dashboard = await signedIn(appliance.url, appliance.made.admin_password);
+const target = {
+  account: 'soak',
+  ask,
+  read: (path: string) => dashboard.read(path),
+  submit: (mail: SendMailOptions) => transport.sendMail(mail),
+};
+
+let lastLarge: Promise<unknown> = Promise.resolve();
+
 async function act(index: number): Promise<void> {
-  const mail = {
-    from: `shop@${SENDER_DOMAIN}`,
-    to: recipientOf(index),
-    subject: 'Sent',
-    text: TEXT,
-  };
-  if (index % 10 === 0) {
+  const envelope = { from: `shop@${SENDER_DOMAIN}`, to: recipientOf(index), subject: 'Sent' };
+  const mail = { ...envelope, text: TEXT };
+  if (largeEach > 0 && index % largeEach === 0) {
+    // One at a time: several together would be refused for lack of memory, as they should.
+    const sent = lastLarge.then(() => sendLarge(target, index / largeEach, envelope));
+    lastLarge = sent.catch(() => undefined);
+    await sent;
+  } else if (index % 10 === 0) {
     await transport.sendMail(mail);
   } else {
     const answer = await ask('POST', '/emails', mail);
