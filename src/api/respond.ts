@@ -14,6 +14,7 @@ import { checkLength, readBody, RequestBody } from './body.ts';
 import { refusalOf } from './errors.ts';
 import { checkPermission, checkSandbox, identify } from './guard.ts';
 import { LargeJson } from './large-json.ts';
+import { LongList } from './routes/long-list.ts';
 import { errorBody } from './shapes/error-body.ts';
 import type { RateWindows } from './rate-windows.ts';
 import { mayHaveRow, spendRate } from './spend-rate.ts';
@@ -133,13 +134,16 @@ async function answer(
 
 interface Made {
   result: RouteResult;
-  payload: string | Uint8Array<ArrayBuffer> | LargeJson;
+  payload: string | Uint8Array<ArrayBuffer> | LargeJson | LongList;
 }
+
+/** A long list has a part of itself in memory, whatever its length. */
+const NO_SHARE = { release: () => undefined };
 
 /** The result with its bytes, which take from the budget where they are many. Throws `platform_halted`. */
 function paidFor({ ctx }: ResponderParts, result: RouteResult, progress: Progress): Made {
   const payload = payloadOf(result.body);
-  if (isLarge(payload)) {
+  if (!(payload instanceof LongList) && isLarge(payload)) {
     progress.share ??= ctx.budget.open(progress.identity?.account.id ?? '');
     if (!progress.share.grow(payload.length)) throw tooBusy();
   }
@@ -158,6 +162,7 @@ function bodyOf(
   progress: Progress,
 ): string | Uint8Array<ArrayBuffer> | ReadableStream {
   const { share } = progress;
+  if (payload instanceof LongList) return inPieces(payload.pieces(), NO_SHARE);
   if (share !== null && isLarge(payload)) {
     progress.share = null;
     const isJson = payload instanceof LargeJson;
@@ -169,6 +174,7 @@ function bodyOf(
 
 function payloadOf(body: RouteResult['body']): Made['payload'] {
   if (typeof body === 'string') return body;
+  if (body instanceof LongList) return body;
   if (!(body instanceof Uint8Array)) return LargeJson.of(body) ?? JSON.stringify(body);
   // Not a copy: it may be 10 MB.
   const { buffer, byteOffset, byteLength } = body;

@@ -3,6 +3,8 @@
  *
  * Promises that a command without `--account` acts on the only account there is, and never chooses among several.
  */
+import { setImmediate as nextTick } from 'node:timers/promises';
+
 import { Type } from '@sinclair/typebox';
 
 import { ApiError } from '../base/errors.ts';
@@ -13,42 +15,65 @@ import {
   createAccount,
   setAccountStatus,
 } from '../flow/accounts/accounts.ts';
+import type { ListPart } from '../store/pages.ts';
+import { inParts } from '../store/parts.ts';
 import type { Account } from '../store/rows.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
 import { AccountShape, Text, orNull } from './shapes.ts';
 
 /** Every account, or the one with this name or id. Throws `ApiError` `not_found`. */
-async function chosenAccounts({ ctx }: Scope, name: string | null): Promise<Account[]> {
+export async function chosenAccounts({ ctx }: Scope, name: string | null): Promise<Account[]> {
   return name === null ? await ctx.store.accounts() : [await accountNamed(ctx, name)];
 }
 
-/** What `read` finds in each chosen account, with the account's name added to each row. Throws `not_found`. */
-export async function acrossAccounts<Row>(
+/** Accounts that are asked together, before other work is done. */
+const TOGETHER = 50;
+
+/** What `read` says of each account, in their order. */
+export async function ofEach<T>(
+  accounts: readonly Account[],
+  read: (account: Account) => Promise<T>,
+): Promise<T[]> {
+  const all: T[] = [];
+  for (let at = 0; at < accounts.length; at += TOGETHER) {
+    all.push(...(await Promise.all(accounts.slice(at, at + TOGETHER).map(read))));
+    await nextTick();
+  }
+  return all;
+}
+
+/**
+ * What `read` finds in each chosen account, `show` of each row, with the account's name added. Throws `not_found`.
+ */
+export async function acrossAccounts<Row extends { id: string }, Shown extends object>(
   scope: Scope,
   name: string | null,
-  read: (accountId: string) => Promise<Row[]>,
-): Promise<(Row & { account: string })[]> {
+  read: (accountId: string, part: ListPart) => Promise<Row[]>,
+  show: (row: Row) => Shown,
+): Promise<(Shown & { account: string })[]> {
   const accounts = await chosenAccounts(scope, name);
-  const lists = await Promise.all(
-    accounts.map(async (account) =>
-      (await read(account.id)).map((row) => ({ ...row, account: account.name })),
-    ),
-  );
+  const lists = await ofEach(accounts, async (account) => {
+    const all: (Shown & { account: string })[] = [];
+    for await (const rows of inParts((part) => read(account.id, part))) {
+      all.push(...rows.map((row) => ({ ...show(row), account: account.name })));
+    }
+    return all;
+  });
   return lists.flat();
 }
 
 /** The account with this name or id; without a name the only one there is. Throws `ApiError` `not_found`. */
 export async function oneAccount({ ctx }: Scope, name: string | null): Promise<Account> {
   if (name !== null) return await accountNamed(ctx, name);
-  const [only, ...others] = await ctx.store.accounts();
+  const [only, second] = await ctx.store.accounts({ limit: 2 });
   if (only === undefined) {
     throw new ApiError(
       'not_found',
       'There is no account: make one with `postrider account create`.',
     );
   }
-  if (others.length === 0) return only;
+  if (second === undefined) return only;
   throw new ApiError('not_found', 'There are several accounts: name one with --account.');
 }
 
@@ -79,12 +104,10 @@ export const ACCOUNT_OPERATIONS = {
     {},
     Type.Array(Type.Composite([AccountShape, Type.Object({ storedBytes: Type.Integer() })])),
     async ({ ctx }) =>
-      await Promise.all(
-        (await ctx.store.accounts()).map(async (account) => ({
-          ...account,
-          storedBytes: await ctx.store.storedBytes(account.id),
-        })),
-      ),
+      await ofEach(await ctx.store.accounts(), async (account) => ({
+        ...account,
+        storedBytes: await ctx.store.storedBytes(account.id),
+      })),
   ),
   'account.pause': setStatus('paused'),
   'account.resume': setStatus('active'),

@@ -31,7 +31,8 @@ export async function askServer(
       return;
     }
     const socket = createConnection(path);
-    let pending = '';
+    /** Of the line that is not at its end; joined there, for a line may have megabytes. */
+    let pending: string[] = [];
     /** Every piece so far: the result counts only once all of them were taken, and none is after one that was not. */
     let taken = Promise.resolve();
     socket.setEncoding('utf8');
@@ -44,8 +45,12 @@ export async function askServer(
       else reject(unreachable(path, error.message));
     });
     socket.on('data', (text: string) => {
-      const lines = (pending + text).split('\n');
-      pending = lines.pop() ?? '';
+      const [end = '', ...more] = text.split('\n');
+      pending.push(end);
+      const rest = more.pop();
+      if (rest === undefined) return;
+      const lines = [pending.join(''), ...more];
+      pending = [rest];
       for (const line of lines) {
         const response = parseLine(line);
         if (response === null) reject(unreachable(path, 'its response cannot be read'));

@@ -10,7 +10,7 @@ import { addDomain, removeDomain, verifyDomain } from '../flow/domains/domains.t
 import { allRecords, dkimName } from '../flow/domains/records.ts';
 import { activateKey, prepareKey } from '../flow/domains/rotation.ts';
 import type { Domain } from '../store/rows.ts';
-import { acrossAccounts, oneAccount } from './accounts.ts';
+import { acrossAccounts, chosenAccounts, ofEach, oneAccount } from './accounts.ts';
 import { domainNamed } from './domain-name.ts';
 import { operation } from './operation.ts';
 import type { Scope } from './operation.ts';
@@ -30,8 +30,13 @@ interface Choice {
 /** The one domain of this name or id, in the named account or in any. Throws `ApiError`. */
 async function chosenDomain(scope: Scope, { name, account }: Choice): Promise<Domain> {
   const wanted = domainNamed(name);
-  const all = await acrossAccounts(scope, account, (id) => scope.ctx.store.domains(id));
-  const [domain, second] = all.filter((one) => one.name === wanted || one.id === wanted);
+  const { store } = scope.ctx;
+  const accounts = await chosenAccounts(scope, account);
+  const found = await ofEach(accounts, async ({ id, name: of }) => {
+    const one = (await store.domainByName(id, wanted)) ?? (await store.domain(id, wanted));
+    return one && { ...one, account: of };
+  });
+  const [domain, second] = found.filter((one) => one !== null);
   if (domain === undefined) throw new ApiError('not_found', `There is no domain ${wanted}.`);
   if (second !== undefined) {
     throw new ApiError(
@@ -58,8 +63,8 @@ export const DOMAIN_OPERATIONS = {
     { account: orNull(Text) },
     Type.Array(Type.Composite([DomainShape, Type.Object({ account: Type.String() })])),
     async (scope, { account }) => {
-      const all = await acrossAccounts(scope, account, (id) => scope.ctx.store.domains(id));
-      return all.map((one) => ({ ...publicDomain(one), account: one.account }));
+      const { store } = scope.ctx;
+      return acrossAccounts(scope, account, (id, part) => store.domains(id, part), publicDomain);
     },
   ),
   'domain.records': operation(CHOICE, WITH_RECORDS, async (scope, choice) => {

@@ -19,15 +19,20 @@ export const KEY_OPERATIONS = {
   'key.list': operation(
     { account: orNull(Text) },
     Type.Array(Type.Composite([KeyShape, Type.Object({ account: Type.String() })])),
-    (scope, { account }) => acrossAccounts(scope, account, (id) => scope.ctx.store.keys(id)),
+    (scope, { account }) =>
+      acrossAccounts(
+        scope,
+        account,
+        (id, part) => scope.ctx.store.keys(id, part),
+        (key) => key,
+      ),
   ),
   'key.revoke': operation(
     { id: Text },
     Type.Object({ id: Type.String() }),
     async (scope, { id }) => {
-      const keys = await acrossAccounts(scope, null, (account) => scope.ctx.store.keys(account));
-      const key = keys.find((candidate) => candidate.id === id);
-      if (key === undefined) throw new ApiError('not_found', `There is no API key ${id}.`);
+      const key = await scope.ctx.store.key(id);
+      if (key === null) throw new ApiError('not_found', `There is no API key ${id}.`);
       await revokeKey(scope.ctx, key.accountId, id);
       return { id };
     },

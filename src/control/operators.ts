@@ -6,7 +6,7 @@
 import { Type } from '@sinclair/typebox';
 
 import { OperatorError } from '../base/errors.ts';
-import { accountNamed } from '../flow/accounts/accounts.ts';
+import { accountNamed, accountNames } from '../flow/accounts/accounts.ts';
 import {
   addOperator,
   operatorNamed,
@@ -102,9 +102,10 @@ export const OPERATOR_OPERATIONS = {
       }),
     ),
     async ({ ctx }, { who, limit, before }) => {
-      const names = new Map((await ctx.store.accounts()).map(({ id, name }) => [id, name]));
       const page = { who, limit: limitOf(limit), before: positionOf(before) };
       const rows = await ctx.store.audit(page);
+      const ids = rows.map(({ accountId }) => accountId);
+      const names = await accountNames(ctx, ids);
       return rows.map(({ accountId, ...row }) => ({
         ...row,
         account: accountId === null ? null : (names.get(accountId) ?? accountId),

@@ -34,6 +34,8 @@ export const PRODUCTION: ControlLimits = {
   silenceMs: 30_000,
 };
 const FIRST_BYTES = 4_096;
+/** Of a result, written as one text. */
+const ROWS_AT_ONCE = 500;
 
 /** Carries out an operation. Throws `ApiError`, `OperatorError`, or a fault of ours. */
 export type Operate = (
@@ -149,7 +151,8 @@ async function respond(socket: Socket, line: string, operate: Operate, log: Log)
     const by = request.by ?? '';
     const value = await operate(request.operation, request.args, { sink, by });
     log.info('control', { operation: request.operation });
-    send({ kind: 'result', value: value ?? null });
+    if (Array.isArray(value) && value.length > ROWS_AT_ONCE) await writeRows(socket, value);
+    else send({ kind: 'result', value: value ?? null });
   } catch (error) {
     const refusal = refusalOf(error);
     if (refusal === null) {
@@ -159,6 +162,17 @@ async function respond(socket: Socket, line: string, operate: Operate, log: Log)
     send(toErrorLine(error));
   }
   socket.end();
+}
+
+/** Writes a result of many rows: to make one text of them would stop everything else. Throws when the client has left. */
+async function writeRows(socket: Socket, rows: readonly unknown[]): Promise<void> {
+  socket.write('{"kind":"result","value":[');
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+    const text = JSON.stringify(rows.slice(at, at + ROWS_AT_ONCE)).slice(1, -1);
+    socket.write(at === 0 ? text : `,${text}`);
+    await drained(socket);
+  }
+  socket.write(']}\n');
 }
 
 /** Resolves when the client has read what was written. Throws when it has left. */

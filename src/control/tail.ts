@@ -49,7 +49,7 @@ interface Filter {
 
 /** Gives the events of `filter` to the reader until it leaves. */
 async function follow({ ctx, sink }: Scope, filter: Filter): Promise<void> {
-  const names = new Map((await ctx.store.accounts()).map(({ id, name }) => [id, name]));
+  const names = new Map<string, string>();
   const waiting: Event[] = [];
   let skipped = 0;
   let wake = Promise.withResolvers<void>();
@@ -93,7 +93,7 @@ async function lineOf(
   const facts = factsOf(event);
   if (domain !== null && !domainsOf(message, facts.recipient).includes(domain)) return null;
   if (!names.has(event.accountId)) {
-    for (const { id, name } of await store.accounts()) names.set(id, name);
+    names.set(event.accountId, (await store.account(event.accountId))?.name ?? '');
   }
   return {
     id: event.id,

@@ -14,7 +14,7 @@ import type { Context } from '../flow/context.ts';
 import { storeRefusal } from '../flow/store-refusal.ts';
 import { assetResponse } from './frame/assets.ts';
 import type { Html } from './frame/html.ts';
-import { frame, signInPage, type FrameView } from './frame/layout.ts';
+import { frame, MOST_IN_MENU, signInPage, type FrameView } from './frame/layout.ts';
 import { ROOT } from './frame/navigation.ts';
 import { noticeOf } from './frame/notices.ts';
 import { audit } from '../flow/people/audit.ts';
@@ -234,13 +234,16 @@ class DashboardApp {
 
   async #view({ path, url, operator }: Asked): Promise<FrameView> {
     const { store, halt } = this.#ctx;
-    const accounts = await store.accounts();
-    const mayAll = operator === null || operator.accountId === null;
+    const { accountId } = operator ?? ALL_RIGHTS;
+    const accounts =
+      accountId === null
+        ? await store.accounts({ limit: MOST_IN_MENU })
+        : [await store.account(accountId)].filter((account) => account !== null);
     return {
-      accounts: mayAll ? accounts : accounts.filter(({ id }) => id === operator.accountId),
+      accounts,
       path,
       notice: noticeOf(url.searchParams),
-      halt: mayAll ? halt.state : null,
+      halt: accountId === null ? halt.state : null,
       hasNodes: this.#ctx.nodes !== null,
       operator,
       may: mayOf(operator ?? ALL_RIGHTS),

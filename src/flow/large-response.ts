@@ -54,24 +54,29 @@ export function* textPieces(text: string): Generator<string, void> {
   }
 }
 
-/** The text of all `pieces`, each made when there is space for it; `share` is released at their end. */
+/** The text of all `pieces`, each made when there is space for it; `share` is released at their end, however they end. */
 export function inPieces(
-  pieces: Iterator<string>,
+  pieces: Iterator<string> | AsyncIterator<string>,
   share: Pick<Share, 'release'>,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder();
   return new ReadableStream({
     async pull(controller) {
       await nextTick();
-      const next = pieces.next();
-      if (next.done !== true) {
-        controller.enqueue(encoder.encode(next.value));
-        return;
+      let isOpen = false;
+      try {
+        const next = await pieces.next();
+        isOpen = next.done !== true;
+        if (next.done === true) controller.close();
+        else controller.enqueue(encoder.encode(next.value));
+      } finally {
+        if (!isOpen) share.release();
       }
-      share.release();
-      controller.close();
     },
-    cancel: () => share.release(),
+    async cancel() {
+      share.release();
+      await pieces.return?.();
+    },
   });
 }
 

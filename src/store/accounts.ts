@@ -1,10 +1,11 @@
 /**
  * The port for accounts: accounts, their API keys, confirmed recipients and usage.
  *
- * Promises that each verb touches only the account it is given, except `accounts` and `keyByHash`. Never deletes an
+ * Promises that each verb touches only the account it is given, except `accounts`, `key` and `keyByHash`. Never deletes an
  * account or a key: one is paused, the other revoked. Writes fail with `StoreFullError` on a full disk.
  */
 import type { AccountStatus, MessageStatus } from '../base/status.ts';
+import type { ListPart } from './pages.ts';
 import type { Account, Key } from './rows.ts';
 
 export interface AccountStore {
@@ -17,8 +18,8 @@ export interface AccountStore {
     id: string,
     change: { name: string; plan: string },
   ): Promise<'changed' | 'exists' | 'absent'>;
-  /** All accounts, oldest first. */
-  accounts(): Promise<Account[]>;
+  /** Accounts, oldest first: all, with other work between them, or a part. */
+  accounts(part?: ListPart): Promise<Account[]>;
   account(idOrName: string): Promise<Account | null>;
 
   /**
@@ -32,8 +33,12 @@ export interface AccountStore {
   renameKey(accountId: string, id: string, name: string): Promise<boolean>;
   /** Notes when keys were last used; an earlier time never replaces a later one. */
   touchKeys(uses: { id: string; usedAt: number }[]): Promise<void>;
-  /** An account's keys, revoked ones too, oldest first. */
-  keys(accountId: string): Promise<Key[]>;
+  /** An account's keys, revoked ones too, oldest first: all, with other work between them, or a part. */
+  keys(accountId: string, part?: ListPart): Promise<Key[]>;
+  /** The same of its sandbox keys alone. */
+  testKeys(accountId: string, part?: ListPart): Promise<Key[]>;
+  /** Revoked or not, of any account. */
+  key(id: string): Promise<Key | null>;
   /** The key with this hash, revoked or not, and its account. */
   keyByHash(hash: Uint8Array): Promise<{ key: Key; account: Account } | null>;
 

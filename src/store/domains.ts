@@ -5,6 +5,7 @@
  * deleted domain keeps its row, because mail accepted before is still signed with it.
  */
 import type { DomainStatus, RecordStatus } from '../base/status.ts';
+import type { ListPart } from './pages.ts';
 import type { Domain } from './rows.ts';
 
 /** What one check of a domain's DNS records has found. */
@@ -40,7 +41,8 @@ export interface DomainStore {
   deleteDomain(accountId: string, id: string, now: number): Promise<boolean>;
   /** Writes the result of a check; a domain deleted in the meantime is left alone. */
   finishDomainCheck(check: DomainCheck): Promise<void>;
-  domains(accountId: string): Promise<Domain[]>;
+  /** An account's domains, oldest first: all, with other work between them, or a part. */
+  domains(accountId: string, part?: ListPart): Promise<Domain[]>;
   domain(accountId: string, id: string): Promise<Domain | null>;
   /** What the last check of a domain saw; empty for another account's. */
   seenRecords(accountId: string, id: string): Promise<SeenRecords>;

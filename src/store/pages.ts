@@ -1,5 +1,5 @@
 /**
- * A page of a list by cursor, as every list of the store takes and gives it.
+ * A page of a list by cursor, as every long list of the store takes and gives it, and a part of one that is also read whole.
  *
  * Holds only types. A cursor names a row; it stays good when rows come and go around it.
  */
@@ -15,4 +15,14 @@ export interface PageOf<T> {
   rows: T[];
   /** Whether there are more rows in the direction of the page. */
   hasMore: boolean;
+}
+
+/**
+ * A part of a list by rising id: the first `limit` rows after the one with the id `after`, or the last ones before
+ * `before`. At most one of the two is set.
+ */
+export interface ListPart {
+  limit: number;
+  after?: string | undefined;
+  before?: string | undefined;
 }

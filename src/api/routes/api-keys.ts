@@ -7,9 +7,11 @@
 import { Type } from '@sinclair/typebox';
 import { ApiError, validationFailed } from '../../base/errors.ts';
 import { createKey, renameKey, revokeKey } from '../../flow/accounts/keys.ts';
+import type { ListPart } from '../../store/pages.ts';
+import { listBody } from './long-list.ts';
 import { defineRoute, type ApiParts, type Call, type Route } from './route.ts';
 import { bodyOf } from '../shapes/check.ts';
-import { deletion, Id, wholeList, wholePage, words } from '../shapes/common.ts';
+import { deletion, Id, wholeList, words } from '../shapes/common.ts';
 import { WholeListQuery } from '../shapes/query.ts';
 import {
   apiKey,
@@ -94,9 +96,10 @@ export const keyRoutes: readonly Route[] = [
       description: 'All keys, including revoked ones.',
     },
     async handle({ api: { ctx }, identity, query }) {
-      const keys = await ctx.store.keys(identity.account.id);
-      const shown = keys.filter(({ isTest }) => isTest || !identity.key.isTest);
-      return { status: 200, body: wholePage(shown.map(apiKey), query) };
+      const { account, key } = identity;
+      const read = (part: ListPart) =>
+        key.isTest ? ctx.store.testKeys(account.id, part) : ctx.store.keys(account.id, part);
+      return { status: 200, body: await listBody({ read, show: apiKey }, query, ctx.log) };
     },
   }),
   defineRoute({
@@ -139,7 +142,7 @@ async function refuseLive({
   params,
 }: Pick<Call, 'identity' | 'params'> & { api: ApiParts }): Promise<void> {
   if (!identity.key.isTest) return;
-  const keys = await api.ctx.store.keys(identity.account.id);
-  if (keys.some(({ id, isTest }) => isTest && id === params['id'])) return;
+  const key = await api.ctx.store.key(params['id'] ?? '');
+  if (key?.isTest === true && key.accountId === identity.account.id) return;
   throw new ApiError('not_found', 'There is no such API key.');
 }

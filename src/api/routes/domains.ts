@@ -8,7 +8,9 @@ import { validationFailed } from '../../base/errors.ts';
 import type { Context } from '../../flow/context.ts';
 import { requiredRecords } from '../../flow/domains/records.ts';
 import { addDomain, domainOf, removeDomain, verifyDomain } from '../../flow/domains/domains.ts';
+import type { ListPart } from '../../store/pages.ts';
 import type { Domain as DomainRow } from '../../store/rows.ts';
+import { listBody } from './long-list.ts';
 import { defineRoute, type Route } from './route.ts';
 import { bodyOf, refusalFor } from '../shapes/check.ts';
 import { deletion, Id, wholeList, wholePage } from '../shapes/common.ts';
@@ -94,10 +96,13 @@ export const domainRoutes: readonly Route[] = [
     success: { status: 200, schema: wholeList(DomainSummary), description: 'All domains.' },
     async handle({ api: { ctx }, identity, query }) {
       const { account, key } = identity;
-      const domains = key.isTest ? [] : await ctx.store.domains(account.id);
+      if (key.isTest) return { status: 200, body: wholePage([], query) };
       const { region } = ctx.config.live.api;
-      const summaries = domains.map((domain) => domainSummary(domain, region));
-      return { status: 200, body: wholePage(summaries, query) };
+      const source = {
+        read: (part: ListPart) => ctx.store.domains(account.id, part),
+        show: (domain: DomainRow) => domainSummary(domain, region),
+      };
+      return { status: 200, body: await listBody(source, query, ctx.log) };
     },
   }),
   defineRoute({

@@ -32,9 +32,12 @@ import type { PageResponse } from './visit.ts';
 
 /** Most accounts in the menu's list of others; the page of accounts has all. */
 const MOST_OTHERS = 20;
+/** Most accounts that the menu needs: the page's own, the others, and one that says whether there are more. */
+export const MOST_IN_MENU = MOST_OTHERS + 2;
 
 /** What the frame shows besides the page. */
 export interface FrameView extends Viewer {
+  /** The oldest that this viewer sees, `MOST_IN_MENU` at most. */
   accounts: readonly Account[];
   /** Path of the request below `ROOT`, for the marked entry of the menu. */
   path: string;

@@ -43,8 +43,16 @@ export function accountPath(account: Pick<Account, 'id'>): string {
   return `${ROOT}/accounts/${account.id}`;
 }
 
-/** Links to the first and the next page of a list. `query`: the filters to keep. `next`: null on the last page. */
-export function pager(path: string, query: URLSearchParams, next: string | null): Html | null {
+/**
+ * Links to the first and the next page of a list. `query`: the filters to keep. `next`: null on the last page. `words`:
+ * of both, where the first page has not the newest.
+ */
+export function pager(
+  path: string,
+  query: URLSearchParams,
+  next: string | null,
+  words: readonly [first: string, next: string] = ['Newest', 'Older'],
+): Html | null {
   const first = new URLSearchParams(query);
   const isFirst = !first.has('after');
   for (const name of ['after', 'done', 'count']) first.delete(name);
@@ -54,11 +62,11 @@ export function pager(path: string, query: URLSearchParams, next: string | null)
   return html`<nav class="pager" aria-label="Pages">
     ${
       !isFirst &&
-      html`<a class="button plain" rel="prev" href="${path}?${first.toString()}">Newest</a>`
+      html`<a class="button plain" rel="prev" href="${path}?${first.toString()}">${words[0]}</a>`
     }
     ${
       next !== null &&
-      html`<a class="button plain" rel="next" href="${path}?${later.toString()}">Older</a>`
+      html`<a class="button plain" rel="next" href="${path}?${later.toString()}">${words[1]}</a>`
     }
   </nav>`;
 }

@@ -20,6 +20,7 @@ import { ROOT, accountPath } from '../frame/navigation.ts';
 import { card, table } from '../frame/table.ts';
 import { badge, bytes, copyable, number, time } from '../frame/values.ts';
 import { field, type Page, param, type Visit } from '../frame/visit.ts';
+import { longList } from './long-list.ts';
 
 const PATH = `${ROOT}/accounts`;
 
@@ -71,10 +72,15 @@ function statusPage(verb: string, status: AccountStatus): Page {
 
 async function list(visit: Visit): ReturnType<Page['open']> {
   const { ctx } = visit;
-  const accounts = await ctx.store.accounts();
-  const rows = await Promise.all(accounts.map((account) => accountCells(visit, account)));
+  const accounts = await longList(visit, PATH, {
+    noun: 'account',
+    part: (part) => ctx.store.accounts(part),
+    named: (name) => ctx.store.account(name),
+  });
+  const rows = await Promise.all(accounts.rows.map((account) => accountCells(visit, account)));
   const plans = [...ctx.config.live.plans.values()];
-  const body = html`${table(
+  const body = html`${accounts.search}
+  ${table(
     [
       ['Account', 'title'],
       ['Status', 'state'],
@@ -85,8 +91,9 @@ async function list(visit: Visit): ReturnType<Page['open']> {
       '',
     ],
     rows,
-    'No accounts yet.',
+    accounts.none ?? 'No accounts yet.',
   )}
+  ${accounts.pager}
   ${card(
     'Create an account',
     form(visit, {

@@ -1,4 +1,5 @@
 /** The audit log: who changed what, when and from where; newest first. */
+import { accountNames } from '../../flow/accounts/accounts.ts';
 import { html } from '../frame/html.ts';
 import { filters } from '../frame/form.ts';
 import { pager, ROOT } from '../frame/navigation.ts';
@@ -21,7 +22,10 @@ export const auditPages: readonly Page[] = [
       const found = await store.audit({ who, before, limit: PAGE_SIZE + 1 });
       const rows = found.slice(0, PAGE_SIZE);
       const next = found.length > PAGE_SIZE ? String(rows.at(-1)?.seq) : null;
-      const names = new Map((await store.accounts()).map(({ id, name }) => [id, name]));
+      const names = await accountNames(
+        visit.ctx,
+        rows.map(({ accountId }) => accountId),
+      );
       const body = html`${filters(PATH, [{ kind: 'text', name: 'who', label: 'Who', value: who }])}
       ${table(
         [

@@ -18,6 +18,8 @@ import { badge, time } from '../frame/values.ts';
 import { field, type Page, param, type RedirectResponse, type Visit } from '../frame/visit.ts';
 import { accountOf } from './accounts.ts';
 import { domainView } from './domain-view.ts';
+import { longList } from './long-list.ts';
+import { domainAsked } from './offered.ts';
 
 const LIST = '/accounts/:account/domains';
 const ONE = `${LIST}/:id`;
@@ -114,22 +116,30 @@ function back(account: Account, { id }: Domain, done: string): RedirectResponse 
 
 async function list(visit: Visit): ReturnType<Page['open']> {
   const account = await accountOf(visit);
-  const domains = await visit.ctx.store.domains(account.id);
+  const { store } = visit.ctx;
   const path = `${accountPath(account)}/domains`;
-  const body = html`${table(
+  const domains = await longList(visit, path, {
+    noun: 'domain',
+    part: (part) => store.domains(account.id, part),
+    named: (name) => domainAsked(store, account.id, name),
+  });
+  const body = html`${domains.search}
+  ${table(
     [['Domain', 'title'], ['Status', 'state'], ['Added', 'minor'], 'Last check', 'Next check'],
-    domains.map((domain) => [
+    domains.rows.map((domain) => [
       html`<a href="${path}/${domain.id}">${domain.name}</a>`,
       badge(domain.status),
       time(domain.createdAt),
       time(domain.lastCheckedAt),
       time(wallTimeOrNull(visit.ctx.clock, domain.nextCheckAt)),
     ]),
-    empty(
-      'No domains yet',
-      'Add the domain that your emails come from. Its page shows the DNS records to publish, and notices by itself when they are there.',
-    ),
+    domains.none ??
+      empty(
+        'No domains yet',
+        'Add the domain that your emails come from. Its page shows the DNS records to publish, and notices by itself when they are there.',
+      ),
   )}
+  ${domains.pager}
   ${card(
     'Add a domain',
     form(visit, {

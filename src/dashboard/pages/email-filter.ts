@@ -5,6 +5,7 @@
  * row, within a bound: a search that has looked at enough rows says how far it came and goes on from there. Promises
  * rows newest first, none twice.
  */
+import { isId } from '../../base/ids.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../base/status.ts';
 import type { Context } from '../../flow/context.ts';
 import type { Domain, Key, Message } from '../../store/rows.ts';
@@ -12,6 +13,7 @@ import { fieldOf } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { startOfDay } from '../frame/values.ts';
 import { queryText, type Visit } from '../frame/visit.ts';
+import { choiceField, domainAsked } from './offered.ts';
 
 const DAY_MS = 86_400_000;
 /** What is compared one by one for one page: so many rows, and not for longer, in milliseconds. */
@@ -26,6 +28,7 @@ export interface EmailQuery {
   status: MessageStatus | null;
   /** As entered: `name` or `name=value`. */
   tag: string | null;
+  /** As entered: the id or the name of a domain. */
   domainId: string | null;
   keyId: string | null;
   /** Part of an address in To. */
@@ -63,7 +66,21 @@ export function isFiltered(query: EmailQuery): boolean {
   return Object.values(query).some((value) => value !== null);
 }
 
-/** The filters as a form that answers while it is changed. */
+/** The query by the id of its domain, where it has the name; null where no domain has it, so that no email matches. */
+export async function findable(
+  store: Parameters<typeof domainAsked>[0],
+  accountId: string,
+  query: EmailQuery,
+): Promise<EmailQuery | null> {
+  const { domainId } = query;
+  if (domainId === null) return query;
+  const domain = await domainAsked(store, accountId, domainId);
+  if (domain !== null) return { ...query, domainId: domain.id };
+  // Emails of a domain that was removed are still found by its id.
+  return isId(domainId) ? query : null;
+}
+
+/** The filters as a form that answers while it is changed. `domains`: read by `OFFERED`. */
 export function emailFilters(
   path: string,
   query: EmailQuery,
@@ -91,13 +108,14 @@ export function emailFilters(
       <div>
         ${field({ kind: 'text', type: 'date', name: 'from', label: 'From (UTC)', value: query.from })}
         ${field({ kind: 'text', type: 'date', name: 'until', label: 'Until (UTC)', value: query.until })}
-        ${field({
-          kind: 'select',
-          name: 'domain',
-          label: 'Sending domain',
-          value: query.domainId,
-          options: [any, ...domains.map(({ id, name }) => [id, name] as const)],
-        })}
+        ${field(
+          choiceField(domains, {
+            name: 'domain',
+            label: 'Sending domain',
+            value: query.domainId,
+            none: 'Any',
+          }),
+        )}
         ${field({
           kind: 'select',
           name: 'key',
@@ -114,14 +132,15 @@ export function emailFilters(
   </form>`;
 }
 
-/** A page of the list. `after`: the cursor of the page before; null for the newest. */
+/** A page of the list. `query`: from `findable`. `after`: the cursor of the page before; null for the newest. */
 export async function findEmails(
   { store, clock }: Pick<Context, 'store' | 'clock'>,
   accountId: string,
-  query: EmailQuery,
+  query: EmailQuery | null,
   after: string | null,
   limit: number,
 ): Promise<FoundEmails> {
+  if (query === null) return { rows: [], next: null, searchedTo: null };
   const isSearched = [query.tag, query.domainId, query.keyId].some((value) => value !== null);
   const oldest = query.from === null ? 0 : Date.parse(query.from);
   const rows: Message[] = [];

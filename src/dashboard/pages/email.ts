@@ -71,12 +71,12 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
   const account = await accountOf(visit);
   const message = await messageOf(visit);
   const path = `${accountPath(account)}/emails/${message.id}`;
-  const [waiting, events, attempts, open, keys, content, beside] = await Promise.all([
+  const [waiting, events, attempts, open, key, content, beside] = await Promise.all([
     store.recipients(message.id),
     store.events(message.id),
     store.attempts(message.id),
     store.callsOfMessage(message.id),
-    store.keys(account.id),
+    message.keyId === null ? null : store.key(message.keyId),
     contentSection(visit.ctx, message, path, visit.query),
     neighboursOf(visit, account, message),
   ]);
@@ -86,7 +86,7 @@ async function detail(visit: Visit): ReturnType<Page['open']> {
     nextAttemptAt: wallTimeOrNull(clock, call.nextAttemptAt),
   }));
   const reasons = reasonsOf(recipients);
-  const keyName = keys.find(({ id }) => id === message.keyId)?.name ?? null;
+  const keyName = key?.accountId === account.id ? key.name : null;
   const shownReasons = [...reasons.keys()];
   const story = timelineOf({
     message,

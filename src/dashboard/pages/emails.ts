@@ -10,6 +10,7 @@ import { accountOf } from './accounts.ts';
 import {
   emailFilters,
   emailQueryOf,
+  findable,
   findEmails,
   isFiltered,
   type EmailQuery,
@@ -20,6 +21,8 @@ import { accountPath, pager } from '../frame/navigation.ts';
 import { addressCell, empty, table } from '../frame/table.ts';
 import { badge, time } from '../frame/values.ts';
 import { type Page, queryText } from '../frame/visit.ts';
+import { OFFERED } from './offered.ts';
+import { shownKeys } from './shown-keys.ts';
 
 const PAGE_SIZE = 50;
 const LIVE_SECONDS = 5;
@@ -47,7 +50,8 @@ export const emailsPages: readonly Page[] = [
     path: '/accounts/:account/emails.csv',
     async open(visit) {
       const account = await accountOf(visit);
-      const body = await streamOf(csvOf(visit.ctx, account, emailQueryOf(visit)), visit.ctx.log);
+      const wanted = await findable(visit.ctx.store, account.id, emailQueryOf(visit));
+      const body = await streamOf(csvOf(visit.ctx, account, wanted), visit.ctx.log);
       const contentType = 'text/csv; charset=utf-8';
       return { kind: 'document', contentType, body, saveAs: `emails-${account.name}.csv` };
     },
@@ -59,10 +63,12 @@ async function list(visit: Parameters<Page['open']>[0]): ReturnType<Page['open']
   const account = await accountOf(visit);
   const wanted = emailQueryOf(visit);
   const after = queryText(visit, 'after');
-  const [found, domains, keys] = await Promise.all([
-    findEmails(ctx, account.id, wanted, after, PAGE_SIZE),
-    ctx.store.domains(account.id),
-    ctx.store.keys(account.id),
+  const [found, domains, { keys }] = await Promise.all([
+    findable(ctx.store, account.id, wanted).then((asked) =>
+      findEmails(ctx, account.id, asked, after, PAGE_SIZE),
+    ),
+    ctx.store.domains(account.id, OFFERED),
+    shownKeys(ctx.store, account.id, wanted.keyId),
   ]);
   const path = `${accountPath(account)}/emails`;
   const asked = query.toString();
@@ -128,7 +134,7 @@ function first(account: Account): Html {
 async function* csvOf(
   ctx: Context,
   account: Account,
-  query: EmailQuery,
+  query: EmailQuery | null,
 ): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
   // With the first rows: until they are found a refusal can be told.

@@ -10,9 +10,10 @@ import { form } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { accountPath } from '../frame/navigation.ts';
 import { card, empty, table } from '../frame/table.ts';
-import { badge, copyable, time } from '../frame/values.ts';
+import { badge, copyable, count, time } from '../frame/values.ts';
 import { field, type Page, param, type Visit } from '../frame/visit.ts';
 import { accountOf } from './accounts.ts';
+import { shownKeys } from './shown-keys.ts';
 
 const ROUTE = '/accounts/:account/keys';
 
@@ -62,7 +63,7 @@ export const keyPages: readonly Page[] = [
 async function list(visit: Visit): ReturnType<Page['open']> {
   const account = await accountOf(visit);
   const path = `${accountPath(account)}/keys`;
-  const keys = await visit.ctx.store.keys(account.id);
+  const { keys, more } = await shownKeys(visit.ctx.store, account.id);
   // Those that work first; the newest of each first.
   const sorted = keys
     .toReversed()
@@ -90,6 +91,12 @@ async function list(visit: Visit): ReturnType<Page['open']> {
     ]),
     empty('No API keys yet', 'A program needs a key to send. Its text is shown once, here.'),
   )}
+  ${
+    more > 0 &&
+    html`<p class="soft">
+      ${count(more, 'older revoked key')} ${more === 1 ? 'is' : 'are'} not shown; the API lists all.
+    </p>`
+  }
   ${card('Create a key', newKey(visit, path))}`;
   return { kind: 'page', title: 'API keys', account, body };
 }

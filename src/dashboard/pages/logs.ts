@@ -14,6 +14,7 @@ import { empty, facts, table } from '../frame/table.ts';
 import { copyable, startOfDay, time } from '../frame/values.ts';
 import { type Page, param, queryText, type Visit } from '../frame/visit.ts';
 import { accountOf } from './accounts.ts';
+import { shownKeys } from './shown-keys.ts';
 
 const PAGE_SIZE = 50;
 const LIVE_SECONDS = 10;
@@ -54,7 +55,7 @@ export const logPages: readonly Page[] = [
 async function list(visit: Visit): ReturnType<Page['open']> {
   const account = await accountOf(visit);
   const path = `${accountPath(account)}/logs`;
-  const keys = await visit.ctx.store.keys(account.id);
+  const { keys } = await shownKeys(visit.ctx.store, account.id, queryText(visit, 'key'));
   const asked = askedOf(visit, keys);
   const after = queryText(visit, 'after');
   const page = { limit: PAGE_SIZE, after, before: null };

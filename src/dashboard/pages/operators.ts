@@ -4,8 +4,8 @@
  * The work is in flow/people; `access.ts` keeps these pages from operators of one account. Promises that a password is
  * shown once, in the response that makes it.
  */
-import { validationFailed } from '../../base/errors.ts';
-import { accountNamed } from '../../flow/accounts/accounts.ts';
+import { ApiError, validationFailed } from '../../base/errors.ts';
+import { accountNamed, accountNames } from '../../flow/accounts/accounts.ts';
 import {
   addOperator,
   operatorNamed,
@@ -22,6 +22,7 @@ import { ROOT } from '../frame/navigation.ts';
 import { card, table } from '../frame/table.ts';
 import { badge, copyable, count, time } from '../frame/values.ts';
 import { field, param, type Page, type PageResponse, type Visit } from '../frame/visit.ts';
+import { choiceField, OFFERED } from './offered.ts';
 
 const PATH = `${ROOT}/operators`;
 
@@ -31,10 +32,14 @@ export const operatorPages: readonly Page[] = [
     path: '/operators',
     async open(visit) {
       const { store } = visit.ctx;
-      const [operators, accounts] = await Promise.all([store.operators(), store.accounts()]);
+      const [operators, accounts] = await Promise.all([store.operators(), store.accounts(OFFERED)]);
+      const names = await accountNames(
+        visit.ctx,
+        operators.map(({ accountId }) => accountId),
+      );
       const body = html`${table(
         [['Name', 'title'], 'Role', 'Sees', 'Second factor', 'Last sign-in', ''],
-        operators.map((one) => cells(visit, one, accounts)),
+        operators.map((one) => cells(visit, one, names)),
         'There are no operators.',
       )}
       ${card('Add an operator', newOperator(visit, accounts))}`;
@@ -47,8 +52,7 @@ export const operatorPages: readonly Page[] = [
     mainField: 'name',
     async open(visit) {
       const role = field(visit, 'role') === 'admin' ? 'admin' : 'read_only';
-      const account = field(visit, 'account');
-      const accountId = account === '' ? null : (await accountNamed(visit.ctx, account)).id;
+      const accountId = await accountIdIn(visit);
       const name = field(visit, 'name').toLowerCase();
       const { password } = await addOperator(visit.ctx, { name, role, accountId });
       return passwordPage(`Operator ${name}`, name, password);
@@ -85,18 +89,29 @@ export const operatorPages: readonly Page[] = [
   },
 ];
 
+/** The account that a new operator is to see alone; null for all. Throws `not_found` at its field. */
+async function accountIdIn(visit: Visit): Promise<string | null> {
+  const asked = field(visit, 'account');
+  if (asked === '') return null;
+  try {
+    return (await accountNamed(visit.ctx, asked)).id;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw error.with({ issues: [{ path: 'account', message: error.message }] });
+  }
+}
+
 function cells(
   visit: Visit,
   operator: Operator,
-  accounts: readonly Account[],
+  names: ReadonlyMap<string, string>,
 ): (Html | string | null)[] {
   const { name, role, accountId, sealedTotp, recoveryCodes, signedInAt } = operator;
   const base = `${PATH}/${encodeURIComponent(name)}`;
-  const account = accounts.find(({ id }) => id === accountId);
   return [
     html`<strong>${name}</strong>`,
     role === 'admin' ? 'May change' : 'Read-only',
-    accountId === null ? 'Everything' : `Only ${account?.name ?? accountId}`,
+    accountId === null ? 'Everything' : `Only ${names.get(accountId) ?? accountId}`,
     sealedTotp === null
       ? badge('none', 'neutral')
       : html`${badge('on', 'good')} ${count(recoveryCodes, 'recovery code')} left`,
@@ -136,15 +151,14 @@ function newOperator(visit: Visit, accounts: readonly Account[]): Html | null {
           ['admin', 'May change what it sees'],
         ],
       },
-      {
-        kind: 'select',
+      choiceField(accounts, {
         name: 'account',
         label: 'Sees',
-        options: [
-          ['', 'The whole appliance'],
-          ...accounts.map(({ id, name }) => [id, `Only the account ${name}`] as const),
-        ],
-      },
+        value: null,
+        none: 'The whole appliance',
+        wordsOf: ({ name }) => `Only the account ${name}`,
+        hint: 'The name or the id of one account; empty for the whole appliance.',
+      }),
     ],
   });
 }

@@ -8,6 +8,7 @@ import { wallTime } from '../../base/clock.ts';
 import type { Context } from '../../flow/context.ts';
 import type { Finding } from '../../health/finding.ts';
 import type { QueueCount } from '../../store/operator.ts';
+import type { Account } from '../../store/rows.ts';
 import { checklist } from './checklist.ts';
 import { linkButton, together } from '../frame/action.ts';
 import {
@@ -18,6 +19,7 @@ import {
   PERIODS,
   type Period,
 } from './outcome-charts.ts';
+import { choiceField, MOST_OFFERED, OFFERED } from './offered.ts';
 import { form, filters } from '../frame/form.ts';
 import { html, type Html } from '../frame/html.ts';
 import { ROOT, tabs } from '../frame/navigation.ts';
@@ -84,9 +86,12 @@ export const overviewPages: readonly Page[] = [
 
 async function overview(visit: Visit): ReturnType<Page['open']> {
   const { ctx, parts } = visit;
-  const accounts = await ctx.store.accounts();
   const period = periodOf(queryText(visit, 'period'));
-  const chosen = accounts.find(({ id }) => id === queryText(visit, 'account')) ?? null;
+  const wanted = queryText(visit, 'account');
+  const [accounts, chosen] = await Promise.all([
+    ctx.store.accounts(OFFERED),
+    wanted === null ? null : ctx.store.account(wanted),
+  ]);
   const [counted, steps, counts, calls] = await Promise.all([
     countedIn(ctx, period, chosen?.id ?? null),
     checklist(visit),
@@ -104,20 +109,7 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
   );
   const isNew = steps !== null && isNothing(counted);
   const charts = html`<div class="over-charts">
-      ${periods}
-      ${
-        accounts.length > 1 &&
-        filters(ROOT, [
-          { kind: 'hidden', name: 'period', value: period },
-          {
-            kind: 'select',
-            name: 'account',
-            label: 'Account',
-            value: chosen?.id ?? '',
-            options: [['', 'All accounts'], ...accounts.map(({ id, name }) => [id, name] as const)],
-          },
-        ])
-      }
+      ${periods} ${accountFilter(accounts, period, wanted, chosen)}
     </div>
     ${outcomeTiles(counted)} ${outcomeCharts(counted)}`;
   const body = html`${steps} ${tiles(now)} ${slowed(visit)} ${isNew ? NO_CHARTS : charts}
@@ -136,6 +128,27 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
     liveSeconds: LIVE_SECONDS,
     tools,
   };
+}
+
+/** The choice of the account whose charts are shown; none where there is but one. */
+function accountFilter(
+  accounts: readonly Account[],
+  period: Period,
+  wanted: string | null,
+  chosen: Account | null,
+): Html | null {
+  if (accounts.length <= 1) return null;
+  const isUnknown = wanted !== null && chosen === null && accounts.length > MOST_OFFERED;
+  return html`${filters(ROOT, [
+    { kind: 'hidden', name: 'period', value: period },
+    choiceField(accounts, {
+      name: 'account',
+      label: 'Account',
+      value: wanted,
+      none: 'All accounts',
+    }),
+  ])}
+  ${isUnknown && html`<p class="soft">No account has this name; these are the numbers of all.</p>`}`;
 }
 
 const NO_CHARTS = empty(

@@ -109,6 +109,16 @@ export async function accountNamed(
   return account;
 }
 
+/** The names of accounts by their ids; of one that is gone there is none. `ids`: as rows have them, many times and null. */
+export async function accountNames(
+  { store }: { readonly store: Pick<Context['store'], 'account'> },
+  ids: readonly (string | null)[],
+): Promise<Map<string, string>> {
+  const distinct = [...new Set(ids)].filter((id) => id !== null);
+  const found = await Promise.all(distinct.map((id) => store.account(id)));
+  return new Map(found.flatMap((one) => (one === null ? [] : [[one.id, one.name]])));
+}
+
 /** Throws `account_paused` (403) or `payment_required` (402) for an account that may not send. */
 export function refuseInactive(account: Account): void {
   if (account.status === 'active') return;

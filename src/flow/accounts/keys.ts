@@ -105,8 +105,8 @@ export async function currentSender(
   const { key } = sender;
   // The operator needs none.
   if (key.id === null) return { ...sender, account, plan, revision };
-  const found = (await ctx.store.keys(account.id)).find(({ id }) => id === key.id);
-  if (found === undefined || found.revokedAt !== null) throw invalidKey();
+  const found = await ctx.store.key(key.id);
+  if (found === null || found.revokedAt !== null) throw invalidKey();
   return { ...sender, account, plan, revision };
 }
 

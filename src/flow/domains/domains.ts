@@ -22,6 +22,8 @@ import { planOf } from '../accounts/plans.ts';
 
 /** When a new domain is first checked without being asked for. */
 const FIRST_CHECK_MS = 60_000;
+/** Up to so many domains are counted before a key is made for one more. */
+const COUNTED_DOMAINS = 100;
 /** RFC 5321 section 4.5.3.1.3, with angle brackets. */
 const MAX_PATH_OCTETS = 256;
 
@@ -189,8 +191,10 @@ async function refuseKnown(
   name: string,
   maxDomains: number,
 ): Promise<void> {
-  const domains = await ctx.store.domains(account.id);
-  if (domains.some((domain) => domain.name === name)) throw nameTaken(name);
+  if ((await ctx.store.domainByName(account.id, name)) !== null) throw nameTaken(name);
+  // A larger limit is left to the commit, which counts as well.
+  if (maxDomains > COUNTED_DOMAINS) return;
+  const domains = await ctx.store.domains(account.id, { limit: COUNTED_DOMAINS });
   if (domains.length >= maxDomains) throw tooMany(maxDomains);
 }
 

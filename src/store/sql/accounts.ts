@@ -1,23 +1,29 @@
 /**
  * Reads about accounts, keys, confirmed recipients and usage.
  *
- * Promises whole lists (they are short by their limits), oldest first. Never shows one account's rows to another.
+ * Promises lists oldest first. Never shows one account's rows to another.
  */
 import type { AccountStore } from '../accounts.ts';
+import type { Account } from '../rows.ts';
 import { SELECT_ACCOUNT, SELECT_KEY, keyOf } from './columns.ts';
 import type { AccountRow, KeyRow } from './columns.ts';
+import { listReads } from './lists.ts';
 import type { SqlReader } from './reader.ts';
 
-type KeyReads = Pick<AccountStore, 'accounts' | 'account' | 'keys' | 'keyByHash'>;
+type KeyReads = Pick<
+  AccountStore,
+  'accounts' | 'account' | 'keys' | 'testKeys' | 'key' | 'keyByHash'
+>;
 type UsageReads = Pick<
   AccountStore,
   'confirmedRecipients' | 'confirmed' | 'usedInMonth' | 'usedOnDay' | 'usedByDay' | 'storedBytes'
 >;
 
-const ACCOUNTS = SELECT_ACCOUNT + ' ORDER BY id';
 const ACCOUNT_BY_ID = SELECT_ACCOUNT + ' WHERE id = ?';
 const ACCOUNT_BY_NAME = SELECT_ACCOUNT + ' WHERE name = ?';
-const KEYS = SELECT_KEY + ' WHERE account_id = ? ORDER BY id';
+const KEYS = SELECT_KEY + ' WHERE account_id = ?';
+const TEST_KEYS = KEYS + ' AND is_test = TRUE';
+const KEY = SELECT_KEY + ' WHERE id = ?';
 const KEY_BY_HASH = SELECT_KEY + ' WHERE hash = ?';
 const CONFIRMED =
   'SELECT email, created_at AS "createdAt" FROM confirmed_recipients WHERE account_id = ? ORDER BY email';
@@ -35,12 +41,20 @@ export function accountReads(sql: SqlReader): KeyReads & UsageReads {
 }
 
 function keyReads(sql: SqlReader): KeyReads {
+  const accounts = listReads(sql, SELECT_ACCOUNT, (row: AccountRow): Account => row);
+  const keys = listReads(sql, KEYS, keyOf);
+  const testKeys = listReads(sql, TEST_KEYS, keyOf);
   return {
-    accounts: () => sql.all<AccountRow>(ACCOUNTS),
+    accounts: (part) => accounts(part),
     account: async (idOrName) =>
       (await sql.one<AccountRow>(ACCOUNT_BY_ID, idOrName)) ??
       sql.one<AccountRow>(ACCOUNT_BY_NAME, idOrName),
-    keys: async (accountId) => (await sql.all<KeyRow>(KEYS, accountId)).map(keyOf),
+    keys: (accountId, part) => keys(part, accountId),
+    testKeys: (accountId, part) => testKeys(part, accountId),
+    async key(id) {
+      const row = await sql.one<KeyRow>(KEY, id);
+      return row === null ? null : keyOf(row);
+    },
     async keyByHash(hash) {
       const row = await sql.one<KeyRow>(KEY_BY_HASH, hash);
       if (row === null) return null;

@@ -10,6 +10,7 @@ import { seenRecordsOf } from '../json-columns.ts';
 import type { Domain } from '../rows.ts';
 import { SELECT_DOMAIN, domainOf } from './columns.ts';
 import type { DomainRow } from './columns.ts';
+import { listReads } from './lists.ts';
 import type { SqlReader, SqlValue } from './reader.ts';
 
 type DomainReads = Pick<
@@ -17,7 +18,7 @@ type DomainReads = Pick<
   'domains' | 'domain' | 'seenRecords' | 'domainByName' | 'domainForSigning' | 'domainsDue'
 >;
 
-const DOMAINS = SELECT_DOMAIN + ' WHERE account_id = ? AND deleted_at IS NULL ORDER BY id';
+const DOMAINS = SELECT_DOMAIN + ' WHERE account_id = ? AND deleted_at IS NULL';
 const DOMAIN = SELECT_DOMAIN + ' WHERE account_id = ? AND id = ? AND deleted_at IS NULL';
 const DOMAIN_BY_NAME = SELECT_DOMAIN + ' WHERE account_id = ? AND name = ? AND deleted_at IS NULL';
 const ANY_DOMAIN = SELECT_DOMAIN + ' WHERE id = ?';
@@ -38,8 +39,9 @@ export function domainReads(sql: SqlReader): DomainReads {
     const row = await sql.one<DomainRow>(text, ...values);
     return row === null ? null : domainOf(row);
   };
+  const domains = listReads(sql, DOMAINS, domainOf);
   return {
-    domains: async (accountId) => (await sql.all<DomainRow>(DOMAINS, accountId)).map(domainOf),
+    domains: (accountId, part) => domains(part, accountId),
     domain: (accountId, id) => one(DOMAIN, accountId, id),
     seenRecords: async (accountId, id) =>
       seenRecordsOf((await sql.one<{ seen: string }>(SEEN, accountId, id))?.seen ?? '{}'),

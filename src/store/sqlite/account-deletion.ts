@@ -11,6 +11,8 @@ import type { WriterClient } from './writer-client.ts';
 const MESSAGES_PER_STEP = 50;
 /** Small rows of one step, and rows that one step looks at. */
 const ROWS_PER_STEP = 1_000;
+/** Each has a page or two of its own. */
+const DOMAINS_PER_STEP = 200;
 
 /** The verbs, over the writer. */
 export function accountDeletions(writer: WriterClient): AccountDeletionStore {
@@ -76,7 +78,11 @@ async function dropLists(writer: WriterClient, accountId: string, sum: DeletedRo
     const step = await writer.write('dropAccountRowsStep', accountId, ROWS_PER_STEP);
     sum.suppressions += step.suppressions;
     sum.confirmed += step.confirmed;
-    if (step.left === 0) return;
+    if (step.left === 0) break;
+  }
+  for (let count = DOMAINS_PER_STEP; count === DOMAINS_PER_STEP;) {
+    count = await writer.write('dropAccountDomainsStep', accountId, DOMAINS_PER_STEP);
+    sum.domains += count;
   }
 }
 

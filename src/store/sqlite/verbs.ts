@@ -109,6 +109,8 @@ export interface WriteSteps {
     accountId: string,
     limit: number,
   ): Pick<DeletedRows, 'suppressions' | 'confirmed'> & { left: number };
+  /** Removes at most `limit` of its domains that were not removed before, with their keys; returns how many. */
+  dropAccountDomainsStep(accountId: string, limit: number): number;
   /** Removes what remains with the account itself, unless it has messages again: then nothing. */
   dropAccountEnd(
     accountId: string,

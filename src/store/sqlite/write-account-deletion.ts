@@ -20,6 +20,7 @@ type DeletionWrites = Pick<
   | 'dropAccountMessagesStep'
   | 'dropAccountCallsStep'
   | 'dropAccountRowsStep'
+  | 'dropAccountDomainsStep'
   | 'dropAccountEnd'
 >;
 
@@ -39,6 +40,7 @@ export function accountDeletionWrites(parts: Parts): DeletionWrites {
     dropAccountMessagesStep: messageSteps(parts),
     dropAccountCallsStep: callSteps(db),
     dropAccountRowsStep: rowSteps(db),
+    dropAccountDomainsStep: domainSteps(db),
     dropAccountEnd: ending(parts),
   };
 }
@@ -140,6 +142,22 @@ function rowSteps(db: Database): DeletionWrites['dropAccountRowsStep'] {
       if (changes >= limit) return { ...step, left: 1 };
     }
     return step;
+  };
+}
+
+function domainSteps(db: Database): DeletionWrites['dropAccountDomainsStep'] {
+  const some = db.prepare<{ id: string }, [string, number]>(
+    'SELECT id FROM domains WHERE account_id = ? AND deleted_at IS NULL LIMIT ?',
+  );
+  const dropKeys = db.prepare('DELETE FROM dkim_keys WHERE domain_id = ?');
+  const drop = db.prepare('DELETE FROM domains WHERE id = ?');
+  return (accountId, limit) => {
+    const rows = some.all(accountId, limit);
+    for (const { id } of rows) {
+      dropKeys.run(id);
+      drop.run(id);
+    }
+    return rows.length;
   };
 }
 

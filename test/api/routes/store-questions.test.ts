@@ -1,6 +1,7 @@
 /** What each list asks of the store, word for word: for a live key and for one of the sandbox, narrowed and not. */
 import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test';
 
+import { PART_ROWS } from '../../../src/store/parts.ts';
 import type { Account } from '../../../src/store/rows.ts';
 import { openBench, type Bench } from '../bench.ts';
 
@@ -20,7 +21,14 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-type Question = 'emails' | 'emailsByPage' | 'logs' | 'suppressions' | 'keys' | 'domains';
+type Question =
+  | 'emails'
+  | 'emailsByPage'
+  | 'logs'
+  | 'suppressions'
+  | 'keys'
+  | 'testKeys'
+  | 'domains';
 
 /** The arguments behind the account, of each call. */
 async function asked(name: Question, path: string, who: 'live' | 'sandbox'): Promise<unknown[]> {
@@ -44,6 +52,8 @@ const EMAILS = {
   isSandboxOnly: false,
 };
 const LOGS = { ...EMAILS, method: null };
+/** One row more than is sent as a whole: with it, the list is long. */
+const FIRST_PART = { limit: PART_ROWS + 1 };
 const ALL = { limit: 100, after: null, before: null };
 
 test.each([
@@ -149,8 +159,11 @@ test.each([
     'live',
     [['x', { limit: 3, after: null, before: 'ann@x.example' }, 'complaint']],
   ],
-  ['keys', '/api-keys', 'live', [[]]],
-  ['domains', '/domains', 'live', [[]]],
+  ['keys', '/api-keys', 'live', [[FIRST_PART]]],
+  ['keys', '/api-keys', 'sandbox', []],
+  ['testKeys', '/api-keys', 'sandbox', [[FIRST_PART]]],
+  ['domains', '/domains', 'live', [[FIRST_PART]]],
+  ['domains', `/domains?limit=7&before=${ID}`, 'live', [[{ limit: 8, before: ID }]]],
   ['domains', '/domains', 'sandbox', []],
 ] as [Question, string, 'live' | 'sandbox', unknown[]][])(
   '%s for %s with a %s key',

@@ -227,8 +227,12 @@ const testEmail = (count: number) =>
     '/test-email',
     visitOf({
       store: {
-        accounts: () =>
-          Promise.resolve(numbers(count).map((at) => ({ id: `a${at}`, name: `A${at}` }))),
+        accounts: ({ limit }: { limit: number }) =>
+          Promise.resolve(
+            numbers(count)
+              .map((at) => ({ id: `a${at}`, name: `A${at}` }))
+              .slice(0, limit),
+          ),
         domains: (id: string) =>
           Promise.resolve([
             {

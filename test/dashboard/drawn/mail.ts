@@ -45,6 +45,8 @@ const EMAILS: readonly [Message, Message, Message] = [
   email({ to: [], bcc: ['d@x'], subject: '<s>', status: 'delivery_delayed' }),
 ];
 
+const DOMAIN = { ...newDomain('acc', 'x.example'), id: 'dom' };
+
 interface Listed extends Parts {
   rows?: readonly object[];
   hasMore?: boolean;
@@ -60,7 +62,8 @@ async function emails({ rows = [], hasMore = false, ...more }: Listed): Promise<
         asked.push(page);
         return Promise.resolve({ rows, hasMore });
       },
-      domains: () => Promise.resolve([{ ...newDomain('acc', 'x.example'), id: 'dom' }]),
+      domain: (_: string, id: string) => Promise.resolve(id === 'dom' ? DOMAIN : null),
+      domains: () => Promise.resolve([DOMAIN]),
       keys: () => Promise.resolve(KEYS.slice(1)),
     },
   });
@@ -120,7 +123,7 @@ function detail({ message = email(), recipients = [recipient(0)], ...given }: De
       events: () => Promise.resolve(events),
       attempts: () => Promise.resolve([]),
       callsOfMessage: () => Promise.resolve(calls),
-      keys: () => Promise.resolve(KEYS),
+      key: (id: string) => Promise.resolve(KEYS.find((one) => one.id === id) ?? null),
       contentSizes: () => Promise.resolve(null),
       listedBody: () => Promise.resolve(null),
       emails: (_: string, page: { before: string | null }) => {

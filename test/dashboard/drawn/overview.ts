@@ -29,7 +29,7 @@ const SLOW = [
 
 interface Shown extends Parts {
   buckets?: readonly OutcomeBucket[];
-  accounts?: readonly object[];
+  accounts?: readonly { id: string }[];
   slow?: readonly object[];
   halt?: object | null;
   findings?: object | null;
@@ -62,6 +62,8 @@ function page(given: Shown): Promise<string> {
         return Promise.resolve(buckets.filter(isIn));
       },
       accounts: () => Promise.resolve(accounts),
+      account: (wanted: string) =>
+        Promise.resolve(accounts.find(({ id }) => id === wanted) ?? null),
       domains: () => Promise.resolve([]),
       keys: () => Promise.resolve([]),
       endpoints: () => Promise.resolve([]),

@@ -29,7 +29,14 @@ const list = (listed: readonly Operator[], mayChange: boolean) =>
     operatorPages,
     'GET',
     '/operators',
-    visitOf({ store: { operators: () => listed, accounts: () => [account] }, mayChange }),
+    visitOf({
+      store: {
+        operators: () => listed,
+        accounts: () => [account],
+        account: (id: string) => Promise.resolve(id === 'acc' ? account : null),
+      },
+      mayChange,
+    }),
   );
 
 export const PEOPLE: readonly Drawing[] = [

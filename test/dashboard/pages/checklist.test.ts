@@ -152,13 +152,22 @@ test('the whole list says of each step why, and where', async () => {
 test('outcomes of ninety days count, and twenty accounts are looked at', async () => {
   const asked: unknown[] = [];
   const looked: string[] = [];
-  const none = (id: string) => (looked.push(id), Promise.resolve([]));
+  const limits = new Set<number>();
+  const none = (id: string, { limit }: { limit: number }) => {
+    limits.add(limit);
+    looked.push(id);
+    return Promise.resolve([]);
+  };
   const clock = new TestClock();
   const store = {
     outcomes: (query: unknown) => (asked.push(query), Promise.resolve([])),
-    accounts: () => Promise.resolve(Array.from({ length: 21 }, (_, at) => ({ id: `${at}` }))),
+    accounts: ({ limit }: { limit: number }) =>
+      Promise.resolve(Array.from({ length: Math.min(limit, 21) }, (_, at) => ({ id: `${at}` }))),
     domains: none,
-    keys: () => Promise.resolve([]),
+    keys: (_: string, { limit }: { limit: number }) => {
+      limits.add(limit);
+      return Promise.resolve([]);
+    },
     endpoints: () => Promise.resolve([]),
   };
   const parts = { vitals: { findings: null } };
@@ -167,4 +176,5 @@ test('outcomes of ninety days count, and twenty accounts are looked at', async (
   const from = now - 90 * 24 * 60 * 60 * 1000;
   expect(asked).toEqual([{ accountId: null, from, until: now + 1, bucket: 'day' }]);
   expect(looked).toEqual(Array.from({ length: 20 }, (_, at) => `${at}`));
+  expect([...limits]).toEqual([100]);
 });

@@ -201,6 +201,8 @@ test('a test email may come from verified domains only, of any account', async (
         { id: `${id}-f`, name: `failed.${id}`, status: 'failed' },
         { id: `${id}-v`, name: `verified.${id}`, status: 'verified' },
       ]),
+    domainForSigning: (id: string) =>
+      Promise.resolve({ id, accountId: 'acc', status: 'pending', deletedAt: null }),
   };
   const shown = await pageOf(testEmailPages, 'GET', '/test-email').open(visitOf({ store }));
   const markup = shown.kind === 'page' ? String(shown.body) : '';

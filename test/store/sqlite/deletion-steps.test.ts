@@ -11,6 +11,7 @@ import {
   batchOf,
   finishOf,
   newAccount,
+  newDomain,
   newEndpoint,
   newLogRecord,
   newMessage,
@@ -162,6 +163,28 @@ test('a step of the long lists ends with the first that is not done, and counts 
   expect(step(2)).toEqual({ suppressions: 0, confirmed: 0, left: 0 });
   expect([...rowsOf(doomed.id, LISTS), ...attempts(ours.id)]).toEqual([0, 0, 0, 0, 1, 0]);
   expect([...rowsOf(other.id, LISTS), ...attempts(theirs.id)]).toEqual([3, 2, 1, 1, 1, 1]);
+});
+
+test('a step of the domains takes so many of the account with their keys, and leaves removed ones to the end', () => {
+  for (const name of ['a', 'b', 'c', 'd']) {
+    const domain = newDomain(doomed.id, `${name}.example`);
+    writer.createDomain(domain, 9);
+    writer.mail.run("INSERT INTO dkim_keys VALUES (?, 'previous', 's', 'p', NULL, 1)", [domain.id]);
+    if (name === 'd') writer.deleteDomain(doomed.id, domain.id, 7);
+  }
+  writer.createDomain(newDomain(other.id, 'a.example'), 9);
+  const left = () => [
+    ...rowsOf(doomed.id, 'domains'),
+    ...rowsOf(other.id, 'domains'),
+    ...writer.column('SELECT count(*) FROM dkim_keys'),
+  ];
+  expect(writer.dropAccountDomainsStep(doomed.id, 2)).toBe(2);
+  expect(left()).toEqual([2, 1, 2]);
+  expect(writer.dropAccountDomainsStep(doomed.id, 2)).toBe(1);
+  expect(left()).toEqual([1, 1, 1]);
+  expect(writer.dropAccountDomainsStep(doomed.id, 2)).toBe(0);
+  expect(writer.dropAccountEnd(doomed.id, [])).toMatchObject({ isGone: true, domains: 1 });
+  expect(left()).toEqual([0, 1, 0]);
 });
 
 test('the end waits while there is a message, then takes what is left and the named settings', () => {

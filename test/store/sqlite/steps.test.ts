@@ -37,6 +37,7 @@ test('an account is deleted in steps: what waits, messages, calls, lists, and ag
       { suppressions: 1_000, confirmed: 0, left: 1 },
       { suppressions: 20, confirmed: 3, left: 0 },
     ],
+    dropAccountDomainsStep: [200, 3, 0],
     dropAccountEnd: [
       { isGone: false, domains: 1, webhooks: 2 },
       { isGone: true, domains: 10, webhooks: 20 },
@@ -53,7 +54,7 @@ test('an account is deleted in steps: what waits, messages, calls, lists, and ag
     // The last answer comes once more in the second round.
     suppressions: 1_040,
     confirmed: 6,
-    domains: 11,
+    domains: 214,
     webhooks: 22,
   });
   // Nothing is told of a step that has removed nothing.
@@ -69,10 +70,13 @@ test('an account is deleted in steps: what waits, messages, calls, lists, and ag
     ['dropAccountCallsStep', 'a', 'call', 1_000],
     ['dropAccountRowsStep', 'a', 1_000],
     ['dropAccountRowsStep', 'a', 1_000],
+    ['dropAccountDomainsStep', 'a', 200],
+    ['dropAccountDomainsStep', 'a', 200],
     ['dropAccountEnd', 'a', ['own']],
     ['dropAccountMessagesStep', 'a', 50],
     ['dropAccountCallsStep', 'a', '', 1_000],
     ['dropAccountRowsStep', 'a', 1_000],
+    ['dropAccountDomainsStep', 'a', 200],
     ['dropAccountEnd', 'a', ['own']],
     ['dropAccountLogsStep', 'a', 1_000],
     ['dropAccountLogsStep', 'a', 1_000],
@@ -85,6 +89,7 @@ test('an account without anything is deleted with one step of each', async () =>
     dropAccountMessagesStep: [0],
     dropAccountCallsStep: [null],
     dropAccountRowsStep: [{ suppressions: 0, confirmed: 0, left: 0 }],
+    dropAccountDomainsStep: [0],
     dropAccountEnd: [{ isGone: true, domains: 0, webhooks: 0 }],
     dropAccountLogsStep: [0],
   });
@@ -104,6 +109,7 @@ test('an account without anything is deleted with one step of each', async () =>
     'dropAccountMessagesStep',
     'dropAccountCallsStep',
     'dropAccountRowsStep',
+    'dropAccountDomainsStep',
     'dropAccountEnd',
     'dropAccountLogsStep',
   ]);

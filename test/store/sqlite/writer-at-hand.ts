@@ -14,6 +14,7 @@ import { accountDeletionWrites } from '../../../src/store/sqlite/write-account-d
 import { accountWrites } from '../../../src/store/sqlite/write-accounts.ts';
 import { attemptWrites } from '../../../src/store/sqlite/write-attempts.ts';
 import { callWrites } from '../../../src/store/sqlite/write-calls.ts';
+import { domainWrites } from '../../../src/store/sqlite/write-domains.ts';
 import { endpointWrites } from '../../../src/store/sqlite/write-endpoints.ts';
 import { erasureWrites } from '../../../src/store/sqlite/write-erasure.ts';
 import { EventWriter } from '../../../src/store/sqlite/write-events.ts';
@@ -49,6 +50,7 @@ export function writerAtHand() {
     ...acceptWrites(mail, events, counts, new Positions(mail), stored, seqs),
     ...attemptWrites(mail, events, suppressions, counts, recount),
     ...leaseWrites(mail),
+    ...domainWrites(mail),
     ...endpointWrites(mail, events),
     ...callWrites(mail, events),
     ...suppressionWrites(suppressions),

@@ -1,0 +1,37 @@
+/**
+ * Reads of lists by rising id, whole or in part. A whole one is read in parts (`parts.ts`).
+ */
+import type { ListPart } from '../pages.ts';
+import { inParts } from '../parts.ts';
+import type { SqlReader, SqlValue } from './reader.ts';
+
+/** The lowest id there is (RFC 9562 section 5.9). */
+const NIL = '00000000-0000-0000-0000-000000000000';
+
+interface Identified {
+  id: string;
+}
+
+/** Reads the list of `select`, whose values `values` fill; `of` makes of a row what is listed. */
+export function listReads<Row extends Identified, Listed extends Pick<Row, 'id'>>(
+  sql: SqlReader,
+  select: string,
+  of: (row: Row) => Listed,
+): (part: ListPart | undefined, ...values: SqlValue[]) => Promise<Listed[]> {
+  const joined = select + (select.includes(' WHERE ') ? ' AND' : ' WHERE');
+  const after = joined + ' id > ? ORDER BY id LIMIT ?';
+  const before = joined + ' id < ? ORDER BY id DESC LIMIT ?';
+  const read = async (part: ListPart, values: SqlValue[]): Promise<Listed[]> => {
+    const { limit } = part;
+    if (part.before === undefined) {
+      return (await sql.all<Row>(after, ...values, part.after ?? NIL, limit)).map(of);
+    }
+    return (await sql.all<Row>(before, ...values, part.before, limit)).toReversed().map(of);
+  };
+  return async (part, ...values) => {
+    if (part !== undefined) return read(part, values);
+    const all: Listed[] = [];
+    for await (const rows of inParts((one) => read(one, values))) all.push(...rows);
+    return all;
+  };
+}
