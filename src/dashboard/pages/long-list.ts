@@ -7,6 +7,7 @@ import type { ListPart } from '../../store/pages.ts';
 import { filters } from '../frame/form.ts';
 import type { Html } from '../frame/html.ts';
 import { pager } from '../frame/navigation.ts';
+import { empty } from '../frame/table.ts';
 import { queryText, type Visit } from '../frame/visit.ts';
 
 const PAGE_SIZE = 50;
@@ -26,7 +27,7 @@ interface LongList<T> {
   search: Html | null;
   pager: Html | null;
   /** Why there are no rows, where the list itself may have some; null for the whole list. */
-  none: string | null;
+  none: Html | null;
 }
 
 /** The page that the query asks for: `name` searches, `after` is the last id of the page before. */
@@ -36,10 +37,17 @@ export async function longList<T extends { id: string }>(
   { noun, part, named }: Reads<T>,
 ): Promise<LongList<T>> {
   const name = queryText(visit, 'name');
-  const field = { kind: 'text', type: 'search', name: 'name', label: 'Name', value: name } as const;
+  const field = {
+    kind: 'text',
+    type: 'search',
+    name: 'name',
+    label: 'Name',
+    value: name,
+    placeholder: 'whole name, or id',
+  } as const;
   if (name !== null) {
     const found = await named(name);
-    const none = `No ${noun} has this name.`;
+    const none = empty(`No ${noun} has this name.`, 'Write the whole name, or the id.');
     const rows = found === null ? [] : [found];
     return { rows, search: filters(path, [field]), pager: null, none };
   }
@@ -52,6 +60,6 @@ export async function longList<T extends { id: string }>(
     rows,
     search: pages && filters(path, [field]),
     pager: pages,
-    none: after === null ? null : `There are no more ${noun}s.`,
+    none: after === null ? null : empty(`There are no more ${noun}s.`, 'Go to the first page.'),
   };
 }

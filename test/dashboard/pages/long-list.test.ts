@@ -28,7 +28,7 @@ async function listOf(count: number, query = '') {
     last: list.rows.at(-1)?.id,
     isSearched: list.search !== null,
     links: Array.from(links, ([, to, words]) => `${words} ${to}`),
-    none: list.none,
+    none: list.none && (/<strong>([^<]*)/.exec(String(list.none))?.[1] ?? ''),
   };
 }
 
