@@ -11,6 +11,15 @@ import type { ListPart } from './pages.ts';
 /** Rows of a part: some milliseconds, where each is long and stands on pages of its own. */
 export const PART_ROWS = 100;
 
+/** The whole list that `read` reads. */
+export async function wholeOf<Row extends { id: string }>(
+  read: (part: ListPart) => Promise<Row[]>,
+): Promise<Row[]> {
+  const all: Row[] = [];
+  for await (const rows of inParts(read)) all.push(...rows);
+  return all;
+}
+
 /** What `read` reads, all behind the row with the id `after`, part by part; none is empty. */
 export async function* inParts<Row extends { id: string }>(
   read: (part: ListPart) => Promise<Row[]>,

@@ -1,6 +1,6 @@
 /**
  * The reads whose time may grow with what is stored: lists, searches, sums, counts, and large content. They run on the
- * background thread.
+ * background thread. So do parts of the list of domains, since each row of it has pages of its own.
  *
  * Promises the same answers as on the caller's thread would be: every commit that was reported before the question is in
  * them. Reads of single rows by their key stay with the caller: crossing threads costs more than they do.
@@ -10,6 +10,7 @@ import { shared } from '../../base/shared-bytes.ts';
 import type { RetryTarget } from '../operator.ts';
 import type { Body } from '../rows.ts';
 import type { Store } from '../store.ts';
+import { domainReads } from '../sql/domains.ts';
 import { callReads } from '../sql/webhooks.ts';
 import { KeptStatements } from './kept-statements.ts';
 import { auditLists } from './people.ts';
@@ -31,6 +32,7 @@ type OfStore = Pick<
   | 'body'
   | 'callAttempts'
   | 'countsByStatus'
+  | 'domains'
   | 'emails'
   | 'emailsByPage'
   | 'harm'
@@ -68,6 +70,7 @@ export function longReads({ mail, logs, search }: ReadFiles): LongReads {
     ...callReads(new KeptStatements(mail)),
     ...countReads(mail),
     ...counterReads(mail),
+    domains: domainReads(new KeptStatements(mail)).domains,
     ...emailLists(mail, search),
     ...logLists(logs, search),
     ...queueReads(mail),
@@ -128,6 +131,7 @@ export function askedReads(ask: AskRead): LongReads {
     body: verb('body'),
     callAttempts: verb('callAttempts'),
     countsByStatus: verb('countsByStatus'),
+    domains: verb('domains'),
     dueRows: verb('dueRows'),
     emails: verb('emails'),
     emailsByPage: verb('emailsByPage'),

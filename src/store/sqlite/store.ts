@@ -20,6 +20,7 @@ import type { Database } from 'bun:sqlite';
 import type { Log } from '../../base/log.ts';
 import { lockDirectory } from '../directory-lock.ts';
 import { makeDataDir } from '../key-file.ts';
+import { wholeOf } from '../parts.ts';
 import type { Store } from '../store.ts';
 import { accountReads } from '../sql/accounts.ts';
 import { dkimKeyReads, domainReads } from '../sql/domains.ts';
@@ -92,6 +93,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     body,
     listedBody,
     messageForDelivery,
+    domains,
     ...longReads
   } = threads.background.reads();
   return {
@@ -101,6 +103,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       { ...reads, ...deliveryReads(files.mail) },
       { body, listedBody, messageForDelivery },
     ),
+    // A whole list crosses in parts: as one it would take long to arrive.
+    domains: (accountId, part) =>
+      part === undefined ? wholeOf((one) => domains(accountId, one)) : domains(accountId, part),
     ...writesOf(threads),
     ...takingDue({
       // For one destination it passes over all that is due for others.

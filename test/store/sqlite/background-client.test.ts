@@ -161,7 +161,7 @@ test('each long read goes to the thread by its name, and its result or its failu
   const names = Object.keys(reads);
   expect(names.toSorted()).toEqual(
     (
-      'attemptDetail audit body callAttempts countsByStatus dueRows emails emailsByPage harm harmedAccounts listedBody' +
+      'attemptDetail audit body callAttempts countsByStatus domains dueRows emails emailsByPage harm harmedAccounts listedBody' +
       ' logs messageForDelivery openCalls outcomes queue queueCounts retryCount sandboxCountsByStatus suppressions'
     ).split(' '),
   );
