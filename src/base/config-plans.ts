@@ -85,7 +85,8 @@ export const PLANS = rows(
       example: 10_000_000,
     }),
     confirmedRecipientsOnly: key(format.flag, {
-      about: 'Whether the account may send only to addresses that confirmed.',
+      about:
+        'Whether the account may send only to addresses that `postrider recipient confirm` names, and to all at its own verified domains.',
       default: false,
       example: false,
     }),

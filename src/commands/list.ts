@@ -30,6 +30,7 @@ import { migrate } from './migrate.ts';
 import { node } from './node.ts';
 import { operator, password } from './operator.ts';
 import { queue } from './queue.ts';
+import { recipient } from './recipient.ts';
 import { rekey } from './rekey.ts';
 import { reload } from './reload.ts';
 import { send } from './send.ts';
@@ -54,6 +55,7 @@ export const COMMANDS: CommandTable = {
   tail,
   queue,
   suppression,
+  recipient,
   webhook,
   log,
   erase,

@@ -24,6 +24,7 @@ import { NODE_OPERATIONS } from './nodes.ts';
 import type { Operation, Scope } from './operation.ts';
 import { OPERATOR_OPERATIONS } from './operators.ts';
 import { QUEUE_OPERATIONS } from './queue.ts';
+import { RECIPIENT_OPERATIONS } from './recipients.ts';
 import { SUPPRESSION_OPERATIONS } from './suppressions.ts';
 import { SERVER_OPERATIONS } from './switches.ts';
 import { TAIL_OPERATIONS } from './tail.ts';
@@ -42,6 +43,7 @@ const TABLE = {
   ...SERVER_OPERATIONS,
   ...BACKUP_OPERATIONS,
   ...SUPPRESSION_OPERATIONS,
+  ...RECIPIENT_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...OPERATOR_OPERATIONS,
   ...NODE_OPERATIONS,
@@ -74,6 +76,7 @@ const LOOKS: ReadonlySet<OperationName> = new Set([
   'operator.list',
   'queue.list',
   'queue.show',
+  'recipient.list',
   'suppression.export',
   'suppression.list',
   'webhook.list',

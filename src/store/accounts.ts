@@ -49,7 +49,11 @@ export interface AccountStore {
   addConfirmedRecipient(accountId: string, email: string, createdAt: number): Promise<boolean>;
   /** False when it was not confirmed. */
   removeConfirmedRecipient(accountId: string, email: string): Promise<boolean>;
-  confirmedRecipients(accountId: string): Promise<{ email: string; createdAt: number }[]>;
+  /** By address: at most `limit` after the address `after`, or from the first on where that is empty. */
+  confirmedRecipients(
+    accountId: string,
+    part: { limit: number; after: string },
+  ): Promise<{ email: string; createdAt: number }[]>;
   /** Which of `emails` (lower case) are confirmed. */
   confirmed(accountId: string, emails: string[]): Promise<Set<string>>;
 

@@ -163,6 +163,30 @@ export const RESOURCE_CASES: Case[] = [
     replies: [reply('suppression.remove', { email: 'ann@x.example', status: 'removed' })],
   },
   {
+    line: 'recipient list --account shop',
+    replies: [
+      reply('recipient.list', null, {
+        chunks: [
+          JSON.stringify([{ email: 'ann@x.example', createdAt: at(1) }]),
+          JSON.stringify([{ email: 'ben@x.example', createdAt: at(2) }]),
+        ],
+      }),
+    ],
+  },
+  { line: 'recipient list', replies: [reply('recipient.list', null, { chunks: ['[]'] })] },
+  {
+    line: 'recipient confirm Ann@x.example --account shop',
+    replies: [reply('recipient.confirm', { email: 'ann@x.example', isNew: true })],
+  },
+  {
+    line: 'recipient confirm ann@x.example',
+    replies: [reply('recipient.confirm', { email: 'ann@x.example', isNew: false })],
+  },
+  {
+    line: 'recipient remove Ann@x.example --account shop',
+    replies: [reply('recipient.remove', { email: 'ann@x.example', status: 'removed' })],
+  },
+  {
     line: 'webhook add https://hooks.example/mail --event email.sent --event email.bounced --account shop',
     replies: [reply('webhook.add', { endpoint: ENDPOINT, secret: 'whsec_abc', createdAt: at(7) })],
   },

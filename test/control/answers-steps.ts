@@ -137,6 +137,15 @@ export const STEPS: readonly Step[] = [
   step('webhook.replay', { account: 'acme', id: '{endpoint}' }),
   step('webhook.replay', { account: 'azure', id: '{endpoint}', event: 'none' }),
 
+  step('recipient.confirm', { account: 'acme', email: 'Ann@Two.example' }),
+  step('recipient.confirm', { account: 'acme', email: 'ann@two.example' }),
+  step('recipient.confirm', { email: 'ann@two.example' }),
+  step('recipient.confirm', { account: 'acme', email: 'nobody' }),
+  step('recipient.confirm', { account: 'acme' }),
+  step('recipient.list', { account: 'acme' }),
+  step('recipient.remove', { account: 'azure', email: 'ann@two.example' }),
+  step('recipient.remove', { account: 'acme', email: 'ANN@two.example' }),
+  step('recipient.list', { account: 'acme' }),
   step('suppression.import', {
     account: 'acme',
     csv: 'email,reason,note\nA@two.example,complaint,told\nb@two.example,,\nnobody,,\nA@two.example,,\n',

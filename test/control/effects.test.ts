@@ -119,6 +119,22 @@ test('suppressions are listed by five hundred, each once', async () => {
   expect(pages.map((page) => page.length)).toEqual([500, 500]);
 });
 
+test('confirmed recipients are listed by five hundred, each once', async () => {
+  const { id, name: account } = sender.account;
+  for (let at = 0; at < 501; at += 1) {
+    await fixture.ctx.store.addConfirmedRecipient(id, `a${at}@x.example`, at);
+  }
+  const pages: { email: string }[][] = [];
+  const chunk = (text: string): Promise<void> => {
+    pages.push(JSON.parse(text) as { email: string }[]);
+    return Promise.resolve();
+  };
+  scope = { ...scope, sink: { ...scope.sink, chunk } };
+  expect(await run('recipient.list', { account })).toBeNull();
+  expect(pages.map((page) => page.length)).toEqual([500, 1]);
+  expect(new Set(pages.flat().map(({ email }) => email)).size).toBe(501);
+});
+
 test('a list of suppressions ends with the reader that does not take its next piece', async () => {
   const account = sender.account.name;
   const csv = Array.from({ length: 1_001 }, (_, at) => `a${at}@x.example\n`).join('');
@@ -296,6 +312,7 @@ test('what only looks is not in the audit log, and what changes is, by who ran i
   await run('queue.show', { id: made.message.id });
   await run('suppression.export', { account });
   await run('suppression.list', { account });
+  await run('recipient.list', { account });
   await run('webhook.list', { account });
   const entries = (): ReturnType<typeof run<'audit.list'>> =>
     run('audit.list', { who: null, limit: null, before: null });
@@ -345,6 +362,8 @@ test('of all operations those that change something leave an entry, and each is 
     'password.set',
     'queue.fail',
     'queue.retry',
+    'recipient.confirm',
+    'recipient.remove',
     'reload',
     'resume',
     'suppression.add',

@@ -93,6 +93,7 @@ async function everything(): Promise<Record<string, string[]>> {
   const disabled = await addEndpoint(ctx, account.id, { url: 'https://127.0.0.1:2/', events: [] });
   await rig.submit(`${rig.account}/webhooks/${disabled.endpoint.id}/disable`);
   await addSuppression(ctx, account.id, { email: 'someone@x.example', source: 'operator' });
+  await ctx.store.addConfirmedRecipient(account.id, 'someone@y.example', 1);
   const owner = (await ctx.store.operatorNamed('owner')) as Operator;
   await ctx.store.setOperatorTotp(owner.id, new Uint8Array(1), ['hash']);
   const mail = {

@@ -205,6 +205,20 @@ const ROWS: readonly Row[] = [
   ],
   [`${A}/webhooks/none/remove`, {}, 404, 'There is no such webhook endpoint in this account.'],
   [`${A}/webhooks/{HOOK}/remove`, {}, `${A}/webhooks?done=removed`, 'Removed.'],
+  [`${A}/recipients`, { email: 'x' }, 422, 'email must be of the form name@domain.'],
+  [
+    `${A}/recipients`,
+    { email: 'q@y.example' },
+    `${A}/recipients?done=confirmed`,
+    'Confirmed. The account may mail this address.',
+  ],
+  [
+    `${A}/recipients/remove`,
+    { email: 'z@y.example' },
+    404,
+    'z@y.example is not a confirmed recipient.',
+  ],
+  [`${A}/recipients/remove`, { email: 'q@y.example' }, `${A}/recipients?done=removed`, 'Removed.'],
   [`${A}/suppressions`, { email: 'x' }, 422, 'email must be of the form name@domain.'],
   [
     `${A}/suppressions`,

@@ -122,6 +122,13 @@ export const STEPS: readonly Step[] = [
   post('suppressions', `${A}/suppressions/remove`, { email: 'ann@receiver.example' }),
   post('suppressions', `${A}/suppressions/remove`, { email: 'ann@receiver.example' }),
 
+  ...get('recipients', `${A}/recipients`),
+  post('recipients', `${A}/recipients`, { email: 'nobody' }),
+  post('recipients', `${A}/recipients`, { email: 'Ann@Receiver.example' }),
+  ...get('recipients', `${A}/recipients?done=confirmed`),
+  post('recipients', `${A}/recipients/remove`, { email: 'ann@receiver.example' }),
+  post('recipients', `${A}/recipients/remove`, { email: 'ann@receiver.example' }),
+
   ...get('keys', `${A}/keys`),
   post('keys', `${A}/keys`, { name: '', permission: 'full_access' }),
   post('keys', `${A}/keys`, { name: 'shop <1>', permission: 'sending_access' }),

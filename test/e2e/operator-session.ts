@@ -189,6 +189,13 @@ async function people(session: OperatorTerminal): Promise<void> {
   await session.run(['suppression', 'remove', 'eve@example.net', ...of]);
   await session.run(['suppression', 'remove', 'eve@example.net', ...of]);
   await session.run(['suppression', 'export', ...of]);
+  await session.run(['recipient', 'confirm', 'Ann@Example.net', ...of]);
+  await session.run(['recipient', 'confirm', 'ann@example.net', ...of]);
+  await session.run(['recipient', 'confirm', 'nobody', ...of]);
+  await session.run(['recipient', 'list', ...of]);
+  await session.run(['recipient', 'remove', 'ann@example.net', ...of]);
+  await session.run(['recipient', 'remove', 'ann@example.net', ...of]);
+  await session.run(['recipient', 'list', ...of]);
   await session.run(['operator', 'add', 'ann', '--read-only', '--account', 'Shop']);
   await session.run(['operator', 'add', 'ann']);
   await session.run(['operator', 'add', 'Ann']);

@@ -135,8 +135,8 @@ test('a confirmation is of one address in any case, is taken back once, and its 
   const { id } = sender.account;
   const real = fixture.ctx;
   expect([
-    await confirmRecipient(real, id, 'Ann@Receiver.example'),
-    await confirmRecipient(real, id, 'ann@receiver.example'),
+    (await confirmRecipient(real, id, 'Ann@Receiver.example')).isNew,
+    (await confirmRecipient(real, id, 'ann@receiver.example')).isNew,
   ]).toEqual([true, false]);
   const recipients = ['ann', 'ben', 'cy'].map((name) => ({
     address: `${name}@receiver.example`,

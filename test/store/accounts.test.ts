@@ -189,7 +189,9 @@ eachStore('confirmed recipients belong to their account', async (store, account)
   await store.createAccount(other);
   expect(await store.addConfirmedRecipient(account.id, 'a@x.org', 5)).toBe(true);
   expect(await store.addConfirmedRecipient(account.id, 'a@x.org', 6)).toBe(false);
-  expect(await store.confirmedRecipients(account.id)).toEqual([{ email: 'a@x.org', createdAt: 5 }]);
+  expect(await store.confirmedRecipients(account.id, { limit: 9, after: '' })).toEqual([
+    { email: 'a@x.org', createdAt: 5 },
+  ]);
   const emails = ['a@x.org', 'b@x.org'];
   expect(await store.confirmed(account.id, emails)).toEqual(new Set(['a@x.org']));
   expect(await store.confirmed(other.id, emails)).toEqual(new Set());

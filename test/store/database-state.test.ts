@@ -17,7 +17,7 @@ eachStore(
     expect(state).toMatchObject({ used: 0, waiting: 0, isAway: false, hasStandby: null });
     expect(state.idle).toBeGreaterThan(0);
     expect(state.sinceCommitMs).toBeLessThan(60_000);
-    const read = store.accounts();
+    const read = store.account(account.id);
     expect((await store.databaseState())?.used).toBe(1);
     await read;
   },

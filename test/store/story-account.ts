@@ -88,7 +88,8 @@ export async function askAccounts(story: Story): Promise<void> {
   for (const name of ['shop', 'other', 'empty']) {
     const id = story.id(name);
     await story.ask('keys', id);
-    await story.ask('confirmedRecipients', id);
+    await story.ask('confirmedRecipients', id, { limit: 2, after: '' });
+    await story.ask('confirmedRecipients', id, { limit: 2, after: 'yes@b.example' });
     await story.ask('confirmed', id, ['yes@b.example', 'no@b.example']);
   }
   for (const name of ['key', 'key2', 'key3', 'key4', 'none'])

@@ -7,6 +7,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   saved: 'Saved.',
   added: 'Added.',
   removed: 'Removed.',
+  confirmed: 'Confirmed. The account may mail this address.',
   inbox_cleared: 'Messages deleted',
   account_added: 'The account was created. It sends when it has a verified domain and a key.',
   domain_added: 'Added. Publish the records below; the page notices when they are there.',

@@ -21,6 +21,7 @@ import { card, table } from '../frame/table.ts';
 import { badge, bytes, copyable, number, time } from '../frame/values.ts';
 import { field, type Page, param, type Visit } from '../frame/visit.ts';
 import { longList } from './long-list.ts';
+import { recipientsNote } from './recipients-note.ts';
 
 const PATH = `${ROOT}/accounts`;
 
@@ -232,7 +233,7 @@ async function editPage(visit: Visit): ReturnType<Page['open']> {
         submit: 'Save',
       }),
     )}
-    ${card('Status', statusControls(visit, account))}
+    ${card('Status', statusControls(visit, account))} ${recipientsNote(visit, account)}
     <p>Id ${copyable(account.id, 'Copy the id')}</p>`;
   const up = { label: 'Accounts', href: PATH };
   return { kind: 'page', title: `Edit ${account.name}`, account, body, up };

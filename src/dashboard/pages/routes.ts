@@ -17,6 +17,7 @@ import { operatorPages } from './operators.ts';
 import { overviewPages } from './overview.ts';
 import { profilePages } from './profile.ts';
 import { queuePages } from './queue.ts';
+import { recipientPages } from './recipients.ts';
 import { settingsPages } from './settings.ts';
 import { suppressionPages } from './suppressions.ts';
 import type { Page } from '../frame/visit.ts';
@@ -37,6 +38,7 @@ export const PAGES: readonly Page[] = [
   ...domainPages,
   ...webhookPages,
   ...suppressionPages,
+  ...recipientPages,
   ...keyPages,
   ...logPages,
   ...operatorPages,

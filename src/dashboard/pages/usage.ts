@@ -10,6 +10,7 @@ import { card, type Tile, tiles } from '../frame/table.ts';
 import { badge, bytes, number } from '../frame/values.ts';
 import type { Page, Visit } from '../frame/visit.ts';
 import { accountOf } from './accounts.ts';
+import { recipientsNote } from './recipients-note.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -47,7 +48,7 @@ async function usagePage(visit: Visit): ReturnType<Page['open']> {
       Plan <b>${usage.plan.id}</b> ${account.status !== 'active' && badge(account.status)}
       ${account.statusReason}
     </p>
-    ${tiles(numbers(usage, today))} ${card('Emails a day', days)}
+    ${recipientsNote(visit, account)} ${tiles(numbers(usage, today))} ${card('Emails a day', days)}
     <p class="soft">
       Days and months are UTC. Each live recipient that was accepted and not suppressed counts one;
       sandbox sends count nothing but their bytes.

@@ -9,23 +9,28 @@ import type { Context } from '../context.ts';
 import { sendingDomain } from '../domains/lookup.ts';
 import { suppressionAddress } from '../suppressions/suppressions.ts';
 
-/** Confirms an address for an account; false when it was confirmed already. Throws `validation_failed`. */
+/**
+ * Confirms an address for an account, and returns it as it is kept. `isNew`: it was not confirmed before. Throws
+ * `validation_failed`.
+ */
 export async function confirmRecipient(
   ctx: Pick<Context, 'store' | 'clock'>,
   accountId: string,
   email: string,
-): Promise<boolean> {
-  return ctx.store.addConfirmedRecipient(accountId, suppressionAddress(email), ctx.clock.now());
+): Promise<{ email: string; isNew: boolean }> {
+  const address = suppressionAddress(email);
+  const isNew = await ctx.store.addConfirmedRecipient(accountId, address, ctx.clock.now());
+  return { email: address, isNew };
 }
 
-/** Takes a confirmation back. Throws ApiError `not_found`, `validation_failed`. */
+/** Takes a confirmation back, and returns the address. Throws ApiError `not_found`, `validation_failed`. */
 export async function removeConfirmation(
   ctx: Pick<Context, 'store'>,
   accountId: string,
   email: string,
-): Promise<void> {
+): Promise<string> {
   const address = suppressionAddress(email);
-  if (await ctx.store.removeConfirmedRecipient(accountId, address)) return;
+  if (await ctx.store.removeConfirmedRecipient(accountId, address)) return address;
   throw new ApiError('not_found', `${address} is not a confirmed recipient.`);
 }
 

@@ -26,7 +26,8 @@ const TEST_KEYS = KEYS + ' AND is_test = TRUE';
 const KEY = SELECT_KEY + ' WHERE id = ?';
 const KEY_BY_HASH = SELECT_KEY + ' WHERE hash = ?';
 const CONFIRMED =
-  'SELECT email, created_at AS "createdAt" FROM confirmed_recipients WHERE account_id = ? ORDER BY email';
+  'SELECT email, created_at AS "createdAt" FROM confirmed_recipients' +
+  ' WHERE account_id = ? AND email > ? ORDER BY email LIMIT ?';
 const IS_CONFIRMED = 'SELECT email FROM confirmed_recipients WHERE account_id = ? AND email = ?';
 const USED =
   'SELECT CAST(COALESCE(sum(count), 0) AS bigint) AS used FROM usage_days' +
@@ -68,7 +69,8 @@ function usageReads(sql: SqlReader): UsageReads {
   const used = async (accountId: string, first: string, last: string): Promise<number> =>
     (await sql.one<{ used: number }>(USED, accountId, first, last))?.used ?? 0;
   return {
-    confirmedRecipients: (accountId) => sql.all(CONFIRMED, accountId),
+    confirmedRecipients: (accountId, { after, limit }) =>
+      sql.all(CONFIRMED, accountId, after, limit),
     async confirmed(accountId, emails) {
       const rows = await Promise.all(
         emails.map((email) => sql.one<{ email: string }>(IS_CONFIRMED, accountId, email)),

@@ -35,6 +35,7 @@ import { openForReading } from './database.ts';
 import { accountDeletions } from './account-deletion.ts';
 import { erasures } from './erasure.ts';
 import { KeptStatements } from './kept-statements.ts';
+import type { LongReads } from './long-reads.ts';
 import { HARM_KEPT_MS, OUTCOMES_KEPT_MS, purges } from './purges.ts';
 import { contentReads, deliveryReads } from './read-messages.ts';
 import type { DeliveryVerbs } from './read-messages.ts';
@@ -103,9 +104,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       { ...reads, ...deliveryReads(files.mail) },
       { body, listedBody, messageForDelivery },
     ),
-    // A whole list crosses in parts: as one it would take long to arrive.
-    domains: (accountId, part) =>
-      part === undefined ? wholeOf((one) => domains(accountId, one)) : domains(accountId, part),
+    ...inPartsAcross({ domains }),
     ...writesOf(threads),
     ...takingDue({
       // For one destination it passes over all that is due for others.
@@ -168,6 +167,14 @@ function readsOf({ mail, logs }: Files) {
     ...contentReads(mail),
     ...dueReads(mail),
     ...dueCallReads(mail),
+  };
+}
+
+/** A whole list crosses threads in parts: as one it would take long to arrive. */
+function inPartsAcross({ domains }: Pick<LongReads, 'domains'>): Pick<Store, 'domains'> {
+  return {
+    domains: (accountId, part) =>
+      part === undefined ? wholeOf((one) => domains(accountId, one)) : domains(accountId, part),
   };
 }
 

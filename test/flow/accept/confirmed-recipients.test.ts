@@ -30,10 +30,10 @@ test('a confirmation is new once, whatever the spelling, and taken back once', a
   const { ctx } = fixture;
   const { id } = sender.account;
   const email = 'ann@xn--bcher-kva.example';
-  expect(await confirmRecipient(ctx, id, 'Ann@Bücher.example')).toBe(true);
-  expect(await confirmRecipient(ctx, id, email)).toBe(false);
-  expect(await confirmRecipient(ctx, other.account.id, email)).toBe(true);
-  await removeConfirmation(ctx, id, 'ANN@bücher.example');
+  expect(await confirmRecipient(ctx, id, 'Ann@Bücher.example')).toEqual({ email, isNew: true });
+  expect(await confirmRecipient(ctx, id, email)).toEqual({ email, isNew: false });
+  expect((await confirmRecipient(ctx, other.account.id, email)).isNew).toBe(true);
+  expect(await removeConfirmation(ctx, id, 'ANN@bücher.example')).toBe(email);
   const gone = await refusal(removeConfirmation(ctx, id, 'ANN@bücher.example'));
   expect([gone.code, gone.message]).toEqual([
     'not_found',
