@@ -106,7 +106,9 @@ export async function currentSender(
   // The operator needs none.
   if (key.id === null) return { ...sender, account, plan, revision };
   const found = await ctx.store.key(key.id);
-  if (found === null || found.revokedAt !== null) throw invalidKey();
+  if (found === null || found.accountId !== account.id || found.revokedAt !== null) {
+    throw invalidKey();
+  }
   return { ...sender, account, plan, revision };
 }
 

@@ -50,9 +50,9 @@ beforeEach(async () => {
         asked.push('account');
         return await store.account(id);
       },
-      async keys(id) {
-        asked.push('keys');
-        return await store.keys(id);
+      async key(id) {
+        asked.push('key');
+        return await store.key(id);
       },
       async accept(batch: AcceptBatch) {
         asked.push(`commit of ${batch.messages.length} at ${batch.revision}`);
@@ -94,7 +94,7 @@ test('a commit that finds another revision is decided again, by account and key 
   faults = [outdated()];
   changes = [() => undefined];
   expect(await send()).toEqual(['queued']);
-  expect(asked).toEqual(['commit of 1 at 5', 'check', 'account', 'keys', 'commit of 1 at 6']);
+  expect(asked).toEqual(['commit of 1 at 5', 'check', 'account', 'key', 'commit of 1 at 6']);
 });
 
 test('a sender of an older revision, and an operator, are read anew before anything else', async () => {
@@ -102,7 +102,7 @@ test('a sender of an older revision, and an operator, are read anew before anyth
   const operator: Sender = { ...sender, key: { id: null, isTest: false }, requestId: null };
   delete operator.revision;
   expect(await send(draft(), {}, operator)).toEqual(['queued']);
-  expect(asked).toEqual(['account', 'keys', 'commit of 1 at 5', 'account', 'commit of 1 at 5']);
+  expect(asked).toEqual(['account', 'key', 'commit of 1 at 5', 'account', 'commit of 1 at 5']);
 });
 
 test.each(['revoked', 'another account’s'])('a key that is %s by then is refused', async (how) => {
@@ -162,12 +162,12 @@ test('a refusal by what another node has changed meanwhile is decided again', as
   expect(asked).toEqual([
     'check',
     'account',
-    'keys',
+    'key',
     'commit of 1 at 6',
     'commit of 1 at 6',
     'check',
     'account',
-    'keys',
+    'key',
     'check',
   ]);
 });
@@ -181,7 +181,7 @@ test('a permissive batch with such a refusal is checked before its commit, and d
   expect(asked.splice(0)).toEqual(['check', 'commit of 1 at 5']);
   changes = [() => fixture.verified(sender, 'nobody.example')];
   expect(await send([draft(), foreign()], { isPermissive })).toEqual(['queued', 'queued']);
-  expect(asked.splice(0)).toEqual(['check', 'check', 'account', 'keys', 'commit of 2 at 6']);
+  expect(asked.splice(0)).toEqual(['check', 'check', 'account', 'key', 'commit of 2 at 6']);
   sender = { ...sender, revision: 6 };
   const shapeless = draft({ to: [] });
   expect(await send([draft(), shapeless], { isPermissive })).toEqual([
