@@ -25,6 +25,35 @@ export interface CallRef {
   dueAt: number;
 }
 
+/** Endpoints of one part of a look. */
+export const PART_ENDPOINTS = 100;
+
+/** What a look at the calls that are due asks of one part of the endpoints. */
+export interface CallLook {
+  /** Calls under a lease that ends later are left out. */
+  now: number;
+  /** Calls are due that are to be attempted until then. */
+  until: number;
+  /** Calls of one endpoint at most. */
+  most: number;
+  /** The part ends with the endpoint that brings its calls to so many. */
+  limit: number;
+  /** The `last` of the part before; null for the first part. */
+  after: string | null;
+  /** Endpoints that are not asked about. */
+  without: string[];
+}
+
+/** A part of a look: what is due at some endpoints. */
+export interface CallsDue {
+  /** Endpoint by endpoint; of each the soonest first. */
+  calls: CallRef[];
+  /** The soonest due time later than `until` at these endpoints. */
+  nextAt: number | null;
+  /** Of these endpoints; null when there is none behind them. */
+  last: string | null;
+}
+
 /** Marks an attempt of a call as begun, before posting. */
 export interface BeginCall {
   id: string;
@@ -95,15 +124,11 @@ export interface WebhookStore {
   /** A deleted one too, of any account. */
   endpointById(id: string): Promise<Endpoint | null>;
 
-  /** Open calls of active endpoints due until `until`, soonest first, without what is under lease at `now`. */
-  callsDue(
-    now: number,
-    until: number,
-    limit: number,
-    excludeEndpoints: string[],
-  ): Promise<CallRef[]>;
-  /** The soonest due time of a call later than `after`. */
-  nextCallDue(after: number): Promise<number | null>;
+  /**
+   * Open calls that are due at active endpoints, without what is under a lease: those of `PART_ENDPOINTS` at most, in the
+   * order of their ids. Endpoints without an open call cost nothing.
+   */
+  callsDue(look: CallLook): Promise<CallsDue>;
   /** How many calls still wait, on disabled endpoints too. */
   openCalls(): Promise<number>;
   /** Returns the calls that are still open, on active endpoints, and now leased to their owner. */

@@ -13,6 +13,7 @@ import {
 } from '../store/samples.ts';
 import { idAt } from './busy-ids.ts';
 import type { DashboardRig } from './dashboard-rig.ts';
+import { everyCallDue } from '../store/due-calls.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -147,7 +148,7 @@ async function endpoint(
   await store.accept({ ...batchOf(accountId, made), now: at });
   named.set('told', made.message.id);
   const lease = { owner: 'me', leaseUntil: at + 60_000, nextAttemptAt: at + 30_000 };
-  const due = (await store.callsDue(now, now, 10, [])).map(({ id }) => ({ id, ...lease }));
+  const due = (await everyCallDue(store, now)).map(({ id }) => ({ id, ...lease }));
   const calls = await store.beginCalls(due, at);
   for (const [number, call] of calls.entries()) {
     const isOk = number === 0;

@@ -6,6 +6,7 @@ import { expect, test } from 'bun:test';
 import { replayCalls } from '../../src/flow/webhooks/dispatcher.ts';
 import { startWebhookRig } from '../flow/webhooks/webhook-rig.ts';
 import { type HookAnswer, startHook } from '../rig/hook.ts';
+import { nextCallDue } from '../store/due-calls.ts';
 
 for (const status of [200, 500, 410]) {
   test(`a call replayed while its attempt is about to end with ${status} is made once more`, async () => {
@@ -34,7 +35,7 @@ for (const status of [200, 500, 410]) {
       [200, 'done'],
     ]);
     // Made once more, not for ever: nothing of it is open.
-    expect(await ctx.store.nextCallDue(0)).toBeNull();
+    expect(await nextCallDue(ctx.store, 0)).toBeNull();
     await rig.stop();
     await hook.stop();
   });

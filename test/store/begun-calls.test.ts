@@ -6,13 +6,14 @@ import type { Store } from '../../src/store/store.ts';
 import { beginAll, finished, happen } from './call-steps.ts';
 import { newEndpoint } from './samples.ts';
 import { eachStore } from './stores.ts';
+import { everyCallDue } from './due-calls.ts';
 
 /** Ids of so many open calls to one endpoint, which owner begins one at a time, and for how long from it on. */
 async function openCalls(store: Store, account: Account, count: number) {
   await store.createEndpoint(newEndpoint(account.id), 10);
   for (let at = 0; at < count; at += 1) await happen(store, account);
   const now = Date.now();
-  const ids = (await store.callsDue(now, now + 1e9, count, [])).map(({ id }) => id);
+  const ids = (await everyCallDue(store, now, now + 1e9)).map(({ id }) => id);
   const begin = async (owner: string, at: number, wanted: readonly string[]) => {
     const lease = { owner, leaseUntil: at + 100, nextAttemptAt: at + 50 };
     const begun = await store.beginCalls(
@@ -88,7 +89,7 @@ eachStore('a replay while one is begun makes it free at once', async (store, acc
   const now = Date.now();
   const ref = { id: call.id, endpointId: endpoint.id, dueAt: now };
   expect(await store.replayCalls(account.id, endpoint.id, { eventId }, now)).toEqual([ref]);
-  expect(await store.callsDue(now, now, 9, [])).toEqual([ref]);
+  expect(await everyCallDue(store, now)).toEqual([ref]);
   expect(await beginAll(store, 'me')).toMatchObject([{ id: call.id, attempts: 1 }]);
 });
 

@@ -9,7 +9,6 @@ import {
   finishOf,
   newAccount,
   newDomain,
-  newEndpoint,
   newLogRecord,
   newMessage,
   newSuppression,
@@ -158,32 +157,6 @@ eachStore(
     expect(await counts(midnight)).toEqual([1, 1]);
     expect(await counts(midnight + DAY_MS - 1)).toEqual([1, 1]);
     expect(await counts(midnight - 1)).toEqual([2, 1]);
-  },
-);
-
-eachStore(
-  'calls that are due come in the order of their times, whatever their endpoint',
-  async (store, { id }) => {
-    const endpoints = [newEndpoint(id), newEndpoint(id)];
-    for (const endpoint of endpoints) await store.createEndpoint(endpoint, 10);
-    const sent = [];
-    for (let n = 0; n < 3; n += 1) sent.push(await accepted(store, newMessage(id)));
-    const ends = sent.map((message, n) =>
-      finishOf(message, recipientOf(message), { dueAt: 30 - 10 * n }),
-    );
-    for (const end of ends) await store.finish(end);
-    const due = async (until: number, limit = 9, without: string[] = []) =>
-      (await store.callsDue(until, until, limit, without)).map(({ dueAt }) => dueAt);
-    expect(await due(30)).toEqual([10, 10, 20, 20, 30, 30]);
-    expect(await due(29)).toEqual([10, 10, 20, 20]);
-    expect(await due(30, 3)).toEqual([10, 10, 20]);
-    expect(await due(30, 9, [endpoints[0]?.id ?? ''])).toEqual([10, 20, 30]);
-    expect([
-      await store.nextCallDue(0),
-      await store.nextCallDue(10),
-      await store.nextCallDue(30),
-    ]).toEqual([10, 20, null]);
-    expect(await store.openCalls()).toBe(6);
   },
 );
 

@@ -4,6 +4,7 @@ import type { Account, Call, CallAttempt } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { FinishCall } from '../../src/store/webhooks.ts';
 import { accepted, finishOf, newEvent, newMessage } from './samples.ts';
+import { everyCallDue } from './due-calls.ts';
 
 /** Delivers a message, so that its event goes out; returns the event's id. */
 export async function happen(store: Store, account: Account): Promise<string> {
@@ -16,7 +17,7 @@ export async function happen(store: Store, account: Account): Promise<string> {
 }
 
 export async function beginAll(store: Store, owner = 'me', leaseUntil = Date.now() + 60_000) {
-  const due = await store.callsDue(Date.now(), Date.now() + 1e9, 100, []);
+  const due = await everyCallDue(store, Date.now(), Date.now() + 1e9);
   const nextAttemptAt = Date.now() + 30_000;
   const claims = due.map(({ id }) => ({ id, owner, leaseUntil, nextAttemptAt }));
   return store.beginCalls(claims, Date.now());

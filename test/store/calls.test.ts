@@ -6,6 +6,7 @@ import type { Store } from '../../src/store/store.ts';
 import { beginAll, finished, happen } from './call-steps.ts';
 import { newAccount, newEndpoint } from './samples.ts';
 import { eachStore } from './stores.ts';
+import { everyCallDue, nextCallDue } from './due-calls.ts';
 
 /** A test of every kind of store, with an endpoint for every event. */
 function eachEndpoint(
@@ -31,7 +32,7 @@ describe('calls', () => {
       const result = finished(call, true);
       const end = { endpointStatus: 'active', isOvertaken: false } as const;
       expect(await store.finishCall(result)).toEqual(end);
-      expect(await store.callsDue(Date.now(), Date.now() + 1e9, 10, [])).toEqual([]);
+      expect(await everyCallDue(store, Date.now(), Date.now() + 1e9)).toEqual([]);
       const page = { limit: 10, after: null, before: null };
       expect((await store.callAttempts(endpoint.id, page)).rows).toEqual([
         { ...result.attempt, eventId },
@@ -95,7 +96,7 @@ describe('calls', () => {
     async (store, account) => {
       await happen(store, account);
       const now = Date.now();
-      const [due] = await store.callsDue(now, now + 1e9, 1, []);
+      const [due] = await everyCallDue(store, now, now + 1e9);
       if (due === undefined) throw new Error('no call');
       const begin = (owner: string, at: number) =>
         store.beginCalls([{ id: due.id, owner, leaseUntil: at + 100, nextAttemptAt: at }], at);
@@ -111,7 +112,7 @@ describe('calls', () => {
     async (store, account) => {
       await happen(store, account);
       const now = Date.now();
-      const [due] = await store.callsDue(now, now + 1e9, 1, []);
+      const [due] = await everyCallDue(store, now, now + 1e9);
       if (due === undefined) throw new Error('no call');
       const begin = async (owner: string, at: number): Promise<Call> => {
         const claim = { id: due.id, owner, leaseUntil: at + 100, nextAttemptAt: at };
@@ -159,7 +160,7 @@ describe('calls', () => {
   );
 
   eachEndpoint(
-    'over several endpoints the soonest call is first, and none under a lease',
+    'over several endpoints each has its own, and none under a lease',
     async (store, account, one) => {
       const other = newEndpoint(account.id);
       await store.createEndpoint(other, 10);
@@ -167,20 +168,19 @@ describe('calls', () => {
       const now = Date.now();
       const [first, second] = await beginAll(store);
       if (first === undefined || second === undefined) throw new Error('two calls were made');
-      expect(await store.callsDue(now, now + 1e9, 10, [])).toEqual([]);
+      expect(await everyCallDue(store, now, now + 1e9)).toEqual([]);
       for (const [call, waitMs] of [
         [first, 2_000],
         [second, 1_000],
       ] as const) {
         await store.finishCall(finished(call, false, { nextAttemptAt: now + waitMs }));
       }
-      const due = await store.callsDue(now, now + 1e9, 10, []);
+      const due = await everyCallDue(store, now, now + 1e9);
       expect(due.map(({ dueAt }) => dueAt)).toEqual([now + 1_000, now + 2_000]);
       expect(new Set(due.map(({ endpointId }) => endpointId))).toEqual(new Set([one.id, other.id]));
-      expect(await store.callsDue(now, now + 1e9, 1, [])).toEqual(due.slice(0, 1));
-      expect(await store.nextCallDue(now)).toBe(now + 1_000);
-      expect(await store.nextCallDue(now + 1_000)).toBe(now + 2_000);
-      expect(await store.nextCallDue(now + 2_000)).toBeNull();
+      expect(await nextCallDue(store, now)).toBe(now + 1_000);
+      expect(await nextCallDue(store, now + 1_000)).toBe(now + 2_000);
+      expect(await nextCallDue(store, now + 2_000)).toBeNull();
     },
   );
 
@@ -194,10 +194,10 @@ describe('calls', () => {
       await store.finishCall(result);
       const at = result.nextAttemptAt ?? 0;
       const ref = { id: call.id, endpointId: endpoint.id, dueAt: at };
-      expect(await store.callsDue(at, at, 10, [])).toEqual([ref]);
-      expect(await store.callsDue(at, at - 1, 10, [])).toEqual([]);
-      expect(await store.callsDue(at, at, 10, [endpoint.id])).toEqual([]);
-      expect(await store.nextCallDue(0)).toBe(at);
+      expect(await everyCallDue(store, at)).toEqual([ref]);
+      expect(await everyCallDue(store, at, at - 1)).toEqual([]);
+      expect(await everyCallDue(store, at, at, [endpoint.id])).toEqual([]);
+      expect(await nextCallDue(store, 0)).toBe(at);
     },
   );
 

@@ -14,6 +14,7 @@ import {
   newMessage,
   newSuppression,
 } from './samples.ts';
+import { everyCallDue } from './due-calls.ts';
 
 /** Gives the account a row of every kind; one of its messages waits, another is delivered with a call that was posted. */
 export async function furnish(store: Store, { id: accountId }: Account): Promise<NewMessage[]> {
@@ -81,7 +82,7 @@ export async function furnish(store: Store, { id: accountId }: Account): Promise
     const events = [newEvent(done.message, recipient.id, 'email.delivered')];
     await store.finish(finishOf(done, recipient, { events }));
   }
-  const due = await store.callsDue(now, now + 1e9, 100, []);
+  const due = await everyCallDue(store, now, now + 1e9);
   const lease = { owner: 'me', leaseUntil: now + 60_000, nextAttemptAt: now + 30_000 };
   const mine = due.filter(({ endpointId }) => endpointId === endpoint.id);
   for (const call of await store.beginCalls(

@@ -23,6 +23,7 @@ import {
   recipientOf,
 } from './samples.ts';
 import { eachStore } from './stores.ts';
+import { everyCallDue } from './due-calls.ts';
 
 const STRIDE = Number(process.env['LIST_STRIDE'] ?? 7);
 /** An id of this moment, whatever ids were made before. */
@@ -297,7 +298,7 @@ eachStore(
     for (let n = 0; n < 5; n += 1) {
       const eventId = await happen(store, account);
       const now = Date.now();
-      const due = await store.callsDue(now, now, 9, []);
+      const due = await everyCallDue(store, now);
       const claims = due.map((call) => ({
         id: call.id,
         owner: 'me',

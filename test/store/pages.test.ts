@@ -14,6 +14,7 @@ import {
   recipientOf,
 } from './samples.ts';
 import { eachStore } from './stores.ts';
+import { everyCallDue } from './due-calls.ts';
 
 /** An id of this moment, whatever ids were made before. */
 const idAt = (ms: number): string => `${idBound(ms).slice(0, -1)}1-7000-8000-000000000000`;
@@ -149,7 +150,7 @@ eachStore('a lease ends at its moment: from then on a row is free', async (store
   if (call === undefined) throw new Error('the endpoint wants every event');
   const claim = { id: call.id, leaseUntil: now + 100, nextAttemptAt: now + 10 };
   expect(await store.beginCalls([{ ...claim, owner: 'one' }], now)).toHaveLength(1);
-  const due = async (at: number) => (await store.callsDue(at, at, 9, [])).length;
+  const due = async (at: number) => (await everyCallDue(store, at)).length;
   expect([await due(now + 99), await due(now + 100)]).toEqual([0, 1]);
   expect(await store.beginCalls([{ ...claim, owner: 'two' }], now + 99)).toEqual([]);
   expect(await store.beginCalls([{ ...claim, owner: 'two' }], now + 100)).toHaveLength(1);

@@ -18,6 +18,7 @@ import {
   newSuppression,
 } from './samples.ts';
 import { eachStore } from './stores.ts';
+import { everyCallDue } from './due-calls.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -111,7 +112,7 @@ eachStore(
     expect(await store.attempts(young.message.id)).toHaveLength(1);
     // The calls were made today, whatever the message's age.
     expect(await store.purgeHistory(Date.now() + DAY_MS)).toBe(2 + 2 + 1);
-    expect(await store.callsDue(Date.now(), Date.now(), 10, [])).toEqual([]);
+    expect(await everyCallDue(store, Date.now())).toEqual([]);
   },
 );
 

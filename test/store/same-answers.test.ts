@@ -26,6 +26,7 @@ import {
 } from './samples.ts';
 import { finished } from './call-steps.ts';
 import { withAllStores } from './stores.ts';
+import { everyCallDue, nextCallDue } from './due-calls.ts';
 
 const OWNERS = ['one', 'two'] as const;
 const ADDRESSES = ['ann@a.example', 'bob@b.example', 'cyd@gmail.com', 'dan@a.example'] as const;
@@ -223,7 +224,7 @@ class Life {
   async #call(): Promise<void> {
     const { now } = this;
     const until = now + this.below(9_000);
-    const due = await this.ask('callsDue', (store) => store.callsDue(now, until, 500, []), false);
+    const due = await this.ask('callsDue', (store) => everyCallDue(store, now, until), false);
     if (due.length > 0) {
       const claims = Array.from({ length: 1 + this.below(3) }, () => ({
         id: this.#one(due).id,
@@ -315,7 +316,7 @@ class Life {
     await this.ask('outcomes', (store) => store.outcomes({ accountId, ...span }), false);
     await this.ask('openCalls', (store) => store.openCalls());
     await this.ask('nextRecipientDue', (store) => store.nextRecipientDue(now));
-    await this.ask('nextCallDue', (store) => store.nextCallDue(now));
+    await this.ask('callsDue', (store) => nextCallDue(store, now));
   }
 }
 

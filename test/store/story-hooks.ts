@@ -2,6 +2,7 @@
 import type { SuppressionReason } from '../../src/base/status.ts';
 import type { Call, Suppression } from '../../src/store/rows.ts';
 import { at, type Story } from './story.ts';
+import { callLook } from './due-calls.ts';
 
 const PAGE = { limit: 10, after: null, before: null };
 
@@ -57,12 +58,12 @@ export async function tellEndpoints(story: Story): Promise<void> {
 /** Every call that is due begins and ends: the first well, the second badly, the third for good, and so on. */
 export async function tellCalls(story: Story): Promise<void> {
   const excluded = [story.id('hook3')];
-  await story.ask('callsDue', at(0), at(703), 10, []);
-  await story.ask('callsDue', at(0), at(20_000), 10, excluded);
-  await story.ask('callsDue', at(0), at(20_000), 1, []);
+  await story.ask('callsDue', callLook(at(0), { until: at(703) }));
+  await story.ask('callsDue', callLook(at(0), { until: at(20_000), without: excluded }));
+  await story.ask('callsDue', callLook(at(0), { until: at(20_000), most: 1, limit: 1 }));
   await story.ask('openCalls');
-  await story.ask('nextCallDue', at(0));
-  const due = await story.tell('callsDue', at(0), at(20_000), 10, []);
+  await story.ask('callsDue', callLook(at(0)));
+  const { calls: due } = await story.tell('callsDue', callLook(at(0), { until: at(20_000) }));
   const claims = due.map(({ id }) => ({
     id,
     owner: 'node',
@@ -138,7 +139,7 @@ export async function askEndpoints(story: Story): Promise<void> {
     await story.ask('attemptDetail', id, story.id('test call'));
   }
   await story.ask('openCalls');
-  for (const after of [0, 1000, 20_099, 20_100]) await story.ask('nextCallDue', at(after));
+  for (const time of [0, 1000, 20_099, 20_100]) await story.ask('callsDue', callLook(at(time)));
   await story.tell(
     'replayCalls',
     story.id('other'),
@@ -160,7 +161,7 @@ export async function askEndpoints(story: Story): Promise<void> {
     { failedSince: at(20_000) },
     at(20_300),
   );
-  await story.ask('callsDue', at(20_250), at(20_400), 10, []);
+  await story.ask('callsDue', callLook(at(20_250), { until: at(20_400) }));
   await story.ask('openCalls');
 }
 

@@ -8,6 +8,7 @@ import { at, type Story } from './story.ts';
 import { event } from './story-mail.ts';
 import { mail, part } from './together.ts';
 import type { Told } from './together.ts';
+import { callLook } from './due-calls.ts';
 
 function suppressionOf(
   story: Story,
@@ -172,7 +173,7 @@ export async function tellSuppressions(story: Story): Promise<void> {
 
 /** The calls of the story's events, by whoever may begin them, and ends that make a webhook fail for good. */
 export async function tellCalls(story: Story): Promise<void> {
-  const due = await story.tell('callsDue', at(0), at(5000), 50, []);
+  const { calls: due } = await story.tell('callsDue', callLook(at(0), { until: at(5000) }));
   const claim = ({ id }: { id: string }, owner: string) => ({
     id,
     owner,
@@ -247,7 +248,7 @@ function logRow(story: Story, account: string, index: number): LogRecord {
 export async function tellGone(story: Story, told: Told): Promise<void> {
   const { m4, m5, m6 } = told as Record<'m4' | 'm5' | 'm6', NewMessage>;
   const other = story.id('other');
-  const due = await story.tell('callsDue', at(0), at(5000), 50, []);
+  const { calls: due } = await story.tell('callsDue', callLook(at(0), { until: at(5000) }));
   const claims = due.map(({ id }) => ({
     id,
     owner: 'z',

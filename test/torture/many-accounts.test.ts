@@ -1,6 +1,7 @@
 /**
  * Thousands of accounts, and an account with thousands of domains and revoked keys: whoever lists them, or looks for one
- * by name, stops nobody (docs/reliability.md R135).
+ * by name, stops nobody (docs/reliability.md R135). Nor does a look at the webhook calls that are due, however many
+ * endpoints have some that wait (R136).
  */
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, expect, test } from 'bun:test';
@@ -16,6 +17,7 @@ import { LONGEST_MS } from './gap-beside.ts';
 const ACCOUNTS = 10_000;
 const DOMAINS = 20_000;
 const KEYS = 20_000;
+const ENDPOINTS = 60_000;
 const PATIENCE_MS = 300_000;
 /** A page, with its frame. */
 const PAGE_CHARACTERS = 200_000;
@@ -54,6 +56,14 @@ function fill(file: string, accountId: string): void {
       insert.run(...names.map((name) => row[name] ?? null));
     };
   };
+  const endpoint = db.prepare(
+    'INSERT INTO endpoints (id, account_id, url, events, status, sealed_secret, failure_count, created_at)' +
+      " VALUES (?, ?, 'https://hooks.example.com/', '[]', 'active', zeroblob(90), 0, 1)",
+  );
+  const call = db.prepare(
+    'INSERT INTO calls (id, endpoint_id, account_id, event_id, event_type, message_id, status, attempts,' +
+      " next_attempt_at, created_at) VALUES (?, ?, ?, ?, 'email.sent', ?, 'open', 3, ?, 1)",
+  );
   const [account, domain, key] = [copier('accounts'), copier('domains'), copier('api_keys')];
   db.transaction(() => {
     for (let at = 0; at < ACCOUNTS; at += 1) account({ id: nextId(), name: `tenant${at}` });
@@ -63,6 +73,12 @@ function fill(file: string, accountId: string): void {
     for (let at = 0; at < KEYS; at += 1) {
       const hash = new Bun.CryptoHasher('sha256').update(String(at)).digest();
       key({ id: nextId(), account_id: accountId, hash, revoked_at: 1 });
+    }
+    const laterAt = Date.now() + PATIENCE_MS;
+    for (let at = 0; at < ENDPOINTS; at += 1) {
+      const [id, ofId] = [nextId(), nextId()];
+      endpoint.run(id, ofId);
+      call.run(nextId(), id, ofId, nextId(), nextId(), laterAt);
     }
   })();
   db.close();
@@ -120,6 +136,25 @@ test(
         const text = await session.read(path);
         expect([path, text.includes('</html>')]).toEqual([path, true]);
         expect([path, text.length < PAGE_CHARACTERS]).toEqual([path, true]);
+      }
+    });
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'while webhook calls are looked for, of sixty thousand endpoints',
+  async () => {
+    const made = await appliance.api('POST', '/webhooks', {
+      endpoint: 'https://hooks.example.com/mine',
+      events: ['email.sent'],
+    });
+    const { id } = (await made.json()) as { id: string };
+    await isAwakeBeside(async () => {
+      // Each change of an endpoint is followed by a look.
+      for (const event of ['email.bounced', 'email.delivered', 'email.failed']) {
+        const changed = await appliance.api('PATCH', `/webhooks/${id}`, { events: [event] });
+        expect(changed.status).toBe(200);
       }
     });
   },

@@ -41,6 +41,8 @@ export interface DueWorkOptions<Claim, Row extends { id: string }> {
   shortestLookMs: number;
   /** Others may make rows due: the longest pause between two looks, in milliseconds. Default: as `Looks`. */
   longestLookMs?: number | undefined;
+  /** How many times as long as a look took there is none after it; default: as `Looks`. */
+  rest?: number;
   /** Whether what this process owns is its own: while it is not, nothing is looked for and nothing begun. */
   isCurrent: () => boolean;
   /** Brings what is due into memory; see `Looks`. */
@@ -74,11 +76,12 @@ export class DueWork<Claim, Row extends { id: string }> {
 
   constructor(options: DueWorkOptions<Claim, Row>) {
     this.#options = options;
-    const { clock, shortestLookMs: shortestMs, longestLookMs: longestMs, look } = options;
+    const { clock, shortestLookMs: shortestMs, longestLookMs: longestMs, rest, look } = options;
     this.#looks = new Looks({
       clock,
       shortestMs,
       longestMs,
+      rest,
       look: async () => (options.isCurrent() ? look() : null),
       failed: (error) => this.#lookFailed(error),
     });

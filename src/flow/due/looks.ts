@@ -1,9 +1,9 @@
 /**
  * When the store is looked at for due work: at once when asked, by the store's next due time, and at least every minute.
  *
- * Promises one look at a time; that a look which is asked for while another reads begins when that one ends; and that a
- * look that failed delays the next look by a minute at most. Reads nothing itself. A
- * failed look is reported and made again.
+ * Promises one look at a time; that a look which is asked for while another reads or rests begins when that has ended;
+ * and that a look that failed delays the next look by a minute at most. Reads nothing itself. A failed look is reported
+ * and made again.
  */
 import type { Clock } from '../../base/clock.ts';
 
@@ -11,6 +11,8 @@ import type { Clock } from '../../base/clock.ts';
 const LONGEST_MS = 60_000;
 /** The pause after a look that failed. */
 const FAULT_PAUSE_MS = 5_000;
+/** The longest rest after a look. */
+const LONGEST_REST_MS = 5_000;
 
 export interface LooksOptions {
   clock: Clock;
@@ -18,6 +20,8 @@ export interface LooksOptions {
   shortestMs: number;
   /** The longest; default: a minute. */
   longestMs?: number | undefined;
+  /** After a look there is none for so many times as long as it took; default: 0. */
+  rest?: number | undefined;
   /** Brings what is due into memory. Returns when there will be more at the soonest; null when that is not known. */
   look: () => Promise<number | null>;
   failed: (error: unknown) => void;
@@ -30,6 +34,8 @@ export class Looks {
   /** The look that is under way. */
   #current: Promise<void> | null = null;
   #timer: { atMs: number; cancel: () => void } | null = null;
+  /** No look begins before. */
+  #restsUntil = 0;
 
   constructor(options: LooksOptions) {
     this.#options = options;
@@ -58,7 +64,8 @@ export class Looks {
   soon(): void {
     if (!this.#isRunning) return;
     this.#isWanted = true;
-    this.#current ??= this.#lookAll();
+    if (this.#options.clock.steady() < this.#restsUntil) this.by(this.#restsUntil);
+    else this.#current ??= this.#lookAll();
   }
 
   /** Looks at `atMs` (epoch milliseconds) unless a look is to be made earlier anyway. */
@@ -74,15 +81,17 @@ export class Looks {
   }
 
   async #lookAll(): Promise<void> {
-    const { clock, look, failed, shortestMs, longestMs = LONGEST_MS } = this.#options;
+    const { clock, look, failed, shortestMs, longestMs = LONGEST_MS, rest = 0 } = this.#options;
     this.#timer?.cancel();
     this.#timer = null;
     let [nextAt, beganAt] = [Infinity, clock.steady()];
-    while (this.#isWanted && this.#isRunning) {
+    while (this.#isWanted && this.#isRunning && clock.steady() >= this.#restsUntil) {
       this.#isWanted = false;
       beganAt = clock.steady();
       try {
         nextAt = (await look()) ?? Infinity;
+        const endedAt = clock.steady();
+        this.#restsUntil = endedAt + Math.min(rest * (endedAt - beganAt), LONGEST_REST_MS);
       } catch (error) {
         failed(error);
         nextAt = clock.steady() + FAULT_PAUSE_MS;
@@ -90,6 +99,7 @@ export class Looks {
     }
     this.#current = null;
     // Counted from the look's beginning: what came due while it lasted has waited for that long already.
-    this.by(Math.min(Math.max(nextAt, beganAt + shortestMs), clock.steady() + longestMs));
+    const soonest = this.#isWanted ? 0 : Math.max(nextAt, beganAt + shortestMs);
+    this.by(Math.min(Math.max(soonest, this.#restsUntil), clock.steady() + longestMs));
   }
 }

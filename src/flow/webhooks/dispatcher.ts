@@ -11,6 +11,7 @@
  * bounded number; the rest waits in the store. Never follows an endpoint into the operator's network
  * (wire/https/guarded-agent). A crash is safe at every line and repeats at most the calls in flight, under their ids.
  */
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { ApiError } from '../../base/errors.ts';
 import { idTime } from '../../base/ids.ts';
 import type { Call, CallAttempt } from '../../store/rows.ts';
@@ -23,7 +24,7 @@ import type { DueFault, Lease } from '../due/due-work.ts';
 import { logCall } from '../journey-log.ts';
 import { isCurrent, longestLookMs } from '../node-session.ts';
 import type { EndpointWatcher } from './endpoints.ts';
-import { endPost, noteResult, EndpointQueues, startPost } from './endpoint-queues.ts';
+import { endPost, EndpointQueues, MOST_OF_ONE, noteResult, startPost } from './endpoint-queues.ts';
 import { CallPoster, errorOf, RECEIPT_TIMEOUT_MS } from './post.ts';
 import { isAcknowledged, nextStep, waitMs } from './schedule.ts';
 
@@ -31,8 +32,10 @@ import { isAcknowledged, nextStep, waitMs } from './schedule.ts';
 const DISABLE_AFTER = 20;
 /** Calls in flight over all endpoints: far above what healthy ones need, far below the descriptor limit. */
 const MAX_CLAIMED = 1_024;
-/** References read from the store at once. */
+/** References read from the store at once: some milliseconds of this thread. */
 const PAGE = 1_000;
+/** A look rests for so many times as long as it took: it walks over as many endpoints as have open calls. */
+const REST = 4;
 /** A claim older than this belongs to a process that is gone: window times timeout, and some more. */
 const LEASE_MS = 90_000;
 /** The pause before the next look while no more references can be kept. */
@@ -66,6 +69,8 @@ export class WebhookDispatcher implements EndpointWatcher {
   readonly #poster: CallPoster;
   readonly #queues = new EndpointQueues();
   readonly #due: DueWork<CallRef, Call>;
+  /** The endpoint with which the last look ended, because no more references could be kept. */
+  #resumeAfter: string | null = null;
 
   /** Throws `OperatorError` when the extra CA cannot be read. */
   constructor(ctx: Context, options: DispatcherOptions = {}) {
@@ -78,6 +83,7 @@ export class WebhookDispatcher implements EndpointWatcher {
       leaseMs: LEASE_MS,
       shortestLookMs: 0,
       longestLookMs: longestLookMs(ctx),
+      rest: REST,
       isCurrent: () => isCurrent(ctx),
       look: () => this.#look(),
       pick: () => this.#pick(),
@@ -265,20 +271,28 @@ export class WebhookDispatcher implements EndpointWatcher {
     });
   }
 
+  /** A walk over the endpoints with open calls, from the one where the last look had to end. */
   async #look(): Promise<number | null> {
     const { clock, store } = this.#ctx;
     const now = clock.steady();
-    for (let isMore = true; isMore && this.#due.isRunning && !this.#queues.isFull;) {
-      const leftOut = this.#queues.beginLook();
-      // What is here already may come again: the page must be longer than that, or nothing new is seen.
-      const limit = PAGE + this.#queues.countKnownOfShortQueues();
-      const refs = await store.callsDue(now, now, limit, leftOut);
-      const added = refs.filter((ref) => this.#queues.add(ref)).length;
+    const without = this.#queues.beginLook();
+    const begin = this.#resumeAfter;
+    let nextAt = Infinity;
+    let after = begin;
+    do {
+      const look = { now, until: now, most: MOST_OF_ONE, limit: PAGE, after, without };
+      const found = await store.callsDue(look);
+      for (const ref of found.calls) this.#queues.add(ref);
       this.#due.wake();
-      isMore = refs.length >= limit && added > 0;
-    }
-    const next = await store.nextCallDue(now);
-    return this.#queues.isFull ? Math.min(next ?? Infinity, now + PAUSE_WHEN_FULL_MS) : next;
+      nextAt = Math.min(nextAt, found.nextAt ?? Infinity);
+      after = found.last;
+      if (after !== null) await nextTick();
+    } while (after !== null && this.#due.isRunning && !this.#queues.isFull);
+    this.#resumeAfter = after;
+    if (this.#queues.isFull) return Math.min(nextAt, now + PAUSE_WHEN_FULL_MS);
+    // Those before `begin` were not asked.
+    if (begin !== null) this.#due.lookSoon();
+    return nextAt === Infinity ? null : nextAt;
   }
 }
 

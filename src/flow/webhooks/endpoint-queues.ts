@@ -23,6 +23,11 @@ const MAX_ENDPOINT_TESTS = 4;
 const MAX_TESTS = 64;
 /** A queue shorter than this is filled again when the store has more. */
 const LOW_REFS = 100;
+/**
+ * References of one endpoint that a look reads: what its queue may know already, and then more than it takes. Fewer are
+ * all that the store has, and with so many the queue is full and has noted that there is more.
+ */
+export const MOST_OF_ONE = MAX_ENDPOINT_REFS + LOW_REFS + MAX_WINDOW;
 
 export interface EndpointQueue {
   readonly endpointId: string;
@@ -163,15 +168,6 @@ export class EndpointQueues {
       if (queue.hasMore) leftOut.push(queue.endpointId);
     }
     return leftOut;
-  }
-
-  /** Calls of short queues that are here already: a look may find them again. */
-  countKnownOfShortQueues(): number {
-    let count = 0;
-    for (const queue of this.#queues.values()) {
-      if (isLow(queue)) count += queue.ready.length + queue.claimed;
-    }
-    return count;
   }
 }
 

@@ -1,8 +1,7 @@
 /**
  * Webhook endpoints, and reads about their calls.
  *
- * Promises that the limit on endpoints holds under requests to several nodes, and the soonest first where it is asked for
- * what is due, without disabled endpoints and without what is under an unexpired lease.
+ * Promises that the limit on endpoints holds under requests to several nodes.
  */
 import { changedEndpoint } from '../endpoint-health.ts';
 import { listText } from '../json-columns.ts';
@@ -10,10 +9,11 @@ import type { Call, CallAttempt } from '../rows.ts';
 import { SELECT_ENDPOINT, endpointOf } from '../sql/columns.ts';
 import type { EndpointRow } from '../sql/columns.ts';
 import { endpointReads } from '../sql/webhooks.ts';
-import type { CallRef, ListedAttempt, MessageCall, WebhookStore } from '../webhooks.ts';
+import type { ListedAttempt, MessageCall, WebhookStore } from '../webhooks.ts';
 import { lockAccount } from './accounts.ts';
 import type { Access } from './database.ts';
-import { idOrNull, idsOf } from './ids.ts';
+import { dueCalls } from './due-calls.ts';
+import { idOrNull } from './ids.ts';
 import { listBy } from './lists.ts';
 import { sqlReader } from './reader.ts';
 import { SELECT_CALL } from './shapes.ts';
@@ -30,7 +30,7 @@ type EndpointReads = Pick<
 >;
 type CallReads = Pick<
   WebhookStore,
-  'callsDue' | 'nextCallDue' | 'openCalls' | 'callAttempts' | 'attemptDetail' | 'callsOfMessage'
+  'callsDue' | 'openCalls' | 'callAttempts' | 'attemptDetail' | 'callsOfMessage'
 >;
 
 /** A message with many recipients has many events; people read the first of them. */
@@ -119,39 +119,11 @@ function changing(database: Access): WebhookStore['updateEndpoint'] {
 }
 
 function callReads(database: Access): CallReads {
-  return { ...dueCalls(database), ...attemptReads(database) };
+  return { ...dueCalls(database), ...openCallReads(database), ...attemptReads(database) };
 }
 
-function dueCalls(
-  database: Access,
-): Pick<CallReads, 'callsDue' | 'nextCallDue' | 'openCalls' | 'callsOfMessage'> {
+function openCallReads(database: Access): Pick<CallReads, 'openCalls' | 'callsOfMessage'> {
   return {
-    // Endpoint by endpoint, each by the index: a long line of one is not walked for the others.
-    callsDue: (now, until, limit, excludeEndpoints) =>
-      database.all<CallRef>(
-        part(
-          'SELECT c.id, e.id AS "endpointId", c.at AS "dueAt" FROM endpoints AS e CROSS JOIN LATERAL' +
-            ' (SELECT id, next_attempt_at AS at FROM calls WHERE endpoint_id = e.id' +
-            " AND status = 'open' AND next_attempt_at <= $2 AND (lease_until IS NULL OR lease_until <= $1)" +
-            ' ORDER BY next_attempt_at, id LIMIT $3) AS c' +
-            " WHERE e.status = 'active' AND e.id <> ALL($4::uuid[]) ORDER BY c.at, c.id LIMIT $3",
-          now,
-          until,
-          limit,
-          idsOf(excludeEndpoints),
-        ),
-      ),
-    async nextCallDue(after) {
-      const row = await database.first<{ at: number | null }>(
-        part(
-          'SELECT min(c.at) AS at FROM endpoints AS e CROSS JOIN LATERAL (SELECT next_attempt_at AS at FROM calls' +
-            " WHERE endpoint_id = e.id AND status = 'open' AND next_attempt_at > $1 ORDER BY next_attempt_at LIMIT 1) AS c" +
-            " WHERE e.status = 'active'",
-          after,
-        ),
-      );
-      return row?.at ?? null;
-    },
     async openCalls() {
       const row = await database.first<{ count: number }>(
         part("SELECT count(*) AS count FROM calls WHERE status = 'open'"),

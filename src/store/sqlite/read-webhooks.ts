@@ -1,10 +1,11 @@
 /**
  * Reads of calls that are due, and the pages of attempts: along SQLite's own indexes.
  *
- * Promises the soonest first where it is asked for what is due, without disabled endpoints and without what is under an
- * unexpired lease. Never claims: that is the writer's `beginCalls`. The other reads are in `sql/webhooks.ts`.
+ * Promises what is due without disabled endpoints and without what is under an unexpired lease, for a part of the
+ * endpoints: others wait for some milliseconds, however many endpoints there are. Never claims: that is the writer's `beginCalls`. The other reads are in `sql/webhooks.ts`.
  */
 import type { Database } from 'bun:sqlite';
+import { PART_ENDPOINTS } from '../webhooks.ts';
 import type { CallRef, WebhookStore } from '../webhooks.ts';
 import { SELECT_LISTED_ATTEMPT, listedAttemptOf } from './listed-columns.ts';
 import type { ListedAttemptRow } from './listed-columns.ts';
@@ -38,9 +39,13 @@ export function attemptLists(db: Database): Pick<WebhookStore, 'callAttempts'> {
   };
 }
 
-/** The verbs over a reading connection; statements are prepared once, here. */
-export function dueCallReads(db: Database): Pick<WebhookStore, 'callsDue' | 'nextCallDue'> {
-  const active = db.prepare<{ id: string }, []>("SELECT id FROM endpoints WHERE status = 'active'");
+/** The verb over a reading connection; statements are prepared once, here. */
+export function dueCallReads(db: Database): Pick<WebhookStore, 'callsDue'> {
+  // The index of open calls begins with the endpoint: this jumps over all calls of one.
+  const nextEndpoint = db.prepare<{ id: string; status: string }, [string]>(
+    'SELECT endpoint_id AS id, (SELECT status FROM endpoints WHERE id = endpoint_id) AS status FROM calls' +
+      " WHERE status = 'open' AND endpoint_id > ? ORDER BY endpoint_id LIMIT 1",
+  );
   const callsOf = db.prepare<CallRef, [string, number, number, number]>(
     'SELECT id, endpoint_id AS endpointId, next_attempt_at AS dueAt FROM calls' +
       " WHERE status = 'open' AND endpoint_id = ? AND next_attempt_at <= ?" +
@@ -51,22 +56,20 @@ export function dueCallReads(db: Database): Pick<WebhookStore, 'callsDue' | 'nex
       ' AND next_attempt_at > ?',
   );
   return {
-    async callsDue(now, until, limit, excludeEndpoints) {
-      const excluded = new Set(excludeEndpoints);
-      return active
-        .all()
-        .filter(({ id }) => !excluded.has(id))
-        .flatMap(({ id }) => callsOf.all(id, until, now, limit))
-        .sort((a, b) => a.dueAt - b.dueAt)
-        .slice(0, limit);
-    },
-    async nextCallDue(after) {
-      let soonest: number | null = null;
-      for (const { id } of active.all()) {
-        const at = nextCallOf.get(id, after)?.at ?? null;
-        if (at !== null && (soonest === null || at < soonest)) soonest = at;
+    async callsDue({ now, until, most, limit, after, without }) {
+      const leftOut = new Set(without);
+      const calls: CallRef[] = [];
+      let soonest = Infinity;
+      let last: string | null = after ?? '';
+      for (let seen = 0; seen < PART_ENDPOINTS && calls.length < limit; seen += 1) {
+        const endpoint = nextEndpoint.get(last);
+        last = endpoint?.id ?? null;
+        if (endpoint === null || last === null) break;
+        if (endpoint.status !== 'active' || leftOut.has(last)) continue;
+        calls.push(...callsOf.all(last, until, now, most));
+        soonest = Math.min(soonest, nextCallOf.get(last, until)?.at ?? Infinity);
       }
-      return soonest;
+      return { calls, nextAt: soonest === Infinity ? null : soonest, last };
     },
   };
 }

@@ -6,7 +6,7 @@ import { TestClock } from '../../rig/clock.ts';
 
 const MINUTE = 60_000;
 
-function start(next: () => number | null | Promise<number | null>, shortestMs = 0) {
+function start(next: () => number | null | Promise<number | null>, shortestMs = 0, rest?: number) {
   const clock = new TestClock();
   // The wall clock is an hour behind: all of this goes by the time that has really passed.
   clock.jump(-3_600_000);
@@ -16,6 +16,7 @@ function start(next: () => number | null | Promise<number | null>, shortestMs = 
   const looks = new Looks({
     clock,
     shortestMs,
+    rest,
     async look() {
       at.push(clock.steady() - beganAt);
       return next();
@@ -266,4 +267,41 @@ test('is at work from its start to its stop', async () => {
   expect(looks.isRunning).toBe(true);
   await looks.stop();
   expect([looks.isRunning, clock.pending()]).toEqual([false, []]);
+});
+
+test('a look rests for as many times as long as it took, and five seconds at most, whoever asks meanwhile', async () => {
+  let end: (next: number | null) => void = () => undefined;
+  const { clock, at, looks, beganAt } = start(
+    () => new Promise<number | null>((resolve) => (end = resolve)),
+    0,
+    4,
+  );
+  const lasts = async (ms: number, next: number | null = null) => {
+    await clock.advance(ms);
+    end(next);
+    await clock.advance(0);
+  };
+  looks.start();
+  // Asked for while it read, by its own result and afterwards: all of them wait.
+  await clock.advance(50);
+  looks.soon();
+  await lasts(50, beganAt + 101);
+  looks.soon();
+  looks.by(beganAt + 102);
+  await clock.advance(399);
+  expect(at).toEqual([0]);
+  await clock.advance(1);
+  expect(at).toEqual([0, 500]);
+  // What takes no time asks for no rest.
+  await lasts(0, beganAt + 600);
+  looks.soon();
+  await lasts(0);
+  expect(at).toEqual([0, 500, 500]);
+  looks.soon();
+  await lasts(60_000);
+  looks.soon();
+  await clock.advance(4_999);
+  expect(at).toHaveLength(4);
+  await clock.advance(1);
+  expect(at).toEqual([0, 500, 500, 500, 65_500]);
 });

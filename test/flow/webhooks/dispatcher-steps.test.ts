@@ -22,7 +22,7 @@ afterAll(() => fixture.close());
 
 const start = (change?: Parameters<typeof startNoted>[1]) => startNoted(fixture, change);
 
-/** Only the looks at what is due, without what they ask for next. */
+/** Only the looks at what is due. */
 const looks = (asked: unknown[][]) => asked.filter(([what]) => what === 'due');
 
 test('a claim is for a minute and a half, and due again after the first wait of the schedule', async () => {
@@ -84,56 +84,6 @@ test('a claim is for a minute and a half, and due again after the first wait of 
     error: 'the host does not lead to a public address',
     next_attempt_at: new Date(now + WAIT_MS).toISOString(),
   });
-  await dispatcher.stop();
-});
-
-test('looks go on while the page is full and brings something, with what is here already on top', async () => {
-  const gate = Promise.withResolvers<void>();
-  // Twenty endpoints of 50 calls each fill the first page; the second has one new call.
-  const page = Array.from({ length: 20 }, (_, n) => refs(50, `e${n}`)).flat();
-  const second = [...page, ...refs(1, 'late')];
-  const { dispatcher, asked, settle, now } = start({
-    due: [page, second.slice(0, 1_001), page],
-    gate: gate.promise,
-  });
-  dispatcher.start();
-  await settle();
-  expect(asked.slice(0, 3)).toEqual([
-    ['due', now, now, 1_000, []],
-    // Those of the first page are known, be they claimed or not.
-    ['due', now, now, 2_000, []],
-    ['next', now],
-  ]);
-  gate.resolve();
-  await settle();
-  await dispatcher.stop();
-});
-
-test('an endpoint whose queue is long is left out of the next look', async () => {
-  const gate = Promise.withResolvers<void>();
-  const { dispatcher, asked, settle, now } = start({ due: [refs(1_000)], gate: gate.promise });
-  dispatcher.start();
-  await settle();
-  expect(asked.filter(([what]) => what !== 'begin')).toEqual([
-    ['due', now, now, 1_000, []],
-    ['due', now, now, 1_000, ['e']],
-    ['next', now],
-  ]);
-  gate.resolve();
-  await dispatcher.stop();
-});
-
-test('a full page of calls that are known ends the look', async () => {
-  const gate = Promise.withResolvers<void>();
-  const page = Array.from({ length: 20 }, (_, n) => refs(50, `e${n}`)).flat();
-  const { dispatcher, asked, settle } = start({
-    due: [page, [...page, ...page], page],
-    gate: gate.promise,
-  });
-  dispatcher.start();
-  await settle();
-  expect(looks(asked).map(([, , , limit]) => limit)).toEqual([1_000, 2_000]);
-  gate.resolve();
   await dispatcher.stop();
 });
 
@@ -336,34 +286,6 @@ test('a fifth test of an endpoint is told to wait ten seconds', async () => {
   expect(asked.filter(([what]) => what === 'test')).toHaveLength(5);
   await dispatcher.stop();
 });
-
-test('while no more references can be kept, the store is looked at each second', async () => {
-  const gate = Promise.withResolvers<void>();
-  const page = Array.from({ length: 270 }, (_, n) => refs(390, `e${n}`)).flat();
-  const { dispatcher, script, asked, settle, now } = start({
-    due: [page, page],
-    gate: gate.promise,
-  });
-  script.nextDue = now + 60_000;
-  dispatcher.start();
-  await settle();
-  const nexts = (): number => asked.filter(([what]) => what === 'next').length;
-  const seen: number[][] = [];
-  for (const wait of [0, 999, 1, 999, 1]) {
-    await fixture.clock.advance(wait);
-    seen.push([looks(asked).length, nexts()]);
-  }
-  // The 1,024 that were claimed of the first page leave their slots to the second; then it is full, and reads no page.
-  expect(seen).toEqual([
-    [1, 1],
-    [1, 1],
-    [2, 2],
-    [2, 2],
-    [2, 3],
-  ]);
-  gate.resolve();
-  await dispatcher.stop();
-}, 30_000);
 
 test('what is replayed is counted and offered, and needs no dispatcher', async () => {
   const { ctx, clock } = fixture;

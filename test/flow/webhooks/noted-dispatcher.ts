@@ -38,8 +38,12 @@ function callOf({ id, endpointId }: CallRef): Call {
 }
 
 interface Script {
-  /** What looks find, one after the other, and then nothing. */
+  /** What looks find, part after part, and then nothing. */
   due: CallRef[][];
+  /** The last endpoint of each part; none is left after these. */
+  lasts: (string | null)[];
+  /** Looks wait for it. */
+  lookGate: Promise<void>;
   nextDue: number | null;
   /** Thrown by the begin of calls, once each. */
   beginFaults: Error[];
@@ -56,12 +60,14 @@ interface Script {
 export function startNoted({ ctx, clock }: Fixture, change: Partial<Script> = {}) {
   const script: Script = {
     due: [],
+    lasts: [],
     nextDue: null,
     beginFaults: [],
     faults: [],
     isOvertaken: false,
     endpointStatus: 'active',
     gate: Promise.resolve(),
+    lookGate: Promise.resolve(),
     node: null,
     ...change,
   };
@@ -102,13 +108,11 @@ export function startNoted({ ctx, clock }: Fixture, change: Partial<Script> = {}
       },
       store: {
         ...ctx.store,
-        async callsDue(...args) {
-          asked.push(['due', ...args]);
-          return noted(script.due.shift() ?? []);
-        },
-        async nextCallDue(after) {
-          asked.push(['next', after]);
-          return script.nextDue;
+        async callsDue(look) {
+          asked.push(['due', look]);
+          await script.lookGate;
+          const last = script.lasts.shift() ?? null;
+          return { calls: noted(script.due.shift() ?? []), nextAt: script.nextDue, last };
         },
         async beginCalls(claims, now) {
           begun.push(claims);

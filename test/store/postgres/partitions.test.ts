@@ -35,6 +35,7 @@ import {
   newMessage,
   recipientOf,
 } from '../samples.ts';
+import { everyCallDue } from '../due-calls.ts';
 
 const DAY_MS = 86_400_000;
 const START = Math.floor(Date.now() / DAY_MS) * DAY_MS;
@@ -273,7 +274,7 @@ describe('with many days', () => {
           const events = [newEvent(message.message, recipientOf(message).id, 'email.delivered')];
           return finishAll(access, [finishOf(message, recipientOf(message), { events })]);
         });
-        const due = await store.callsDue(Date.now(), Date.now(), RUNS, []);
+        const due = await everyCallDue(store, Date.now());
         expect(due).toHaveLength(RUNS);
         let at = 0;
         await often('begin a call', async () => {
