@@ -35,6 +35,12 @@ export interface SeenRecord {
 /** By record name (`DKIM`, `SPF`, `DMARC`); empty before the first check. */
 export type SeenRecords = Record<string, SeenRecord>;
 
+/** A part of the accounts with domains whose check is due. */
+export interface AccountsToCheck {
+  accountIds: string[];
+  last: string | null;
+}
+
 export interface DomainStore {
   createDomain(domain: Domain, maxDomains: number): Promise<'created' | 'exists' | 'too_many'>;
   /** False when there is no such domain in the account. */
@@ -49,6 +55,11 @@ export interface DomainStore {
   domainByName(accountId: string, name: string): Promise<Domain | null>;
   /** Deleted ones too, of any account. */
   domainForSigning(id: string): Promise<Domain | null>;
-  /** Domains of all accounts whose next check is due at `now`, the longest overdue first. */
-  domainsDue(now: number, limit: number): Promise<Domain[]>;
+  /**
+   * The accounts that have a domain whose next check is due at `now`, in the order of their ids: a part of all accounts,
+   * behind the one with the id `after`. `last`: the last account of the part; null when there is none behind it.
+   */
+  accountsToCheck(now: number, after: string | null): Promise<AccountsToCheck>;
+  /** Ids of an account's domains whose next check is due at `now`, the longest overdue first. */
+  domainsDue(accountId: string, now: number, limit: number): Promise<string[]>;
 }

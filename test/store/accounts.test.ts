@@ -5,6 +5,8 @@ import { OutdatedError } from '../../src/store/revision.ts';
 import { batchOf, newAccount, newDomain, newKey, newLogRecord, newMessage } from './samples.ts';
 import { eachStore } from './stores.ts';
 
+const NOBODY = { accountIds: [], last: null };
+
 describe('accounts', () => {
   eachStore('have one name each and are found by name or id', async (store, account) => {
     expect(await store.createAccount(newAccount('default'))).toBe('exists');
@@ -123,7 +125,8 @@ describe('domains', () => {
       expect(await store.domain(account.id, domain.id)).toBeNull();
       expect(await store.domainByName(account.id, 'a.example')).toBeNull();
       expect(await store.domainForSigning(domain.id)).toEqual({ ...domain, deletedAt: 5 });
-      expect(await store.domainsDue(Date.now() + 1e9, 9)).toEqual([]);
+      expect(await store.domainsDue(account.id, Date.now() + 1e9, 9)).toEqual([]);
+      expect(await store.accountsToCheck(Date.now() + 1e9, null)).toEqual(NOBODY);
       const again = newDomain(account.id, 'a.example');
       expect(await store.createDomain(again, 1)).toBe('created');
       expect(await store.domainByName(account.id, 'a.example')).toEqual(again);
@@ -134,8 +137,8 @@ describe('domains', () => {
     const domain = newDomain(account.id, 'a.example');
     await store.createDomain(domain, 9);
     const now = domain.createdAt;
-    expect(await store.domainsDue(now - 1, 9)).toEqual([]);
-    expect(await store.domainsDue(now, 9)).toEqual([domain]);
+    expect(await store.domainsDue(account.id, now - 1, 9)).toEqual([]);
+    expect(await store.domainsDue(account.id, now, 9)).toEqual([domain.id]);
     const check = {
       status: 'verified',
       recordStates: { DKIM: 'verified', SPF: 'verified' },
@@ -147,7 +150,8 @@ describe('domains', () => {
     await store.finishDomainCheck({ id: domain.id, now: now + 5, ...check });
     const checked = { ...domain, ...check, lastCheckedAt: now + 5 };
     expect(await store.domain(account.id, domain.id)).toEqual(checked);
-    expect(await store.domainsDue(now + 1e9, 9)).toEqual([]);
+    expect(await store.domainsDue(account.id, now + 1e9, 9)).toEqual([]);
+    expect(await store.accountsToCheck(now + 1e9, null)).toEqual(NOBODY);
   });
 
   eachStore('keep what the last check saw, for their account', async (store, account) => {

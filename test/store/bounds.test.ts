@@ -105,17 +105,53 @@ eachStore(
 );
 
 eachStore(
-  'domains are due from their moment on, the longest overdue first, so many at once',
+  'domains are due from their moment on, account by account, the longest overdue first, so many at once',
   async (store, { id }) => {
+    const other = newAccount('other');
+    await store.createAccount(other);
     const at = [30, 10, 20, 40];
+    const ids: string[] = [];
     for (const [n, nextCheckAt] of at.entries()) {
-      await store.createDomain({ ...newDomain(id, `d${n}.example`), nextCheckAt }, 10);
+      const domain = { ...newDomain(id, `d${n}.example`), nextCheckAt };
+      await store.createDomain(domain, 10);
+      ids.push(domain.id);
     }
+    await store.createDomain({ ...newDomain(other.id, 'd.example'), nextCheckAt: 20 }, 10);
     const due = async (now: number, limit = 9) =>
-      (await store.domainsDue(now, limit)).map(({ nextCheckAt }) => nextCheckAt);
+      (await store.domainsDue(id, now, limit)).map((each) => at[ids.indexOf(each)]);
     expect(await due(30)).toEqual([10, 20, 30]);
     expect(await due(29)).toEqual([10, 20]);
     expect(await due(99, 2)).toEqual([10, 20]);
+    const accounts = async (now: number, after: string | null = null) => {
+      const { accountIds, last } = await store.accountsToCheck(now, after);
+      expect(last).toBeNull();
+      return accountIds;
+    };
+    expect([await accounts(9), await accounts(10), await accounts(19)]).toEqual([[], [id], [id]]);
+    const [first = '', second = ''] = [id, other.id].toSorted();
+    expect(await accounts(20)).toEqual([first, second]);
+    expect([await accounts(20, first), await accounts(20, second)]).toEqual([[second], []]);
+  },
+);
+
+eachStore(
+  'accounts with checks to come are walked over a hundred at a time, however many domains one has',
+  async (store, { id }) => {
+    const ids = [id];
+    for (let n = 0; n < 30; n += 1) await store.createDomain(newDomain(id, `d${n}.example`), 99);
+    for (let n = 0; n < 105; n += 1) {
+      const account = newAccount(`a${n}`);
+      await store.createAccount(account);
+      await store.createDomain(newDomain(account.id, 'd.example'), 9);
+      ids.push(account.id);
+    }
+    ids.sort();
+    const first = await store.accountsToCheck(Date.now(), null);
+    expect(first).toEqual({ accountIds: ids.slice(0, 100), last: ids[99] ?? '' });
+    const rest = await store.accountsToCheck(Date.now(), first.last);
+    expect(rest).toEqual({ accountIds: ids.slice(100), last: null });
+    // Where none of them is due yet, the walk goes on all the same.
+    expect(await store.accountsToCheck(1, null)).toEqual({ accountIds: [], last: ids[99] ?? '' });
   },
 );
 

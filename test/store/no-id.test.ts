@@ -57,6 +57,7 @@ const OWNED: Case[] = [
   ['domain of no account', null, (store, own) => store.domain(NO, own)],
   ['domain', null, (store, own) => store.domain(own, NO)],
   ['domainByName', null, (store) => store.domainByName(NO, 'acme.example')],
+  ['domainsDue', [], (store) => store.domainsDue(NO, 1, 9)],
   ['domainForSigning', null, (store) => store.domainForSigning(NO)],
   ['seenRecords of no account', {}, (store, own) => store.seenRecords(NO, own)],
   ['seenRecords', {}, (store, own) => store.seenRecords(own, NO)],

@@ -182,6 +182,7 @@ export async function askDomains(story: Story): Promise<void> {
     [199, 9],
     [300, 2],
   ] as const) {
-    await story.ask('domainsDue', at(now), limit);
+    await story.ask('domainsDue', story.id('shop'), at(now), limit);
+    await story.ask('accountsToCheck', at(now), null);
   }
 }

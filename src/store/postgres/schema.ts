@@ -8,12 +8,16 @@
 import { createHash } from 'node:crypto';
 import { EXIT_CONFIG, OperatorError } from '../../base/errors.ts';
 import postgres0001 from '../../../migrations/postgres/0001_initial.sql' with { type: 'text' };
+import postgres0002 from '../../../migrations/postgres/0002_checks_by_account.sql' with { type: 'text' };
 import type { Connection } from './connection.ts';
 import type { Access, Session } from './database.ts';
 import { lasting, part } from './statement.ts';
 import type { Part } from './statement.ts';
 
-const STEPS: readonly { name: string; sql: string }[] = [{ name: 'initial', sql: postgres0001 }];
+const STEPS: readonly { name: string; sql: string }[] = [
+  { name: 'initial', sql: postgres0001 },
+  { name: 'checks_by_account', sql: postgres0002 },
+];
 
 /** `NULLS NOT DISTINCT` and more came with 15. */
 const OLDEST_VERSION = 150_000;

@@ -8,7 +8,7 @@ import { OneATick } from './one-a-tick.ts';
 import type { SqlReader, SqlValue } from './reader.ts';
 
 /** The lowest id there is (RFC 9562 section 5.9). */
-const NIL = '00000000-0000-0000-0000-000000000000';
+export const NIL = '00000000-0000-0000-0000-000000000000';
 
 interface Identified {
   id: string;

@@ -24,6 +24,7 @@ import mail0009 from '../../../migrations/mail/0009_seen_records.sql' with { typ
 import mail0010 from '../../../migrations/mail/0010_call_responses.sql' with { type: 'text' };
 import mail0011 from '../../../migrations/mail/0011_harm_hours.sql' with { type: 'text' };
 import mail0012 from '../../../migrations/mail/0012_operators.sql' with { type: 'text' };
+import mail0013 from '../../../migrations/mail/0013_checks_by_account.sql' with { type: 'text' };
 
 export interface Migration {
   version: number;
@@ -44,6 +45,7 @@ export const MAIL_MIGRATIONS: readonly Migration[] = [
   { version: 10, name: 'call_responses', sql: mail0010 },
   { version: 11, name: 'harm_hours', sql: mail0011 },
   { version: 12, name: 'operators', sql: mail0012 },
+  { version: 13, name: 'checks_by_account', sql: mail0013 },
 ];
 
 export const LOG_MIGRATIONS: readonly Migration[] = [

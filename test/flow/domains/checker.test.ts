@@ -19,46 +19,100 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 interface Script {
-  /** The domains of each look. */
-  due: Domain[][];
+  /** Of any accounts; they are due at once. */
+  domains: Domain[];
   txt: (name: string) => Promise<DnsAnswer<string>>;
+  /** Accounts of one part of the walk. */
+  part?: number;
 }
 
-function start({ due, txt }: Script) {
+function start({ domains, txt, part = 100 }: Script) {
   const { ctx } = fixture;
-  const looks: unknown[] = [];
+  const rows = new Map(domains.map((domain) => [domain.id, { ...domain, nextCheckAt: 0 }]));
+  const asked: unknown[][] = [];
   const checks: DomainCheck[] = [];
   let forgotten = 0;
   const none = async () => NODATA;
+  const dueOf = (now: number) =>
+    [...rows.values()].filter(({ nextCheckAt }) => nextCheckAt !== null && nextCheckAt <= now);
   const checker = new DomainChecker({
     ...ctx,
     resolver: { ...silentResolver(), txt, cname: none, a: none, aaaa: none, mx: none },
     senderDomains: { forget: () => (forgotten += 1) } as unknown as typeof ctx.senderDomains,
     store: {
       ...ctx.store,
-      async domainsDue(...args) {
-        looks.push(args);
-        return due.shift() ?? [];
+      async accountsToCheck(now, after) {
+        asked.push(['accounts', now, after]);
+        const accountIds = [...new Set(dueOf(now).map(({ accountId }) => accountId))]
+          .toSorted()
+          .filter((id) => after === null || id > after)
+          .slice(0, part);
+        return { accountIds, last: accountIds.length < part ? null : (accountIds.at(-1) ?? null) };
+      },
+      async domainsDue(accountId, now, limit) {
+        asked.push(['domains', accountId, now, limit]);
+        const own = dueOf(now).filter((domain) => domain.accountId === accountId);
+        return own.slice(0, limit).map(({ id }) => id);
+      },
+      domain: async (accountId, id) => {
+        const row = rows.get(id) ?? null;
+        return row?.accountId === accountId ? row : null;
       },
       async finishDomainCheck(check) {
         checks.push(check);
+        const row = rows.get(check.id);
+        if (row !== undefined)
+          rows.set(check.id, { ...row, nextCheckAt: check.nextCheckAt ?? 9e15 });
       },
     },
   });
   const run = (signal = new AbortController().signal) => checker.run(signal);
-  return { checker, looks, checks, run, forgotten: () => forgotten };
+  const add = (domain: Domain) => rows.set(domain.id, { ...domain, nextCheckAt: 0 });
+  const postpone = (domain: Domain) => rows.set(domain.id, { ...domain, nextCheckAt: 9e15 });
+  const remove = (id: string) => rows.delete(id);
+  return { checker, asked, checks, run, add, postpone, remove, forgotten: () => forgotten };
 }
 
-const some = (count: number): Promise<Domain[]> =>
+/** Domains of an account, with the account's name in theirs. */
+const some = (count: number, accountId = 'a'): Promise<Domain[]> =>
   Promise.all(
     Array.from({ length: count }, async (_, n) => ({
-      ...(await fixture.verified(sender, `d${n}.example`)),
+      ...(await fixture.verified(sender, `d${n}.${accountId}.example`)),
+      accountId,
       sealedDkimKey: fixture.ctx.secrets.seal('no key', dkimLabel('x')),
     })),
   );
 
+/** A resolver that answers when it is told, and the names that it was asked for. */
+function slowTxt(isSlow: (name: string) => boolean = () => true) {
+  const waiting: { name: string; answer: () => void }[] = [];
+  const txt = (name: string) =>
+    isSlow(name)
+      ? new Promise<typeof NODATA>((resolve) => {
+          waiting.push({ name, answer: () => resolve(NODATA) });
+        })
+      : Promise.resolve(NODATA);
+  return { txt, waiting };
+}
+
+const tick = () => new Promise((resolve) => setImmediate(resolve));
+/** Answers all that is asked, until the run has ended. */
+async function answerAll(running: Promise<void>, waiting: { answer: () => void }[]): Promise<void> {
+  const state = { isOver: false };
+  const ended = running.finally(() => (state.isOver = true));
+  while (!state.isOver) {
+    for (const { answer } of waiting.splice(0)) answer();
+    await tick();
+  }
+  await ended;
+}
+
+async function settle(): Promise<void> {
+  for (let n = 0; n < 20; n += 1) await tick();
+}
+
 test('a round looks every half minute, the first at once', () => {
-  const { checker } = start({ due: [], txt: async () => NODATA });
+  const { checker } = start({ domains: [], txt: async () => NODATA });
   expect([checker.firstMs, checker.everyMs(), checker.failure]).toEqual([
     0,
     30_000,
@@ -69,57 +123,101 @@ test('a round looks every half minute, the first at once', () => {
   ]);
 });
 
-test('eight are checked at once, and the next eight when all of them have ended', async () => {
-  const [first, second] = [await some(8), await some(3)];
-  let asking = 0;
-  let most = 0;
-  const { clock } = fixture;
-  const { looks, checks, run } = start({
-    due: [first, second],
-    async txt() {
-      asking += 1;
-      most = Math.max(most, asking);
-      await new Promise((resolve) => setImmediate(resolve));
-      asking -= 1;
-      return NODATA;
-    },
-  });
-  clock.jump(HOUR_MS);
-  await run();
-  const by = [clock.steady(), 8];
-  expect(looks).toEqual([by, by]);
-  expect(checks.map(({ id }) => id).toSorted()).toEqual(
-    [...first, ...second].map(({ id }) => id).toSorted(),
-  );
+test('eight are checked at once, four of an account, and another begins as soon as one has ended', async () => {
+  const domains = [...(await some(9)), ...(await some(9, 'b')), ...(await some(9, 'c'))];
+  const { txt, waiting } = slowTxt();
+  const { checks, run, asked } = start({ domains, txt });
+  const now = fixture.clock.steady();
+  const running = run();
+  await settle();
   // Three texts of each are asked for at once.
-  expect(most).toBe(24);
+  const under = (names: string) => waiting.filter(({ name }) => name.endsWith(names)).length / 3;
+  expect([under('.a.example'), under('.b.example'), under('.c.example')]).toEqual([4, 4, 0]);
+  expect(asked).toEqual([
+    ['accounts', now, null],
+    ['domains', 'a', now, 4],
+    ['domains', 'b', now, 4],
+  ]);
+  const ofOne = waiting.filter(({ name }) => name.endsWith('d1.a.example'));
+  for (const { answer } of ofOne) answer();
+  await settle();
+  // Its policy is asked for once more, at the organisational domain.
+  for (const { answer } of waiting.splice(24)) answer();
+  await settle();
+  expect([checks.length, under('.c.example')]).toEqual([1, 1]);
+  await answerAll(running, waiting);
+  expect(new Set(checks.map(({ id }) => id))).toEqual(new Set(domains.map(({ id }) => id)));
+  expect(checks).toHaveLength(27);
 });
 
-test('a round of less than eight is the last, and so is one that ends with the appliance', async () => {
-  for (const [count, isStopped, expected] of [
-    [7, false, 1],
-    [8, false, 2],
-    [8, true, 1],
-  ] as const) {
-    const over = new AbortController();
-    const { looks, checks, run } = start({
-      due: [await some(count), []],
-      async txt() {
-        if (isStopped) over.abort();
-        return NODATA;
-      },
-    });
-    await run(over.signal);
-    // What is under way ends and is stored.
-    expect([looks.length, checks.length]).toEqual([expected, count]);
+test('an account whose name servers do not answer keeps others waiting for four of its domains at most', async () => {
+  const slow = await some(40, 'a');
+  const others = await Promise.all(['b', 'c', 'd'].map((name) => some(1, name)));
+  const { txt, waiting } = slowTxt((name) => name.endsWith('.a.example'));
+  const { checks, run } = start({ domains: [...slow, ...others.flat()], txt });
+  const over = new AbortController();
+  const running = run(over.signal);
+  await settle();
+  expect(checks.map(({ id }) => id).toSorted()).toEqual(
+    others
+      .flat()
+      .map(({ id }) => id)
+      .toSorted(),
+  );
+  expect(new Set(waiting.map(({ name }) => name)).size).toBe(12);
+  over.abort();
+  await answerAll(running, waiting);
+  expect(checks).toHaveLength(7);
+});
+
+test('rounds are made until nothing is due, part after part of the accounts', async () => {
+  const domains = [...(await some(9)), ...(await some(1, 'b')), ...(await some(5, 'c'))];
+  const { checks, run, asked } = start({ domains, txt: async () => NODATA, part: 2 });
+  await run();
+  expect(checks).toHaveLength(15);
+  const walked = asked.filter(([what]) => what === 'accounts').map(([, , after]) => after);
+  expect(walked).toEqual([null, 'b', null, 'c', null, null]);
+});
+
+test('a run ends with the appliance; what is under way ends and is stored', async () => {
+  const domains = [...(await some(5)), ...(await some(5, 'b')), ...(await some(3, 'c'))];
+  const over = new AbortController();
+  const { txt, waiting } = slowTxt();
+  const { asked, checks, run } = start({ domains, txt });
+  const running = run(over.signal);
+  await settle();
+  over.abort();
+  await answerAll(running, waiting);
+  expect([asked.filter(([what]) => what === 'accounts').length, checks.length]).toEqual([1, 8]);
+});
+
+test('a domain that was checked or removed while others were is left out', async () => {
+  const others = [...(await some(4)), ...(await some(4, 'b'))];
+  const [first, second, third] = await some(3, 'c');
+  if (first === undefined || second === undefined || third === undefined) throw new Error('three');
+  const { txt, waiting } = slowTxt();
+  const domains = [...others, first, second, third];
+  const { asked, checks, run, remove, postpone } = start({ domains, txt });
+  const running = run();
+  await settle();
+  while (!asked.some(([, accountId]) => accountId === 'c')) {
+    waiting.shift()?.answer();
+    await settle();
   }
+  // All three of the third account were due when it was asked for them.
+  remove(second.id);
+  postpone(third);
+  await answerAll(running, waiting);
+  expect(checks.map(({ id }) => id).toSorted()).toEqual(
+    [...others, first].map(({ id }) => id).toSorted(),
+  );
 });
 
 test('a domain that changes its status is logged, forgotten for senders, and one that does not is not logged', async () => {
   const [domain] = await some(1);
   if (domain === undefined) throw new Error('no domain');
   const old = { ...domain, failingSince: fixture.clock.steady() - 72 * HOUR_MS };
-  const { checks, run, forgotten } = start({ due: [[old], [domain]], txt: async () => NODATA });
+  const { checks, run, add, forgotten } = start({ domains: [old], txt: async () => NODATA });
   await run();
   expect([checks[0]?.status, forgotten()]).toEqual(['failed', 1]);
   expect(fixture.logged).toEqual([
@@ -127,10 +225,11 @@ test('a domain that changes its status is logged, forgotten for senders, and one
       time: '2026-01-15T12:00:00.000Z',
       level: 'info',
       event: 'domain_status',
-      domain: 'd0.example',
+      domain: 'd0.a.example',
       status: 'failed',
     },
   ]);
+  add(domain);
   await run();
   expect([checks[1]?.status, forgotten(), fixture.logged.length]).toEqual(['verified', 2, 1]);
 });
@@ -148,7 +247,7 @@ test('a domain that cannot be checked is put off by an hour with everything that
   };
   const { clock, logged } = fixture;
   const { checks, run, forgotten } = start({
-    due: [[domain]],
+    domains: [domain],
     txt: async () => ({
       kind: 'found',
       records: [`v=DKIM1; p=${domain.dkimPublicKey}`],
@@ -176,7 +275,7 @@ test('a domain that cannot be checked is put off by an hour with everything that
       time: '2026-01-15T13:00:00.000Z',
       level: 'error',
       event: 'domain_check_failed',
-      domain: 'd0.example',
+      domain: 'd0.a.example',
       error: expect.anything(),
       hint: 'If the stored key cannot be opened, the secret key file is not the one it was sealed with.',
     },
@@ -194,7 +293,9 @@ test('a change of status that could not be stored is not logged, and the round f
     resolver: { ...silentResolver(), txt: none, cname: none, a: none, aaaa: none, mx: none },
     store: {
       ...store,
-      domainsDue: async () => [old],
+      accountsToCheck: async () => ({ accountIds: ['a'], last: null }),
+      domainsDue: async () => [old.id],
+      domain: async () => ({ ...old, nextCheckAt: 0 }),
       finishDomainCheck: () => Promise.reject(new Error('disk full')),
     },
   });

@@ -177,7 +177,7 @@ function planOf(db: Database, text: string): string[] {
 
 function textOf(name: string, db: Noting, history: readonly Migration[]): string[] {
   const texts = [...new Set(db.texts)].filter((text) =>
-    /^(SELECT|INSERT|UPDATE|DELETE)/.test(text),
+    /^(WITH|SELECT|INSERT|UPDATE|DELETE)/.test(text),
   );
   return [
     `== ${name}: steps of the schema`,
