@@ -17,13 +17,16 @@ const DOMAINS = {
   apple: ['icloud.com', 'me.com', 'mac.com'],
 };
 
-const KINDS: ReadonlyMap<string, string> = new Map(
+/** The kind of each domain that has one; all others are of `OTHER_KIND`. */
+export const DESTINATION_KINDS: ReadonlyMap<string, string> = new Map(
   Object.entries(DOMAINS).flatMap(([kind, domains]) =>
     domains.map((domain): [string, string] => [domain, kind]),
   ),
 );
 
+export const OTHER_KIND = 'other';
+
 /** The label's value for mail to `domain` (lower case). */
 export function destinationKind(domain: string): string {
-  return KINDS.get(domain) ?? 'other';
+  return DESTINATION_KINDS.get(domain) ?? OTHER_KIND;
 }

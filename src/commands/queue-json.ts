@@ -17,6 +17,7 @@ export function listingJson(listing: Listing): Record<string, unknown> {
       oldest_created_at: iso(oldestCreatedAt),
       reason,
     })),
+    destination_count: listing.destinationCount,
     recipients: listing.recipients.map(recipientJson),
   };
 }

@@ -14,7 +14,7 @@ const RETRIED_DOMAIN = option('domain', 'D', 'Retry every recipient at this doma
 
 /** `domain`: the one that was asked for; null: all. */
 function showListing(
-  { halt, throttles, destinations, recipients }: Listing,
+  { halt, throttles, destinations, destinationCount, recipients }: Listing,
   domain: string | null,
 ): string {
   const parts = [
@@ -27,6 +27,9 @@ function showListing(
       ]),
       domain === null ? 'The queue is empty.' : `Nothing waits for ${printable(domain)}.`,
     ),
+    destinations.length < destinationCount
+      ? paragraph(`The ${destinations.length} largest of ${destinationCount} destinations.`)
+      : '',
     table(
       [['SLOWED DOWN', 'UNTIL (UTC)'], ['WHY'], ['WHAT TO DO']],
       throttles.map((one) => [
@@ -93,7 +96,7 @@ export const queue: Group = {
   summary: 'Show what waits and why, retry it or give it up',
   actions: {
     list: {
-      summary: 'List what waits: destinations, and the first 1,000 recipients',
+      summary: 'List what waits: the 1,000 largest destinations, and the first 1,000 recipients',
       parameters: [DOMAIN],
       run: list,
     },

@@ -12,6 +12,7 @@ import type { Clock } from '../base/clock.ts';
 import { ApiError } from '../base/errors.ts';
 import { isFinal } from '../base/status.ts';
 import { explain, failByOperator, inWallTime } from '../flow/queue/operator.ts';
+import { destinationsIn } from '../store/operator.ts';
 import type { Attempt, Recipient } from '../store/rows.ts';
 import { domainNamed } from './domain-name.ts';
 import { operation } from './operation.ts';
@@ -30,6 +31,7 @@ import type { PublicAttempt } from './shapes.ts';
 
 /** Most recipients of one listing. */
 const PAGE = 1000;
+const MOST_DESTINATIONS = 1_000;
 
 const Listing = Type.Object({
   halt: orNull(HaltShape),
@@ -52,6 +54,8 @@ const Listing = Type.Object({
       reason: orNull(Type.String()),
     }),
   ),
+  /** How many there are. */
+  destinationCount: Type.Integer(),
   recipients: Type.Array(RecipientShape),
 });
 export type Listing = Static<typeof Listing>;
@@ -66,14 +70,15 @@ export type Detail = Static<typeof Detail>;
 async function list({ ctx, queue }: Scope, domain: string | null): Promise<Listing> {
   const { clock } = ctx;
   const rows = await ctx.store.queue({ domain, limit: PAGE, after: null });
-  const counts = await ctx.store.queueCounts(clock.now());
+  const { kinds, largest } = await ctx.store.queueCounts(domain, MOST_DESTINATIONS);
   return {
     halt: ctx.halt.state,
     throttles: (queue?.throttles() ?? []).map(({ untilMs, ...rest }) => ({
       until: new Date(wallTime(clock, untilMs)).toISOString(),
       ...rest,
     })),
-    destinations: domain === null ? counts : counts.filter((one) => one.domain === domain),
+    destinations: largest,
+    destinationCount: domain === null ? destinationsIn(kinds) : largest.length,
     recipients: rows.map((row) => explained(clock, row)),
   };
 }

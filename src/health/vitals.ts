@@ -15,14 +15,14 @@ import { readdirSync } from 'node:fs';
 
 import { VERSION } from '../base/version.ts';
 import type { Context } from '../flow/context.ts';
-import { destinationKind } from '../base/destination-kind.ts';
-import type { QueueCount } from '../store/operator.ts';
+import type { QueueKind } from '../store/operator.ts';
 import { NODE_STATES, nodeState } from '../store/nodes.ts';
 import type { ListedSession } from '../store/nodes.ts';
 import { StoreAwayError } from '../store/store.ts';
 import type { Finding } from './finding.ts';
 import { HostCheck } from './host-check.ts';
 import { KeptReading } from './kept-reading.ts';
+import { LoopWatch } from './loop-watch.ts';
 
 /** Who scrapes waits for 10 s, unless told otherwise. */
 const PATIENCE_MS = 5_000;
@@ -30,10 +30,9 @@ const PATIENCE_MS = 5_000;
 /** What waits, as it was at the moment `now`. */
 interface Backlog {
   now: number;
-  counts: QueueCount[];
+  kinds: QueueKind[];
   openCalls: number;
 }
-import { LoopWatch } from './loop-watch.ts';
 
 export class Vitals {
   readonly #ctx: Context;
@@ -47,8 +46,8 @@ export class Vitals {
     this.#loopWatch = new LoopWatch(ctx);
     this.#waiting = new KeptReading(ctx.clock, async () => {
       const now = ctx.clock.now();
-      const counts = await ctx.store.queueCounts(now);
-      return { now, counts, openCalls: await ctx.store.openCalls() };
+      const { kinds } = await ctx.store.queueCounts(null, 0);
+      return { now, kinds, openCalls: await ctx.store.openCalls() };
     });
     if (ctx.node !== null) {
       const { cluster } = ctx.config.startup;
@@ -137,17 +136,10 @@ export class Vitals {
     metrics.webhookBacklog.remove();
     if (seen === null) return;
     metrics.webhookBacklog.set(seen.openCalls);
-    const waiting = new Map<string, { count: number; oldestAt: number }>();
-    for (const row of seen.counts) {
-      const name = destinationKind(row.domain);
-      const sum = waiting.get(name) ?? { count: 0, oldestAt: row.oldestCreatedAt };
-      sum.count += row.waiting;
-      sum.oldestAt = Math.min(sum.oldestAt, row.oldestCreatedAt);
-      waiting.set(name, sum);
-    }
-    for (const [destination, { count, oldestAt }] of waiting) {
-      metrics.queueRecipients.set({ destination }, count);
-      metrics.queueOldestSeconds.set({ destination }, Math.max(0, seen.now - oldestAt) / 1000);
+    for (const { kind: destination, waiting, oldestCreatedAt } of seen.kinds) {
+      metrics.queueRecipients.set({ destination }, waiting);
+      const ageMs = Math.max(0, seen.now - oldestCreatedAt);
+      metrics.queueOldestSeconds.set({ destination }, ageMs / 1000);
     }
   }
 }

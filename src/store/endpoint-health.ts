@@ -27,15 +27,10 @@ export function healthAfter(
   return { status, failureCount, lastFailureAt: createdAt };
 }
 
-/** The endpoint after a change by its account; `missedBefore`: open calls made before it end as missed. */
-export function changedEndpoint(
-  endpoint: Endpoint,
-  { missedBefore, ...fields }: EndpointChange,
-): { endpoint: Endpoint; missedBefore: number | null } {
-  const next: Endpoint = { ...endpoint, ...fields };
+/** The endpoint after a change by its account. */
+export function changedEndpoint(endpoint: Endpoint, change: EndpointChange): Endpoint {
+  const next: Endpoint = { ...endpoint, ...change };
   const isEnabled = endpoint.status === 'disabled' && next.status === 'active';
-  if (!isEnabled) return { endpoint: next, missedBefore: null };
   // It starts with a clean count, or the next failure would disable it at once.
-  next.failureCount = 0;
-  return { endpoint: next, missedBefore: missedBefore ?? null };
+  return isEnabled ? { ...next, failureCount: 0 } : next;
 }

@@ -29,6 +29,32 @@ export interface QueueCount {
   reason: string | null;
 }
 
+/** The recipients that wait for destinations of one kind (`destinationKind`). */
+export interface QueueKind {
+  kind: string;
+  destinations: number;
+  waiting: number;
+  oldestCreatedAt: number;
+}
+
+/** What waits, however many destinations there are. */
+export interface QueueCounts {
+  /** Of all destinations; a kind for which nobody waits is not here. */
+  kinds: QueueKind[];
+  /** The destinations with most waiting recipients first. */
+  largest: QueueCount[];
+}
+
+/** Recipients that wait, over all kinds. */
+export function waitingIn(kinds: readonly QueueKind[]): number {
+  return kinds.reduce((sum, { waiting }) => sum + waiting, 0);
+}
+
+/** Destinations for which somebody waits, over all kinds. */
+export function destinationsIn(kinds: readonly QueueKind[]): number {
+  return kinds.reduce((sum, { destinations }) => sum + destinations, 0);
+}
+
 /** Rows of a backup, by table. */
 export type RowCounts = Record<string, number>;
 
@@ -59,8 +85,8 @@ export interface OperatorStore {
   databaseState(): Promise<DatabaseState | null>;
   /** Waiting recipients by destination and age. */
   queue(filter: QueueFilter): Promise<Recipient[]>;
-  /** The destination with most waiting recipients first. */
-  queueCounts(now: number): Promise<QueueCount[]>;
+  /** `largest`: at most `limit`, of `domain` alone where it is given. */
+  queueCounts(domain: string | null, limit: number): Promise<QueueCounts>;
   /** Makes open recipients due now; returns how many are, those that were due already among them. */
   retryNow(target: RetryTarget, now: number): Promise<number>;
   /**

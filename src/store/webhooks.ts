@@ -25,7 +25,35 @@ export interface CallRef {
   dueAt: number;
 }
 
-/** Endpoints of one part of a look. */
+/** Calls that one step of a replay opens, or of a change of an endpoint looks at: others' writes wait for it. */
+export const STEP_CALLS = 500;
+
+/** Where a replay begins: with calls made at this time (epoch milliseconds), those with a higher id than `afterId`. */
+export interface FailedFrom {
+  failedSince: number;
+  afterId?: string;
+}
+
+/** What one step of a replay opened. */
+export interface ReplayedCalls {
+  calls: CallRef[];
+  /** Where the next step goes on; null when there is nothing more. */
+  next: FailedFrom | null;
+}
+
+/** A call that a replay finds. */
+export type FailedRow = Pick<Call, 'id' | 'createdAt'>;
+
+/** Where a replay goes on behind `rows`, all that a step has found; null when that was the rest. */
+export function failedAfter(rows: readonly FailedRow[]): FailedFrom | null {
+  const last = rows.length < STEP_CALLS ? undefined : rows.at(-1);
+  return last === undefined ? null : { failedSince: last.createdAt, afterId: last.id };
+}
+
+/** A call's position among an endpoint's open ones. */
+export type CallPosition = Pick<CallRef, 'dueAt' | 'id'>;
+
+/** Endpoints of one part of a walk over them. */
 export const PART_ENDPOINTS = 100;
 
 /** What a look at the calls that are due asks of one part of the endpoints. */
@@ -95,8 +123,6 @@ export interface EndpointChange {
   url?: string;
   events?: string[];
   status?: EndpointStatus;
-  /** Enabling ends, as missed, the open calls made before this time; a replay can open them again. */
-  missedBefore?: number;
 }
 
 export interface WebhookStore {
@@ -146,11 +172,22 @@ export interface WebhookStore {
   attemptDetail(endpointId: string, attemptId: string): Promise<AttemptDetail | null>;
   /** The calls of a message's events, in the order of the events; the first few hundred. */
   callsOfMessage(messageId: string): Promise<MessageCall[]>;
-  /** Opens calls again for one event or for all failed or missed since a time; same event id. */
+  /** Opens calls again for one event, or some of those that failed or were missed since a time; same event id. */
   replayCalls(
     accountId: string,
     endpointId: string,
-    what: { eventId: string } | { failedSince: number },
+    what: { eventId: string } | FailedFrom,
     now: number,
-  ): Promise<CallRef[]>;
+  ): Promise<ReplayedCalls>;
+  /**
+   * Ends as missed those of `STEP_CALLS` open calls of a disabled endpoint that were made before `before`; a replay can
+   * open them again. Returns where the next step goes on; null when all were looked at, or the endpoint is none of the
+   * account's that is disabled.
+   */
+  missCalls(
+    accountId: string,
+    endpointId: string,
+    before: number,
+    after: CallPosition | null,
+  ): Promise<CallPosition | null>;
 }

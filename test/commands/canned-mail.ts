@@ -1,5 +1,5 @@
 /** The cases of canned.test.ts about mail: sending, emails, the queue, the request log, the switches and backups. */
-import type { Detail } from '../../src/control/queue.ts';
+import type { Detail, Listing } from '../../src/control/queue.ts';
 import { reply } from './canned.ts';
 import type { Case } from './canned.ts';
 
@@ -38,6 +38,14 @@ const PLAIN: Detail['message'] = {
   tags: [],
   status: 'delivered',
   failureReason: null,
+};
+
+const NO_QUEUE: Listing = {
+  halt: null,
+  throttles: [],
+  destinations: [],
+  destinationCount: 0,
+  recipients: [],
 };
 
 const RECIPIENT: Detail['recipients'][number] = {
@@ -219,17 +227,28 @@ export const MAIL_CASES: Case[] = [
           { domain: 'y.example', waiting: 12, oldestCreatedAt: at(12), reason: '451 Later' },
           { domain: 'z.example', waiting: 1, oldestCreatedAt: at(13), reason: null },
         ],
+        destinationCount: 2,
         recipients: [RECIPIENT, { ...ENDED, id: 'rcp-3' }],
       }),
     ],
   },
   {
     line: 'queue list --domain none.example',
-    replies: [reply('queue.list', { halt: null, throttles: [], destinations: [], recipients: [] })],
+    replies: [reply('queue.list', NO_QUEUE)],
   },
   {
     line: 'queue list',
-    replies: [reply('queue.list', { halt: null, throttles: [], destinations: [], recipients: [] })],
+    replies: [reply('queue.list', NO_QUEUE)],
+  },
+  {
+    line: 'queue list',
+    replies: [
+      reply('queue.list', {
+        ...NO_QUEUE,
+        destinations: [{ domain: 'z.example', waiting: 3, oldestCreatedAt: at(13), reason: null }],
+        destinationCount: 1_300,
+      }),
+    ],
   },
   { line: 'queue show rcp-1', replies: [reply('queue.show', DETAIL)] },
   {

@@ -60,7 +60,13 @@ test('a fault of the server is told with where to look', async () => {
 });
 
 test('a domain that nothing waits for is told without what would steer the terminal', async () => {
-  const none = { halt: null, throttles: [], destinations: [], recipients: [] };
+  const none = {
+    halt: null,
+    throttles: [],
+    destinations: [],
+    destinationCount: 0,
+    recipients: [],
+  };
   const { out } = await server.run(
     ['queue', 'list', '--domain', 'a\u001b[2J.example'],
     [reply('queue.list', none)],

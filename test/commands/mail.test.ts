@@ -153,7 +153,7 @@ test('what waits is listed with its reason, retried by name and given up', async
   });
   const [, listing] = await shop.json('queue', 'list', '--domain', 'wait.example');
   const { recipients, destinations, ...rest } = listing as Record<string, unknown[] | null>;
-  expect(rest).toEqual({ halt: null, throttles: [] });
+  expect(rest).toEqual({ halt: null, throttles: [], destination_count: 1 });
   expect(destinations).toContainEqual(
     expect.objectContaining({ domain: 'wait.example', oldest_created_at: ISO }),
   );

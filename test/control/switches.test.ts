@@ -136,7 +136,10 @@ test('a test call and a replay are made by the running dispatcher, for the accou
   told = [];
   expect(await run('webhook.test', { ...which, id })).toEqual(result);
   const calls = [{ id: 'c' }] as never;
-  const replay = spyOn(fixture.ctx.store, 'replayCalls').mockResolvedValue(calls);
+  const replay = spyOn(fixture.ctx.store, 'replayCalls').mockResolvedValue({
+    calls,
+    next: null,
+  });
   const since = '2026-01-02T03:04:05Z';
   const done = await run('webhook.replay', { ...which, id, event: null, since });
   expect(done).toEqual({ replayed: 1 });

@@ -8,6 +8,8 @@ import { newEndpoint } from './samples.ts';
 import { eachStore } from './stores.ts';
 import { everyCallDue } from './due-calls.ts';
 
+const NOTHING = { calls: [], next: null };
+
 /** Ids of so many open calls to one endpoint, which owner begins one at a time, and for how long from it on. */
 async function openCalls(store: Store, account: Account, count: number) {
   await store.createEndpoint(newEndpoint(account.id), 10);
@@ -88,7 +90,10 @@ eachStore('a replay while one is begun makes it free at once', async (store, acc
   if (call === undefined) throw new Error('no call');
   const now = Date.now();
   const ref = { id: call.id, endpointId: endpoint.id, dueAt: now };
-  expect(await store.replayCalls(account.id, endpoint.id, { eventId }, now)).toEqual([ref]);
+  expect(await store.replayCalls(account.id, endpoint.id, { eventId }, now)).toEqual({
+    calls: [ref],
+    next: null,
+  });
   expect(await everyCallDue(store, now)).toEqual([ref]);
   expect(await beginAll(store, 'me')).toMatchObject([{ id: call.id, attempts: 1 }]);
 });
@@ -103,6 +108,6 @@ eachStore('what failed of a removed endpoint is replayed for nobody', async (sto
   const now = Date.now();
   await store.deleteEndpoint(account.id, endpoint.id, now);
   for (const what of [{ eventId }, { failedSince: 0 }])
-    expect(await store.replayCalls(account.id, endpoint.id, what, now)).toEqual([]);
+    expect(await store.replayCalls(account.id, endpoint.id, what, now)).toEqual(NOTHING);
   expect(await store.openCalls()).toBe(0);
 });

@@ -240,7 +240,7 @@ describe('calls', () => {
 
       await store.updateEndpoint(account.id, endpoint.id, { status: 'active' }, Date.now());
       expect(await beginAll(store)).toEqual([]);
-      const opened = await store.replayCalls(
+      const { calls: opened } = await store.replayCalls(
         account.id,
         endpoint.id,
         { failedSince: 0 },
@@ -255,10 +255,11 @@ describe('calls', () => {
 
       for (const again of begun) await store.finishCall(finished(again, true));
       const what = { eventId: missedEvent };
-      expect(await store.replayCalls(account.id, endpoint.id, what, Date.now())).toHaveLength(1);
+      const { calls } = await store.replayCalls(account.id, endpoint.id, what, Date.now());
+      expect(calls).toHaveLength(1);
       const other = newAccount('other');
       await store.createAccount(other);
-      expect(await store.replayCalls(other.id, endpoint.id, what, Date.now())).toEqual([]);
+      expect((await store.replayCalls(other.id, endpoint.id, what, Date.now())).calls).toEqual([]);
     },
   );
 

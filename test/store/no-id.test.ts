@@ -89,10 +89,16 @@ const OWNED: Case[] = [
   ['attemptDetail', null, (store, own) => store.attemptDetail(own, NO)],
   [
     'replayCalls of no account',
-    [],
+    { calls: [], next: null },
     (store, own) => store.replayCalls(NO, own, { failedSince: 0 }, 1),
   ],
-  ['replayCalls', [], (store, own) => store.replayCalls(own, NO, { failedSince: 0 }, 1)],
+  [
+    'replayCalls',
+    { calls: [], next: null },
+    (store, own) => store.replayCalls(own, NO, { failedSince: 0 }, 1),
+  ],
+  ['missCalls', null, (store, own) => store.missCalls(own, NO, 9, null)],
+  ['missCalls of no account', null, (store, own) => store.missCalls(NO, own, 9, null)],
   ['suppression', null, (store) => store.suppression(NO, 'x@x.example')],
   ['suppressionById of no account', null, (store, own) => store.suppressionById(NO, own)],
   ['suppressionById', null, (store, own) => store.suppressionById(own, NO)],
@@ -139,7 +145,7 @@ const seenOf = async (store: Store, { id }: Account): Promise<unknown> => [
   (await store.suppressions(id, null, PAGE)).rows,
   (await store.logs(id, { ...MAIL, method: null })).rows,
   await store.operators(),
-  await store.queueCounts(0),
+  (await store.queueCounts(null, 9)).largest,
 ];
 
 for (const [about, cases] of [

@@ -46,11 +46,17 @@ describe('the queue', () => {
           finishOf(message, recipientOf(message), { ...change, lastReason: 'full' }),
         );
       }
-      const counts = await store.queueCounts(Date.now());
-      expect(counts.map(({ domain, waiting, reason }) => [domain, waiting, reason])).toEqual([
-        ['b.example', 2, 'full'],
-        ['a.example', 1, 'full'],
-      ]);
+      const shown = async (domain: string | null, limit: number) =>
+        (await store.queueCounts(domain, limit)).largest.map((row) => [
+          row.domain,
+          row.waiting,
+          row.reason,
+        ]);
+      const largest = ['b.example', 2, 'full'];
+      const smallest = ['a.example', 1, 'full'];
+      expect(await shown(null, 9)).toEqual([largest, smallest]);
+      expect([await shown(null, 1), await shown(null, 0)]).toEqual([[largest], []]);
+      expect([await shown('a.example', 1), await shown('c.example', 1)]).toEqual([[smallest], []]);
       const listed: string[] = [];
       for (let after: string | null = null; ;) {
         const page: Recipient[] = await store.queue({ domain: null, limit: 1, after });

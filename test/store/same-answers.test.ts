@@ -254,10 +254,10 @@ class Life {
     const { accountId, id } = this.#one(this.#endpoints);
     const change = this.#one<EndpointChange>([
       { status: 'active' },
-      { status: 'active', missedBefore: now - 2_000 },
       { status: 'disabled' },
       { events: ['email.delivered'] },
     ]);
+    await this.ask('missCalls', (store) => store.missCalls(accountId, id, now - 2_000, null));
     await this.ask('updateEndpoint', (store) => store.updateEndpoint(accountId, id, change, now));
     const what = this.#one([
       { eventId: this.#one(this.#events) },
@@ -308,7 +308,12 @@ class Life {
       isSandboxOnly: this.below(3) === 0,
     };
     await this.ask('emails', (store) => store.emails(accountId, filter));
-    await this.ask('queueCounts', (store) => store.queueCounts(now), false);
+    await this.ask(
+      'queueCounts',
+      async (store) => (await store.queueCounts(null, 99)).largest,
+      false,
+    );
+    await this.ask('queueCounts', async (store) => (await store.queueCounts(null, 0)).kinds, false);
     await this.ask('countsByStatus', (store) => store.countsByStatus(accountId, now));
     await this.ask('storedBytes', (store) => store.storedBytes(accountId));
     await this.ask('harm', (store) => store.harm(accountId, now - 3_600_000));

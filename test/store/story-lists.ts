@@ -54,7 +54,8 @@ export async function askMail(story: Story, messages: NewMessage[]): Promise<voi
   for (const now of [0, 89_999, 90_000]) await story.ask('idempotencyRecord', shop, 'k1', at(now));
   await story.ask('idempotencyRecord', other, 'k1', at(0));
   await story.ask('queue', { domain: null, limit: 10, after: null });
-  await story.ask('queueCounts', at(13_000));
+  await story.ask('queueCounts', null, 9);
+  await story.ask('queueCounts', 'b.example', 1);
   for (const after of [0, 12_000, 13_000]) await story.ask('nextRecipientDue', at(after));
 }
 

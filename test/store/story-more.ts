@@ -187,12 +187,12 @@ export async function tellReplays(story: Story): Promise<void> {
   await claim('another', 20_570);
   await story.tell('updateEndpoint', shop, hook, { status: 'disabled' }, at(20_580));
   await claim('another', 20_700);
-  const enable = {
-    status: 'active',
-    missedBefore: at(703),
-    url: 'https://again.example/',
-  } as const;
+  for (const account of ['other', 'shop']) {
+    await story.tell('missCalls', story.id(account), hook, at(703), null);
+  }
+  const enable = { status: 'active', url: 'https://again.example/' } as const;
   await story.tell('updateEndpoint', shop, hook, enable, at(20_710));
+  await story.tell('missCalls', shop, hook, at(9_999), null);
   await story.tell('updateEndpoint', shop, hook, enable, at(20_711));
   await story.tell('rotateEndpointSecret', shop, hook, Buffer.of(9), at(20_720));
   await story.tell('replayCalls', shop, hook, { failedSince: at(502) }, at(20_730));

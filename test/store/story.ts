@@ -95,8 +95,10 @@ export class Story {
       ...all: Parameters<Store[V]>
     ) => Promise<Awaited<ReturnType<Store[V]>>>;
     const answer = await method.apply(this.#store, args);
-    if (UNORDERED.has(verb))
-      for (const list of [answer, (answer as { calls?: unknown } | null)?.calls]) sortByText(list);
+    if (UNORDERED.has(verb)) {
+      const parts = answer as { calls?: unknown; largest?: unknown } | null;
+      for (const list of [answer, parts?.calls, parts?.largest]) sortByText(list);
+    }
     return answer;
   }
 

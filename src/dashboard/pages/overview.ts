@@ -7,7 +7,8 @@
 import { wallTime } from '../../base/clock.ts';
 import type { Context } from '../../flow/context.ts';
 import type { Finding } from '../../health/finding.ts';
-import type { QueueCount } from '../../store/operator.ts';
+import { waitingIn } from '../../store/operator.ts';
+import type { QueueCount, QueueKind } from '../../store/operator.ts';
 import type { Account } from '../../store/rows.ts';
 import { checklist } from './checklist.ts';
 import { linkButton, together } from '../frame/action.ts';
@@ -95,11 +96,11 @@ async function overview(visit: Visit): ReturnType<Page['open']> {
   const [counted, steps, counts, calls] = await Promise.all([
     countedIn(ctx, period, chosen?.id ?? null),
     checklist(visit),
-    ctx.store.queueCounts(ctx.clock.now()),
+    ctx.store.queueCounts(null, MOST_DESTINATIONS),
     ctx.store.openCalls(),
   ]);
-  const now = nowTiles(visit, counts, calls);
-  const waiting = waitingTable(counts);
+  const now = nowTiles(visit, counts.kinds, calls);
+  const waiting = waitingTable(counts.largest);
   const hrefOf = (one: Period): string =>
     `${ROOT}?${new URLSearchParams({ period: one, ...(chosen !== null && { account: chosen.id }) }).toString()}`;
   const periods = tabs(
@@ -160,14 +161,13 @@ function periodOf(text: string | null): Period {
   return text !== null && Object.hasOwn(PERIODS, text) ? (text as Period) : '24h';
 }
 
-function nowTiles({ ctx, parts }: Visit, counts: readonly QueueCount[], calls: number): Tile[] {
-  const total = counts.reduce((sum, { waiting }) => sum + waiting, 0);
+function nowTiles({ ctx, parts }: Visit, kinds: readonly QueueKind[], calls: number): Tile[] {
   const { mode } = ctx.config.startup.delivery;
   return [
     { label: 'Mode', value: mode, hint: MODE_WORDS[mode] },
     {
       label: 'Waiting',
-      value: number(total),
+      value: number(waitingIn(kinds)),
       hint: 'recipients',
       href: `${ROOT}/queue`,
     },
@@ -216,14 +216,12 @@ export function slowed({ ctx, parts }: Visit): Html | null {
 function waitingTable(counts: readonly QueueCount[]): Html {
   return table(
     [['Destination', 'title'], ['Recipients', 'number'], 'Oldest', ['Last reason', 'words']],
-    counts
-      .slice(0, MOST_DESTINATIONS)
-      .map(({ domain, waiting, oldestCreatedAt, reason }) => [
-        html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
-        waiting,
-        time(oldestCreatedAt),
-        reason === null ? null : reasonWords(reason),
-      ]),
+    counts.map(({ domain, waiting, oldestCreatedAt, reason }) => [
+      html`<a href="${ROOT}/queue?domain=${encodeURIComponent(domain)}">${domain}</a>`,
+      waiting,
+      time(oldestCreatedAt),
+      reason === null ? null : reasonWords(reason),
+    ]),
     'No recipients are waiting.',
   );
 }

@@ -7,6 +7,7 @@ import { ApiError } from '../../base/errors.ts';
 import type { Context } from '../../flow/context.ts';
 import { inWallTime } from '../../flow/queue/operator.ts';
 import { waitingReasons, type WaitingReason } from '../../flow/queue/waiting-reasons.ts';
+import { destinationsIn, waitingIn } from '../../store/operator.ts';
 import type { QueueCount } from '../../store/operator.ts';
 import type { Recipient } from '../../store/rows.ts';
 import { actions, confirm } from '../frame/action.ts';
@@ -75,12 +76,12 @@ function pathOf(domain: string): string {
 
 async function destinations(visit: Visit): Promise<PageResponse> {
   const { ctx } = visit;
-  const counts = await ctx.store.queueCounts(ctx.clock.now());
-  const total = counts.reduce((sum, { waiting }) => sum + waiting, 0);
+  const { kinds, largest } = await ctx.store.queueCounts(null, MOST_DESTINATIONS);
+  const [total, all] = [waitingIn(kinds), destinationsIn(kinds)];
   const search = filters(PATH, [
     { kind: 'text', type: 'search', name: 'domain', label: 'Destination' },
   ]);
-  const body = html`${slowed(visit)} ${counts.length > 0 && search}
+  const body = html`${slowed(visit)} ${all > 0 && search}
   ${table(
     [
       ['Destination', 'title'],
@@ -89,15 +90,15 @@ async function destinations(visit: Visit): Promise<PageResponse> {
       ['Why the oldest waits', 'words'],
       '',
     ],
-    counts.slice(0, MOST_DESTINATIONS).map((row) => destinationCells(visit, row)),
+    largest.map((row) => destinationCells(visit, row)),
     empty(
       'Nothing waits',
       'What is accepted is tried at once. What a receiver asks us to try later is listed here until it is delivered.',
     ),
   )}
   ${
-    counts.length > MOST_DESTINATIONS &&
-    html`<p class="soft">The ${MOST_DESTINATIONS} largest of ${counts.length} destinations.</p>`
+    all > MOST_DESTINATIONS &&
+    html`<p class="soft">The ${MOST_DESTINATIONS} largest of ${all} destinations.</p>`
   }`;
   const tools =
     total > 0

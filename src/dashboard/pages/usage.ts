@@ -36,7 +36,9 @@ async function usagePage(visit: Visit): ReturnType<Page['open']> {
     title: `Emails of the last ${DAYS} days that count against the plan`,
     over: 'Day (UTC)',
     columns,
-    ticks: [0, 1, 2, 3].map((third) => columns[Math.round((third * (DAYS - 1)) / 3)] ?? ''),
+    ticks: [0, 1, 2, 3].map((third) =>
+      (columns[Math.round((third * (DAYS - 1)) / 3)] ?? '').slice(5),
+    ),
     series: [{ key: 'used', label: 'Emails', values: columns.map((day) => used.get(day) ?? 0) }],
     isWhole: true,
     words: number,

@@ -16,7 +16,7 @@ import { ApiError } from '../../base/errors.ts';
 import { idTime } from '../../base/ids.ts';
 import type { Call, CallAttempt } from '../../store/rows.ts';
 import { StoreUnwritableError } from '../../store/store.ts';
-import type { CallRef, FinishCall, WebhookStore } from '../../store/webhooks.ts';
+import type { CallRef, FinishCall, ReplayedCalls, WebhookStore } from '../../store/webhooks.ts';
 import type { PostResult } from '../../wire/https/post.ts';
 import type { Context } from '../context.ts';
 import { DueWork, FULL_PAUSE_MS } from '../due/due-work.ts';
@@ -333,7 +333,19 @@ export async function replayCalls(
   if ((await ctx.store.endpoint(accountId, endpointId)) === null) {
     throw new ApiError('not_found', 'There is no such webhook endpoint in this account.');
   }
-  const calls = await ctx.store.replayCalls(accountId, endpointId, what, ctx.clock.steady());
-  dispatcher?.offer(calls);
-  return calls.length;
+  const now = ctx.clock.steady();
+  let count = 0;
+  // A step at a time: others' writes wait for one. What a step opens may fail again meanwhile, and is not opened twice.
+  for (let from: typeof what | null = what; from !== null;) {
+    const { calls, next }: ReplayedCalls = await ctx.store.replayCalls(
+      accountId,
+      endpointId,
+      from,
+      now,
+    );
+    dispatcher?.offer(calls);
+    count += calls.length;
+    from = next;
+  }
+  return count;
 }

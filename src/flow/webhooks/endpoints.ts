@@ -8,6 +8,7 @@
 import { ApiError, type Issue, validationFailed } from '../../base/errors.ts';
 import { type EndpointStatus, WEBHOOK_EVENTS } from '../../base/status.ts';
 import type { Endpoint } from '../../store/rows.ts';
+import type { CallPosition } from '../../store/webhooks.ts';
 import { AddressGuard } from '../../wire/addresses/address-guard.ts';
 import { loopbackUrl } from '../../wire/https/loopback-post.ts';
 import { findAddresses, parseTarget } from '../../wire/https/target.ts';
@@ -89,8 +90,8 @@ export async function updateEndpoint(
   await refuseUnfit(ctx, change.url ?? null, change.events ?? []);
   const { url, events, status } = change;
   const now = ctx.clock.now();
+  if (status === 'active') await missLateCalls(ctx, accountId, id, now - CALL_WINDOW_MS);
   const fields = {
-    missedBefore: now - CALL_WINDOW_MS,
     ...(url !== undefined && { url }),
     ...(events !== undefined && { events: [...new Set(events)] }),
     ...(status !== undefined && { status }),
@@ -98,6 +99,18 @@ export async function updateEndpoint(
   const endpoint = await ctx.store.updateEndpoint(accountId, id, fields, now);
   watcher.endpointChanged(id);
   return endpoint ?? notFound();
+}
+
+/** Before it is enabled: what is made from then on is younger. Others' writes wait for one step of it. */
+async function missLateCalls(
+  { store }: Pick<Context, 'store'>,
+  accountId: string,
+  id: string,
+  before: number,
+): Promise<void> {
+  let after: CallPosition | null = null;
+  do after = await store.missCalls(accountId, id, before, after);
+  while (after !== null);
 }
 
 /**

@@ -90,19 +90,7 @@ function changing(database: Access): WebhookStore['updateEndpoint'] {
         ),
       );
       if (stored === null) return null;
-      const { endpoint, missedBefore } = changedEndpoint(endpointOf(stored), change);
-      if (missedBefore !== null) {
-        await session.run(
-          part(
-            "UPDATE calls SET status = 'failed', next_attempt_at = NULL, owner = NULL, lease_until = NULL" +
-              ' WHERE id IN (SELECT id FROM calls WHERE endpoint_id = $1 AND status = $2 AND created_at < $3' +
-              ' ORDER BY id FOR NO KEY UPDATE)',
-            id,
-            'open',
-            missedBefore,
-          ),
-        );
-      }
+      const endpoint = changedEndpoint(endpointOf(stored), change);
       const { url, status, failureCount } = endpoint;
       await session.run(
         part(

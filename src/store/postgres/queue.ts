@@ -5,10 +5,11 @@
  * a row which two owners take at the same moment is given to one of them: what another is about to change is passed over.
  * What is under an unexpired lease is neither taken nor made due: it is in an attempt.
  */
+import { DESTINATION_KINDS, OTHER_KIND } from '../../base/destination-kind.ts';
 import { idTime } from '../../base/ids.ts';
 import type { DueRow } from '../due-choice.ts';
 import type { JourneyStore } from '../journey.ts';
-import type { OperatorStore, RetryTarget } from '../operator.ts';
+import type { OperatorStore, QueueCount, QueueKind, RetryTarget } from '../operator.ts';
 import type { Recipient } from '../rows.ts';
 import { takingDue } from '../take-due.ts';
 import type { Access } from './database.ts';
@@ -119,22 +120,45 @@ function operatorsView(database: Access): Pick<OperatorStore, 'queue' | 'queueCo
         ),
       );
     },
-    async queueCounts() {
-      const rows = await database.all<{
-        domain: string;
-        waiting: number;
-        oldestId: string;
-        reason: string | null;
-      }>(
-        part(
-          'SELECT c.domain, c.waiting, c.oldest AS "oldestId", r.last_reason AS reason FROM' +
-            ' (SELECT domain, count(*) AS waiting, min(recipient_id::text)::uuid AS oldest FROM queue GROUP BY domain) AS c' +
-            ' LEFT JOIN recipients AS r ON r.id = c.oldest ORDER BY c.waiting DESC',
+    async queueCounts(domain, limit) {
+      const [kinds, largest] = await Promise.all([
+        database.all<Oldest<QueueKind>>(
+          part(
+            `SELECT COALESCE(k.kind, '${OTHER_KIND}') AS kind, count(DISTINCT q.domain) AS destinations,` +
+              ' count(*) AS waiting, min(q.recipient_id::text) AS "oldestId" FROM queue AS q' +
+              ' LEFT JOIN unnest($1::text[], $2::text[]) AS k (domain, kind) ON k.domain = q.domain GROUP BY 1',
+            [...DESTINATION_KINDS.keys()],
+            [...DESTINATION_KINDS.values()],
+          ),
         ),
-      );
-      return rows.map(({ oldestId, ...row }) => ({ ...row, oldestCreatedAt: idTime(oldestId) }));
+        database.all<Oldest<QueueCount>>(largestPart(domain, limit)),
+      ]);
+      return {
+        kinds: kinds.map(({ oldestId, ...row }) => ({ ...row, oldestCreatedAt: idTime(oldestId) })),
+        largest: largest.map(({ oldestId, ...row }) => ({
+          ...row,
+          oldestCreatedAt: idTime(oldestId),
+        })),
+      };
     },
   };
+}
+
+/** Counted rows, with the oldest recipient instead of its time. */
+type Oldest<Row extends QueueKind | QueueCount> = Omit<Row, 'oldestCreatedAt'> & {
+  oldestId: string;
+};
+
+function largestPart(domain: string | null, limit: number): Part {
+  const only = domain === null ? '' : ' WHERE domain = $2';
+  return part(
+    'SELECT c.domain, c.waiting, c.oldest AS "oldestId", r.last_reason AS reason FROM' +
+      ` (SELECT domain, count(*) AS waiting, min(recipient_id::text)::uuid AS oldest FROM queue${only}` +
+      ' GROUP BY domain ORDER BY waiting DESC LIMIT $1) AS c' +
+      ' LEFT JOIN recipients AS r ON r.id = c.oldest ORDER BY c.waiting DESC',
+    limit,
+    ...(domain === null ? [] : [domain]),
+  );
 }
 
 /** Counts and makes due as one statement each, both over what is in no attempt. */

@@ -9,8 +9,17 @@ import { callId } from '../call-id.ts';
 import { healthAfter } from '../endpoint-health.ts';
 import type { EndpointHealth } from '../endpoint-health.ts';
 import type { Call, CallAttempt } from '../rows.ts';
-import type { BeginCall, CallRef, FinishCall, WebhookStore } from '../webhooks.ts';
-import { idOrNull } from './ids.ts';
+import { STEP_CALLS, failedAfter } from '../webhooks.ts';
+import type {
+  BeginCall,
+  CallPosition,
+  CallRef,
+  FailedFrom,
+  FailedRow,
+  FinishCall,
+  WebhookStore,
+} from '../webhooks.ts';
+import { boundId, idOrNull, idsOf } from './ids.ts';
 import type { Access, Session } from './database.ts';
 import { ONCE } from './events.ts';
 import { SELECT_CALL } from './shapes.ts';
@@ -172,40 +181,85 @@ const attemptsPart = (attempts: readonly CallAttempt[]): Part =>
   );
 
 /** The rare writes. */
-export function callWrites(database: Access): Pick<WebhookStore, 'recordTestCall' | 'replayCalls'> {
+export function callWrites(
+  database: Access,
+): Pick<WebhookStore, 'recordTestCall' | 'replayCalls' | 'missCalls'> {
   return {
     async recordTestCall(attempt) {
       await database.run(attemptsPart([attempt]));
     },
-    async replayCalls(accountId, endpointId, what, now) {
-      const opened = await database.transaction(async (session) => {
-        const endpoint = await session.first(
+    replayCalls: (accountId, endpointId, what, now) =>
+      database.transaction(async (session) => {
+        if (!(await isOfAccount(session, accountId, endpointId))) return { calls: [], next: null };
+        const reopen = async (ids: string[], is: Parameters<typeof locked>[0]) => {
+          const statement = `${REOPEN} ${locked(is)} RETURNING id`;
+          const opened = await session.all<{ id: string }>(part(statement, ids, now));
+          return opened.map(({ id }): CallRef => ({ id, endpointId, dueAt: now }));
+        };
+        if ('eventId' in what) {
+          const ids = idsOf([callId(what.eventId, endpointId)]);
+          return { calls: await reopen(ids, ''), next: null };
+        }
+        const rows = await session.all<FailedRow>(failedFrom(endpointId, what));
+        const ids = rows.map(({ id }) => id);
+        return { calls: await reopen(ids, " AND status = 'failed'"), next: failedAfter(rows) };
+      }),
+    missCalls: (accountId, endpointId, before, after) =>
+      database.transaction(async (session) => {
+        const is = " AND status = 'disabled'";
+        if (!(await isOfAccount(session, accountId, endpointId, is))) return null;
+        const rows = await session.all<CallPosition & { createdAt: number }>(
           part(
-            'SELECT 1 FROM endpoints WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL',
-            idOrNull(accountId),
-            idOrNull(endpointId),
+            'SELECT id, next_attempt_at AS "dueAt", created_at AS "createdAt" FROM calls' +
+              " WHERE status = 'open' AND endpoint_id = $1 AND (next_attempt_at, id) > ($2, $3)" +
+              ' ORDER BY next_attempt_at, id LIMIT $4',
+            endpointId,
+            after?.dueAt ?? 0,
+            after?.id ?? boundId(0),
+            STEP_CALLS,
           ),
         );
-        if (endpoint === null) return [];
-        const which =
-          'eventId' in what
-            ? part(
-                `${REOPEN} id = $2 RETURNING id`,
-                now,
-                idOrNull(callId(what.eventId, endpointId)),
-              )
-            : part(
-                `${REOPEN} endpoint_id = $2 AND status = 'failed' AND created_at >= $3 RETURNING id`,
-                now,
-                endpointId,
-                what.failedSince,
-              );
-        return session.all<{ id: string }>(which);
-      });
-      return opened.map(({ id }): CallRef => ({ id, endpointId, dueAt: now }));
-    },
+        const late = rows.filter(({ createdAt }) => createdAt < before).map(({ id }) => id);
+        if (late.length > 0)
+          await session.run(part(`${MISS} ${locked(" AND status = 'open'")}`, late));
+        const last = rows.length < STEP_CALLS ? undefined : rows.at(-1);
+        return last === undefined ? null : { dueAt: last.dueAt, id: last.id };
+      }),
   };
 }
 
+async function isOfAccount(
+  session: Session,
+  accountId: string,
+  endpointId: string,
+  is: '' | " AND status = 'disabled'" = '',
+): Promise<boolean> {
+  const row = await session.first(
+    part(
+      `SELECT 1 FROM endpoints WHERE account_id = $1 AND id = $2 AND deleted_at IS NULL${is}`,
+      idOrNull(accountId),
+      idOrNull(endpointId),
+    ),
+  );
+  return row !== null;
+}
+
+function failedFrom(endpointId: string, { failedSince, afterId }: FailedFrom): Part {
+  return part(
+    'SELECT id, created_at AS "createdAt" FROM calls' +
+      " WHERE status = 'failed' AND endpoint_id = $1 AND (created_at, id) > ($2, $3)" +
+      ' ORDER BY created_at, id LIMIT $4',
+    endpointId,
+    failedSince,
+    afterId ?? boundId(0),
+    STEP_CALLS,
+  );
+}
+
+/** Rows are locked in the order of their ids, as wherever several are. */
+const locked = (is: '' | " AND status = 'failed'" | " AND status = 'open'"): string =>
+  `id IN (SELECT id FROM calls WHERE id = ANY($1::uuid[])${is} ORDER BY id FOR NO KEY UPDATE)`;
 const REOPEN =
-  "UPDATE calls SET status = 'open', attempts = 0, next_attempt_at = $1, owner = NULL, lease_until = NULL WHERE";
+  "UPDATE calls SET status = 'open', attempts = 0, next_attempt_at = $2, owner = NULL, lease_until = NULL WHERE";
+const MISS =
+  "UPDATE calls SET status = 'failed', next_attempt_at = NULL, owner = NULL, lease_until = NULL WHERE";

@@ -5,7 +5,7 @@
  */
 import type { PeopleStore } from '../people.ts';
 import type { RetentionStore } from '../retention.ts';
-import type { AgingRows, BodiesStep } from './verbs.ts';
+import type { AgingRows, BodiesStep, CallAttemptsStep } from './verbs.ts';
 import type { WriterClient } from './writer-client.ts';
 
 /** Rows of one step: their content may be large. */
@@ -42,7 +42,16 @@ export function purges(writer: WriterClient): RetentionStore & Pick<PeopleStore,
     async purgeHistory(before) {
       // Calls first: their bodies are in the events.
       let total = await aging('calls', before);
-      total += await untilFewer(() => writer.write('purgeCallAttemptsStep', before, ROWS_PER_STEP));
+      for (let after: string | null = ''; after !== null;) {
+        const step: CallAttemptsStep = await writer.write(
+          'purgeCallAttemptsStep',
+          before,
+          after,
+          ROWS_PER_STEP,
+        );
+        total += step.removed;
+        after = step.next;
+      }
       total += await aging('events', before);
       return total + (await aging('attempts', before));
     },

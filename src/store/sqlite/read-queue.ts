@@ -5,10 +5,11 @@
  * takes or claims: that is the writer's.
  */
 import type { Database } from 'bun:sqlite';
+import { destinationKind } from '../../base/destination-kind.ts';
 import { idTime } from '../../base/ids.ts';
 import type { DueRow } from '../due-choice.ts';
 import type { JourneyStore } from '../journey.ts';
-import type { OperatorStore } from '../operator.ts';
+import type { OperatorStore, QueueCount, QueueKind } from '../operator.ts';
 import { SELECT_RECIPIENT } from '../sql/columns.ts';
 import type { RecipientRow } from '../sql/columns.ts';
 import type { DueSteps } from '../take-due.ts';
@@ -77,12 +78,31 @@ export function queueReads(db: Database): Pick<OperatorStore, 'queue' | 'queueCo
       if (after === null) return queueAll.all('', '', limit);
       return queueAll.all(domainOf.get(after)?.domain ?? '', after, limit);
     },
-    queueCounts: async () =>
-      counts.all().map(({ domain, waiting, oldestId }) => ({
-        domain,
-        waiting,
-        oldestCreatedAt: idTime(oldestId),
-        reason: reasonOf.get(oldestId)?.reason ?? null,
-      })),
+    async queueCounts(wanted, limit) {
+      const kinds = new Map<string, QueueKind>();
+      const largest: QueueCount[] = [];
+      for (const { domain, waiting, oldestId } of counts.iterate()) {
+        const oldestCreatedAt = idTime(oldestId);
+        addTo(kinds, { kind: destinationKind(domain), destinations: 1, waiting, oldestCreatedAt });
+        if (largest.length >= limit || (wanted ?? domain) !== domain) continue;
+        largest.push({
+          domain,
+          waiting,
+          oldestCreatedAt,
+          reason: reasonOf.get(oldestId)?.reason ?? null,
+        });
+      }
+      return { kinds: [...kinds.values()], largest };
+    },
   };
+}
+
+function addTo(kinds: Map<string, QueueKind>, { kind, ...more }: QueueKind): void {
+  const sum = kinds.get(kind) ?? { kind, destinations: 0, waiting: 0, oldestCreatedAt: Infinity };
+  kinds.set(kind, {
+    kind,
+    destinations: sum.destinations + more.destinations,
+    waiting: sum.waiting + more.waiting,
+    oldestCreatedAt: Math.min(sum.oldestCreatedAt, more.oldestCreatedAt),
+  });
 }

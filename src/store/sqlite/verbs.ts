@@ -43,6 +43,7 @@ export type OneStepWrite =
   | 'finishCall'
   | 'recordTestCall'
   | 'replayCalls'
+  | 'missCalls'
   | 'addSuppression'
   | 'removeSuppression'
   | 'createOperator'
@@ -71,6 +72,12 @@ export type AgingRows =
 export interface BodiesStep {
   removed: number;
   next: number | null;
+}
+
+/** What one step of going through the endpoints has removed; `next` is where to go on, null at the end. */
+export interface CallAttemptsStep {
+  removed: number;
+  next: string | null;
 }
 
 /** Where going through the waiting recipients goes on. */
@@ -118,7 +125,8 @@ export interface WriteSteps {
   ): Pick<DeletedRows, 'domains' | 'webhooks'> & { isGone: boolean };
   /** Removes at most `limit` whole messages; returns how many. */
   purgeMessagesStep(before: number, limit: number): number;
-  purgeCallAttemptsStep(before: number, limit: number): number;
+  /** Goes through some endpoints behind the id `after`; `next` is where to go on. */
+  purgeCallAttemptsStep(before: number, after: string, limit: number): CallAttemptsStep;
   /** Adds at most `limit` rows made since `oldest` to a counter; returns how many may be left. */
   recountStep(name: Recounted, oldest: number, limit: number): number;
   /** Removes at most `limit` rows from before `before` or beyond the newest `max`; returns how many. */

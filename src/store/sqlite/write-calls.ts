@@ -8,13 +8,17 @@ import type { Database } from 'bun:sqlite';
 import { healthAfter } from '../endpoint-health.ts';
 import type { EndpointHealth } from '../endpoint-health.ts';
 import type { CallAttempt } from '../rows.ts';
-import type { CallRef } from '../webhooks.ts';
+import { STEP_CALLS, failedAfter } from '../webhooks.ts';
+import type { CallPosition, CallRef, FailedRow } from '../webhooks.ts';
 import { SELECT_CALL } from '../sql/columns.ts';
 import type { CallRow } from '../sql/columns.ts';
 import type { Writes } from './verbs.ts';
 import type { EventWriter } from './write-events.ts';
 
-type CallWrites = Pick<Writes, 'beginCalls' | 'finishCall' | 'recordTestCall' | 'replayCalls'>;
+type CallWrites = Pick<
+  Writes,
+  'beginCalls' | 'finishCall' | 'recordTestCall' | 'replayCalls' | 'missCalls'
+>;
 
 /** The verbs over the writer's connection; statements are prepared once, here. */
 export function callWrites(db: Database, events: EventWriter): CallWrites {
@@ -23,6 +27,7 @@ export function callWrites(db: Database, events: EventWriter): CallWrites {
     ...ending(db, events),
     recordTestCall: attemptRecorder(db),
     ...replaying(db),
+    ...missing(db),
   };
 }
 
@@ -109,23 +114,56 @@ function replaying(db: Database): Pick<Writes, 'replayCalls'> {
   const isOfAccount = db.prepare(
     'SELECT 1 FROM endpoints WHERE account_id = ? AND id = ? AND deleted_at IS NULL',
   );
-  const replayEvent = db.prepare<{ id: string }, [number, string, string]>(
-    "UPDATE calls SET status = 'open', attempts = 0, next_attempt_at = ?, owner = NULL," +
-      ' lease_until = NULL WHERE event_id = ? AND endpoint_id = ? RETURNING id',
+  const ofEvent = db.prepare<{ id: string }, [string, string]>(
+    'SELECT id FROM calls WHERE event_id = ? AND endpoint_id = ?',
   );
-  const replayFailed = db.prepare<{ id: string }, [number, string, number]>(
-    "UPDATE calls SET status = 'open', attempts = 0, next_attempt_at = ?, owner = NULL," +
-      " lease_until = NULL WHERE endpoint_id = ? AND status = 'failed' AND created_at >= ?" +
-      ' RETURNING id',
+  const failedFrom = db.prepare<FailedRow, [string, number, string, number]>(
+    'SELECT id, created_at AS createdAt FROM calls' +
+      " WHERE status = 'failed' AND endpoint_id = ? AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?",
+  );
+  const reopen = db.prepare(
+    "UPDATE calls SET status = 'open', attempts = 0, next_attempt_at = ?, owner = NULL, lease_until = NULL WHERE id = ?",
   );
   return {
     replayCalls(accountId, endpointId, what, now) {
-      if (isOfAccount.get(accountId, endpointId) === null) return [];
-      const rows =
-        'eventId' in what
-          ? replayEvent.all(now, what.eventId, endpointId)
-          : replayFailed.all(now, endpointId, what.failedSince);
-      return rows.map(({ id }): CallRef => ({ id, endpointId, dueAt: now }));
+      if (isOfAccount.get(accountId, endpointId) === null) return { calls: [], next: null };
+      const open = ({ id }: { id: string }): CallRef => {
+        reopen.run(now, id);
+        return { id, endpointId, dueAt: now };
+      };
+      if ('eventId' in what) {
+        return { calls: ofEvent.all(what.eventId, endpointId).map(open), next: null };
+      }
+      const { failedSince, afterId = '' } = what;
+      const rows = failedFrom.all(endpointId, failedSince, afterId, STEP_CALLS);
+      return { calls: rows.map(open), next: failedAfter(rows) };
+    },
+  };
+}
+
+/** Ends late calls of an endpoint that is about to be enabled. */
+function missing(db: Database): Pick<Writes, 'missCalls'> {
+  const isDisabled = db.prepare(
+    "SELECT 1 FROM endpoints WHERE account_id = ? AND id = ? AND deleted_at IS NULL AND status = 'disabled'",
+  );
+  const openFrom = db.prepare<
+    CallPosition & { createdAt: number },
+    [string, number, string, number]
+  >(
+    'SELECT id, next_attempt_at AS dueAt, created_at AS createdAt FROM calls' +
+      " WHERE status = 'open' AND endpoint_id = ? AND (next_attempt_at, id) > (?, ?)" +
+      ' ORDER BY next_attempt_at, id LIMIT ?',
+  );
+  const miss = db.prepare(
+    "UPDATE calls SET status = 'failed', next_attempt_at = NULL, owner = NULL, lease_until = NULL WHERE id = ?",
+  );
+  return {
+    missCalls(accountId, endpointId, before, after) {
+      if (isDisabled.get(accountId, endpointId) === null) return null;
+      const rows = openFrom.all(endpointId, after?.dueAt ?? 0, after?.id ?? '', STEP_CALLS);
+      for (const { id, createdAt } of rows) if (createdAt < before) miss.run(id);
+      const last = rows.length < STEP_CALLS ? undefined : rows.at(-1);
+      return last === undefined ? null : { dueAt: last.dueAt, id: last.id };
     },
   };
 }

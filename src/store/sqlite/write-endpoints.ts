@@ -79,16 +79,11 @@ function change(db: Database, events: EventWriter): Pick<Writes, 'updateEndpoint
   const set = db.prepare(
     'UPDATE endpoints SET url = ?, events = ?, status = ?, failure_count = ? WHERE id = ?',
   );
-  const missLate = db.prepare(
-    "UPDATE calls SET status = 'failed', next_attempt_at = NULL, owner = NULL, lease_until = NULL" +
-      " WHERE status = 'open' AND endpoint_id = ? AND created_at < ?",
-  );
   return {
     updateEndpoint(accountId, id, change) {
       const stored = get.get(accountId, id);
       if (stored === null) return null;
-      const { endpoint, missedBefore } = changedEndpoint(endpointOf(stored), change);
-      if (missedBefore !== null) missLate.run(id, missedBefore);
+      const endpoint = changedEndpoint(endpointOf(stored), change);
       const { url, status, failureCount } = endpoint;
       set.run(url, listText(endpoint.events), status, failureCount, id);
       events.forget();

@@ -7,6 +7,7 @@
 import type { Database } from 'bun:sqlite';
 import { idBound } from '../../base/ids.ts';
 import { ALL_ACCOUNTS, MS_PER_HOUR } from '../counted.ts';
+import { PART_ENDPOINTS } from '../webhooks.ts';
 import type { StoredBytes } from './stored-bytes.ts';
 import type { AgingRows, Writes } from './verbs.ts';
 
@@ -25,7 +26,9 @@ export function retentionWrites(
   db: Database,
   stored: StoredBytes,
 ): Pick<Writes, 'purgeBodiesStep' | 'purgeMessagesStep' | 'purgeCallAttemptsStep' | 'purgeStep'> {
-  const endpoints = db.prepare<{ id: string }, []>('SELECT id FROM endpoints');
+  const endpoints = db.prepare<{ id: string }, [string, number]>(
+    'SELECT id FROM endpoints WHERE id > ? ORDER BY id LIMIT ?',
+  );
   const dropCallAttempts = db.prepare(
     'DELETE FROM call_attempts WHERE endpoint_id = ?1 AND id IN' +
       ' (SELECT id FROM call_attempts WHERE endpoint_id = ?1 AND id < ?2 ORDER BY id LIMIT ?3)',
@@ -34,13 +37,17 @@ export function retentionWrites(
   return {
     ...bodyWrites(db, stored),
     ...messageWrites(db, stored),
-    purgeCallAttemptsStep(before, limit) {
+    purgeCallAttemptsStep(before, after, limit) {
+      const rows = endpoints.all(after, PART_ENDPOINTS);
       let removed = 0;
-      for (const { id } of endpoints.all()) {
-        if (removed >= limit) break;
+      let next = after;
+      for (const { id } of rows) {
         removed += dropCallAttempts.run(id, idBound(before), limit - removed).changes;
+        // This one may have more.
+        if (removed >= limit) return { removed, next };
+        next = id;
       }
-      return removed;
+      return { removed, next: rows.length < PART_ENDPOINTS ? null : next };
     },
     purgeStep: (rows, before, limit) => drops[rows](before, limit),
   };

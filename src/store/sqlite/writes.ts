@@ -45,6 +45,7 @@ export function oneStepWrites(writer: WriterClient): Pick<Store, OneStepWrite> {
     finishCall: verb('finishCall'),
     recordTestCall: verb('recordTestCall'),
     replayCalls: verb('replayCalls'),
+    missCalls: verb('missCalls'),
     addSuppression: verb('addSuppression'),
     removeSuppression: verb('removeSuppression'),
     createOperator: verb('createOperator'),

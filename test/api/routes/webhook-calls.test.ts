@@ -44,11 +44,9 @@ test.each([
   undo.push(update);
   const sent = await ask({ path: `/webhooks/${id}`, method: 'PATCH', body });
   expect(sent.status).toBe(200);
-  expect(update.mock.calls.map(([owner, endpoint, what]) => [owner, endpoint, what])).toMatchObject(
-    [[account.id, id, change]],
-  );
-  const { missedBefore: _missed, ...rest } = update.mock.calls[0]?.[2] ?? {};
-  expect(rest).toEqual(change);
+  expect(update.mock.calls.map(([owner, endpoint, what]) => [owner, endpoint, what])).toEqual([
+    [account.id, id, change],
+  ]);
 });
 
 test('two addresses that differ change nothing, nor do they with a status beside them', async () => {
@@ -153,7 +151,8 @@ test('a page of deliveries has 1 to 100 rows, and one cursor of its own', async 
 
 test('what is replayed is asked of the store, given to the dispatcher, and counted', async () => {
   const refs = [{ id: 'one' }, { id: 'two' }] as never[];
-  const replay = spyOn(bench.ctx.store, 'replayCalls').mockResolvedValue(refs);
+  const replayed = { calls: refs, next: null };
+  const replay = spyOn(bench.ctx.store, 'replayCalls').mockResolvedValue(replayed);
   const offer = spyOn(WebhookDispatcher.prototype, 'offer').mockImplementation(() => undefined);
   undo.push(replay, offer);
   const path = `/webhooks/${id}/replay`;
@@ -172,7 +171,7 @@ test('what is replayed is asked of the store, given to the dispatcher, and count
     event,
   ] as never);
   expect(offer.mock.calls).toEqual([[refs], [refs], [refs], [refs]]);
-  replay.mockResolvedValue([]);
+  replay.mockResolvedValue({ calls: [], next: null });
   const none = await ask({ path: `/webhooks/${id}/events/${EVENT}/replay`, method: 'POST' });
   expect([none.status, none.json.message]).toEqual([404, 'This endpoint has no such event.']);
 });

@@ -34,7 +34,7 @@ interface Shown extends Parts {
   halt?: object | null;
   findings?: object | null;
   clock?: object;
-  counts?: readonly object[];
+  counts?: readonly { waiting: number }[];
   disk?: object | null;
 }
 
@@ -51,9 +51,11 @@ function page(given: Shown): Promise<string> {
       ...(given.clock && { clock: given.clock }),
     },
     store: {
-      queueCounts: (now: number) => {
-        asked.push(now);
-        return Promise.resolve(counts);
+      queueCounts: (_: string | null, limit: number) => {
+        asked.push(limit);
+        const waiting = counts.reduce((sum, row) => sum + row.waiting, 0);
+        const kinds = [{ kind: 'other', destinations: counts.length, waiting, oldestCreatedAt: 0 }];
+        return Promise.resolve({ kinds, largest: counts.slice(0, limit) });
       },
       openCalls: () => Promise.resolve(1),
       outcomes: (query: { from: number; until: number }) => {

@@ -159,7 +159,7 @@ test('a retry of one destination says how many are tried, and the rest goes on w
   expect(done.headers.get('location')).toBe(
     '/dashboard/queue?domain=again.test&done=retried&count=2',
   );
-  const rows = await rig.rig.appliance.ctx.store.queueCounts(Date.now());
+  const { largest: rows } = await rig.rig.appliance.ctx.store.queueCounts(null, 99);
   expect(rows.some(({ domain }) => domain === 'few.test')).toBe(true);
   const none = await rig.submit('/queue/retry', { domain: 'nobody.test' });
   expect(none.headers.get('location')).toBe('/dashboard/queue?done=retried&count=0');

@@ -296,7 +296,7 @@ test('what is replayed is counted and offered, and needs no dispatcher', async (
     endpoint: async () => null,
     async replayCalls(...args) {
       seen.push(args);
-      return calls;
+      return { calls, next: null };
     },
   };
   const what = { eventId: 'event' };
@@ -314,4 +314,34 @@ test('what is replayed is counted and offered, and needs no dispatcher', async (
   expect(await replayCalls({ ...ctx, store }, dispatcher, id, 'e', what)).toBe(3);
   expect([seen, offered]).toEqual([[[id, 'e', what, clock.steady()]], calls]);
   expect(await replayCalls({ ...ctx, store }, null, id, 'e', what)).toBe(3);
+});
+
+test('what failed is replayed a step at a time, each offered when it is open', async () => {
+  const { ctx, clock } = fixture;
+  const told: unknown[] = [];
+  const steps = [
+    { calls: refs(2), next: { failedSince: 5, afterId: 'c' } },
+    { calls: [], next: { failedSince: 6, afterId: 'd' } },
+    { calls: refs(1, 'e', 2), next: null },
+  ];
+  const store: typeof ctx.store = {
+    ...ctx.store,
+    endpoint: async () => ({}) as Endpoint,
+    async replayCalls(...args) {
+      told.push(args);
+      return steps.shift() ?? { calls: [], next: null };
+    },
+  };
+  const dispatcher = { offer: (some: readonly CallRef[]) => void told.push(some) };
+  const what = { failedSince: 3 };
+  expect(await replayCalls({ ...ctx, store }, dispatcher, 'account', 'e', what)).toBe(3);
+  const now = clock.steady();
+  expect(told).toEqual([
+    ['account', 'e', what, now],
+    refs(2),
+    ['account', 'e', { failedSince: 5, afterId: 'c' }, now],
+    [],
+    ['account', 'e', { failedSince: 6, afterId: 'd' }, now],
+    refs(1, 'e', 2),
+  ]);
 });

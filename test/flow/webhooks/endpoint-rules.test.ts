@@ -10,7 +10,6 @@ import {
 } from '../../../src/flow/webhooks/endpoints.ts';
 import type { Context } from '../../../src/flow/context.ts';
 import { replayCalls } from '../../../src/flow/webhooks/dispatcher.ts';
-import type { EndpointChange } from '../../../src/store/webhooks.ts';
 import { newId } from '../../rig/ids.ts';
 import { openFixture, refusal, type Fixture } from '../fixture.ts';
 
@@ -98,18 +97,32 @@ test('the secret before signs for a day of steady time, and the new one is anoth
   expect(rotated.endpoint.sealedPreviousSecret).toEqual(endpoint.sealedSecret);
 });
 
-test('calls older than the whole schedule with its jitter count as missed when an endpoint is enabled', async () => {
+test('calls older than the whole schedule with its jitter are missed, step by step, before an endpoint is enabled', async () => {
   const { endpoint } = await add();
-  const changes: EndpointChange[] = [];
+  const told: unknown[] = [];
   const { store } = fixture.ctx;
+  const positions = [{ dueAt: 7, id: 'c' }, { dueAt: 8, id: 'd' }, null];
   const updateEndpointOf: typeof store.updateEndpoint = async (account, id, change, now) => {
-    changes.push(change);
+    told.push(change);
     return await store.updateEndpoint(account, id, change, now);
   };
-  const ctx = { ...fixture.ctx, store: { ...store, updateEndpoint: updateEndpointOf } };
+  const missCalls: typeof store.missCalls = async (...args) => {
+    told.push(args);
+    return positions.shift() ?? null;
+  };
+  const ctx = { ...fixture.ctx, store: { ...store, updateEndpoint: updateEndpointOf, missCalls } };
   await enableEndpoint(ctx, watcher, accountId, endpoint.id);
-  const missedBefore = fixture.clock.now() - 12_111_000;
-  expect(changes).toEqual([{ missedBefore, status: 'active' }]);
+  const before = fixture.clock.now() - 12_111_000;
+  expect(told).toEqual([
+    [accountId, endpoint.id, before, null],
+    [accountId, endpoint.id, before, { dueAt: 7, id: 'c' }],
+    [accountId, endpoint.id, before, { dueAt: 8, id: 'd' }],
+    { status: 'active' },
+  ]);
+  told.length = 0;
+  await updateEndpoint(ctx, watcher, accountId, endpoint.id, { status: 'disabled' });
+  await updateEndpoint(ctx, watcher, accountId, endpoint.id, { events: [] });
+  expect(told).toEqual([{ status: 'disabled' }, { events: [] }]);
 });
 
 test('nothing of another account can be changed or replayed', async () => {

@@ -71,7 +71,7 @@ test('the schema is written down with the time that was given, and days are made
   await (await open(server.url('later'), { now: now + 1 })).close();
   const there = server.admin('later');
   const steps: unknown = await there.unsafe(
-    'SELECT version, name, length(checksum) AS checksum, applied_at::text AS at FROM migrations',
+    'SELECT version, name, length(checksum) AS checksum, applied_at::text AS at FROM migrations ORDER BY version',
   );
   const days = (await there.unsafe(
     "SELECT c.relname AS name FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid WHERE i.inhparent = 'events'::regclass ORDER BY 1",
@@ -79,6 +79,7 @@ test('the schema is written down with the time that was given, and days are made
   await there.close();
   expect([...(steps as unknown[])]).toEqual([
     { version: 1, name: 'initial', checksum: 64, at: String(now) },
+    { version: 2, name: 'checks_by_account', checksum: 64, at: String(now) },
   ]);
   expect(days.map(({ name }) => name)).toEqual([
     'events_20310506',

@@ -68,6 +68,7 @@ const RARE: Record<string, (store: Store) => Promise<unknown>> = {
   rotateEndpointSecret: (store) => store.rotateEndpointSecret(ID, ID, BYTES, NOW),
   deleteEndpoint: (store) => store.deleteEndpoint(ID, ID, NOW),
   recordTestCall: (store) => store.recordTestCall(call),
+  missCalls: (store) => store.missCalls(ID, ID, NOW, null),
   replayCalls: (store) => store.replayCalls(ID, ID, { failedSince: 0 }, NOW),
   addSuppression: (store) =>
     store.addSuppression(newSuppression(ID, 'x@x.example')).catch(() => 'no account'),

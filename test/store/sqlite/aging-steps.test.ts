@@ -97,10 +97,12 @@ test('attempts of calls go from one endpoint after the other until the limit, up
     }
   }
   const left = () => writer.column('SELECT created_at FROM call_attempts ORDER BY created_at');
-  expect(writer.purgeCallAttemptsStep(12, 3)).toBe(3);
+  const [first = ''] = endpoints.map(({ id }) => id).toSorted();
+  // The second one may have more: the next step begins behind the first.
+  expect(writer.purgeCallAttemptsStep(12, '', 3)).toEqual({ removed: 3, next: first });
   expect(left()).toEqual([11, 12, 12]);
-  expect(writer.purgeCallAttemptsStep(12, 3)).toBe(1);
-  expect(writer.purgeCallAttemptsStep(12, 3)).toBe(0);
+  expect(writer.purgeCallAttemptsStep(12, first, 3)).toEqual({ removed: 1, next: null });
+  expect(writer.purgeCallAttemptsStep(12, '', 3)).toEqual({ removed: 0, next: null });
   expect(left()).toEqual([12, 12]);
 });
 
@@ -260,4 +262,15 @@ test('the oldest rows of a log are looked at, so many at once, and go when they 
     [12],
     [1],
   ]);
+});
+
+test('a step goes through a hundred endpoints, whether they have attempts or not', () => {
+  const ids = Array.from({ length: 150 }, () => {
+    const endpoint = newEndpoint(one.id);
+    writer.createEndpoint(endpoint, 999);
+    return endpoint.id;
+  }).toSorted();
+  const last = ids[99] ?? '';
+  expect(writer.purgeCallAttemptsStep(12, '', 3)).toEqual({ removed: 0, next: last });
+  expect(writer.purgeCallAttemptsStep(12, last, 3)).toEqual({ removed: 0, next: null });
 });

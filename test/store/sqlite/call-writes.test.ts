@@ -108,7 +108,8 @@ test('an end is written once; one that a replay overtook leaves the call to the 
   const [call] = begin(id, 20);
   if (call === undefined) throw new Error('not begun');
   const replayed = { id, endpointId: endpoint.id, dueAt: 33 };
-  expect(writer.replayCalls(account.id, endpoint.id, { eventId }, 33)).toEqual([replayed]);
+  const one = { calls: [replayed], next: null };
+  expect(writer.replayCalls(account.id, endpoint.id, { eventId }, 33)).toEqual(one);
   const open = { status: 'open', attempts: 0, due: 33, owner: null, lease: null };
   const answer = { endpointStatus: 'active', isOvertaken: true } as const;
   expect([writer.finishCall(finished(call, true)), stateOf(id)]).toEqual([answer, open]);
@@ -125,7 +126,7 @@ test('an end is written once; one that a replay overtook leaves the call to the 
   expect(writer.column('SELECT ok FROM call_attempts ORDER BY id')).toEqual([1, 0]);
   // From a moment on, of the account's own endpoint.
   const since = (accountId: string, endpointId: string, failedSince: number) =>
-    writer.replayCalls(accountId, endpointId, { failedSince }, 55);
+    writer.replayCalls(accountId, endpointId, { failedSince }, 55).calls;
   expect(since('another', endpoint.id, 0)).toEqual([]);
   expect(since(account.id, 'another', 0)).toEqual([]);
   expect(since(account.id, endpoint.id, 11)).toEqual([]);
@@ -158,7 +159,7 @@ test('the failure that is one too many disables the endpoint, and the next event
   expect(begin(id, 40)).toEqual([]);
 });
 
-test('an endpoint that is enabled again misses its open calls from before the moment, and no others', () => {
+test('a disabled endpoint misses its open calls from before the moment, and no others', () => {
   const other = newEndpoint(account.id);
   writer.createEndpoint(other, 2);
   // At each moment one call for either endpoint.
@@ -169,20 +170,16 @@ test('an endpoint that is enabled again misses its open calls from before the mo
   begin(early, 30);
   const states = (): unknown[] => [early, middle, late, ...callsOf(other)].map(stateOf);
   const before = states();
-  const change = (status: 'active' | 'disabled', missedBefore?: number) => {
-    const bound = missedBefore === undefined ? {} : { missedBefore };
-    return writer.updateEndpoint(account.id, endpoint.id, { status, ...bound }, 50);
-  };
-  // It was not disabled, and is not enabled.
-  for (const status of ['active', 'disabled'] as const) {
-    expect(change(status, 99)).toEqual({ ...endpoint, status });
-    expect(states()).toEqual(before);
-  }
-  expect(change('active')).toEqual(endpoint);
-  expect(states()).toEqual(before);
-  change('disabled');
-  expect(change('active', 20)).toEqual(endpoint);
+  const change = (status: 'active' | 'disabled') =>
+    writer.updateEndpoint(account.id, endpoint.id, { status }, 50);
+  const miss = (accountId: string) => writer.missCalls(accountId, endpoint.id, 20, null);
+  // It is active, and then another account asks.
+  expect([miss(account.id), states()]).toEqual([null, before]);
+  expect(change('disabled')).toEqual({ ...endpoint, status: 'disabled' });
+  expect([miss('another'), states()]).toEqual([null, before]);
   const missed = { status: 'failed', attempts: 1, due: null, owner: null, lease: null };
+  expect([miss(account.id), states()]).toEqual([null, [missed, ...before.slice(1)]]);
+  expect(change('active')).toEqual(endpoint);
   expect(states()).toEqual([missed, ...before.slice(1)]);
   expect(writer.updateEndpoint('another', endpoint.id, { status: 'disabled' }, 50)).toBeNull();
 });
