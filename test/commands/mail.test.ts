@@ -152,8 +152,11 @@ test('what waits is listed with its reason, retried by name and given up', async
     await store.finish(finishOf(made, ann, { attempt }));
   });
   const [, listing] = await shop.json('queue', 'list', '--domain', 'wait.example');
-  const { recipients, destinations, ...rest } = listing as Record<string, unknown[] | null>;
-  expect(rest).toEqual({ halt: null, throttles: [], destination_count: 1 });
+  const { recipients, destinations, ...rest } = listing as Record<
+    'recipients' | 'destinations',
+    unknown[]
+  >;
+  expect(rest as unknown).toEqual({ halt: null, throttles: [], destination_count: 1 });
   expect(destinations).toContainEqual(
     expect.objectContaining({ domain: 'wait.example', oldest_created_at: ISO }),
   );
