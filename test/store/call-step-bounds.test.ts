@@ -12,6 +12,9 @@ import { eachStore } from './stores.ts';
 /** More calls than one step takes, and fewer than two. */
 const COUNT = STEP_CALLS + 20;
 
+/** The endpoint goes on, however many fail. */
+const FAILED = { status: 'failed', nextAttemptAt: null, disableAfter: 9_999 } as const;
+
 /** So many open calls of a new endpoint. */
 async function withCalls(store: Store, accountId: string): Promise<string> {
   const endpoint = newEndpoint(accountId);
@@ -31,7 +34,7 @@ eachStore('what failed is opened again in steps, each call once', async (store, 
   const endpointId = await withCalls(store, id);
   while ((await store.openCalls()) > 0) {
     for (const call of await beginAll(store)) {
-      await store.finishCall(finished(call, false, { status: 'failed', nextAttemptAt: null }));
+      await store.finishCall(finished(call, false, FAILED));
     }
   }
   const now = Date.now();
@@ -43,7 +46,7 @@ eachStore('what failed is opened again in steps, each call once', async (store, 
     // What fails again meanwhile is not opened a second time.
     if (steps.length > 1) continue;
     for (const call of await beginAll(store)) {
-      await store.finishCall(finished(call, false, { status: 'failed', nextAttemptAt: null }));
+      await store.finishCall(finished(call, false, FAILED));
     }
   }
   expect(steps.map(({ length }) => length)).toEqual([STEP_CALLS, 20]);
