@@ -5,7 +5,7 @@
  */
 import type { PeopleStore } from '../people.ts';
 import type { RetentionStore } from '../retention.ts';
-import type { AgingRows, BodiesStep, CallAttemptsStep } from './verbs.ts';
+import type { AgingRows, RemovalStep } from './verbs.ts';
 import type { WriterClient } from './writer-client.ts';
 
 /** Rows of one step: their content may be large. */
@@ -24,34 +24,14 @@ export function purges(writer: WriterClient): RetentionStore & Pick<PeopleStore,
   return {
     // One file has everything.
     prepareDays: () => Promise.resolve(),
-    async purgeBodies(before) {
-      let total = 0;
-      let after: number | null = 0;
-      while (after !== null) {
-        const step: BodiesStep = await writer.write(
-          'purgeBodiesStep',
-          before,
-          after,
-          ROWS_PER_STEP,
-        );
-        total += step.removed;
-        after = step.next;
-      }
-      return total;
-    },
+    purgeBodies: (before) =>
+      untilEnd(0, (after) => writer.write('purgeBodiesStep', before, after, ROWS_PER_STEP)),
     async purgeHistory(before) {
       // Calls first: their bodies are in the events.
       let total = await aging('calls', before);
-      for (let after: string | null = ''; after !== null;) {
-        const step: CallAttemptsStep = await writer.write(
-          'purgeCallAttemptsStep',
-          before,
-          after,
-          ROWS_PER_STEP,
-        );
-        total += step.removed;
-        after = step.next;
-      }
+      total += await untilEnd('', (after) =>
+        writer.write('purgeCallAttemptsStep', before, after, ROWS_PER_STEP),
+      );
       total += await aging('events', before);
       return total + (await aging('attempts', before));
     },
@@ -83,4 +63,18 @@ async function untilFewer(step: () => Promise<number>): Promise<number> {
     total += removed;
     if (removed < ROWS_PER_STEP) return total;
   }
+}
+
+/** Repeats `step`, each time from where the one before has ended; returns the sum. */
+async function untilEnd<At>(
+  first: At,
+  step: (after: At) => Promise<RemovalStep<At>>,
+): Promise<number> {
+  let total = 0;
+  for (let after: At | null = first; after !== null;) {
+    const { removed, next }: RemovalStep<At> = await step(after);
+    total += removed;
+    after = next;
+  }
+  return total;
 }

@@ -2,7 +2,8 @@
  * Reads of calls that are due, and the pages of attempts: along SQLite's own indexes.
  *
  * Promises what is due without disabled endpoints and without what is under an unexpired lease, for a part of the
- * endpoints: others wait for some milliseconds, however many endpoints there are. Never claims: that is the writer's `beginCalls`. The other reads are in `sql/webhooks.ts`.
+ * endpoints: others wait for some milliseconds, however many endpoints there are. Never claims: that is the writer's
+ * `beginCalls`. The other reads are in `sql/webhooks.ts`.
  */
 import type { Database } from 'bun:sqlite';
 import { PART_ENDPOINTS } from '../webhooks.ts';

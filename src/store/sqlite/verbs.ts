@@ -68,17 +68,14 @@ export type AgingRows =
   | 'outcomes'
   | 'harm';
 
-/** What one step of going through the bodies has done; `next` is where to go on, null at the end. */
-export interface BodiesStep {
+/** What one step of going through rows has removed; `next` is where to go on, null at the end. */
+export interface RemovalStep<At> {
   removed: number;
-  next: number | null;
+  next: At | null;
 }
 
-/** What one step of going through the endpoints has removed; `next` is where to go on, null at the end. */
-export interface CallAttemptsStep {
-  removed: number;
-  next: string | null;
-}
+/** Of bodies, or of rows of the request log: by their numbers. */
+export type BodiesStep = RemovalStep<number>;
 
 /** Where going through the waiting recipients goes on. */
 export type WaitingStep = Pick<RecipientRef, 'dueAt' | 'id'>;
@@ -126,7 +123,7 @@ export interface WriteSteps {
   /** Removes at most `limit` whole messages; returns how many. */
   purgeMessagesStep(before: number, limit: number): number;
   /** Goes through some endpoints behind the id `after`; `next` is where to go on. */
-  purgeCallAttemptsStep(before: number, after: string, limit: number): CallAttemptsStep;
+  purgeCallAttemptsStep(before: number, after: string, limit: number): RemovalStep<string>;
   /** Adds at most `limit` rows made since `oldest` to a counter; returns how many may be left. */
   recountStep(name: Recounted, oldest: number, limit: number): number;
   /** Removes at most `limit` rows from before `before` or beyond the newest `max`; returns how many. */
