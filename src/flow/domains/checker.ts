@@ -18,6 +18,8 @@ import { afterCheck } from './state.ts';
 const EVERY_MS = 30_000;
 const AT_ONCE = 8;
 const OF_ONE = 4;
+/** How often all accounts are looked at, while some have more domains due than that. */
+const WALK_EVERY_MS = 1_000;
 /** A domain that cannot be checked is tried again after this. */
 const PUT_OFF_MS = 3_600_000;
 
@@ -25,6 +27,13 @@ type CheckerContext = Pick<
   Context,
   'config' | 'store' | 'clock' | 'log' | 'resolver' | 'secrets' | 'senderDomains' | 'emulation'
 >;
+
+/** What one round over some accounts has found. */
+interface Round {
+  /** Accounts that may have more domains due. */
+  busy: string[];
+  count: number;
+}
 
 export class DomainChecker implements Job {
   readonly firstMs = 0;
@@ -44,40 +53,61 @@ export class DomainChecker implements Job {
 
   /** Checks every domain that is due, some at a time; ends after those under way when `signal` is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    while ((await this.#round(signal)) > 0 && !signal.aborted);
+    const { clock } = this.#ctx;
+    let busy: readonly string[] = [];
+    let walkedAt = -Infinity;
+    while (!signal.aborted) {
+      // A walk over all accounts costs more than a few checks: in between, those that have more are asked alone.
+      const isWalk = busy.length === 0 || clock.steady() - walkedAt >= WALK_EVERY_MS;
+      if (isWalk) walkedAt = clock.steady();
+      const round: Round = { busy: [], count: 0 };
+      await this.#checkAll(this.#due(isWalk ? this.#accounts() : [busy], round, signal));
+      if (isWalk && round.count === 0) return;
+      busy = round.busy;
+    }
   }
 
-  /** Checks the domains of `#due`. Returns how many there were. */
-  async #round(signal: AbortSignal): Promise<number> {
-    const due = this.#due(signal);
-    let count = 0;
+  async #checkAll(due: AsyncGenerator<Domain>): Promise<void> {
     const checkSome = async () => {
-      for await (const domain of due) {
-        count += 1;
-        await this.#check(domain);
-      }
+      for await (const domain of due) await this.#check(domain);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, checkSome));
-    return count;
   }
 
-  /** Of each account that has domains due, those that are due longest. */
-  async *#due(signal: AbortSignal): AsyncGenerator<Domain> {
+  /** Accounts with a domain whose check is due, part by part. */
+  async *#accounts(): AsyncGenerator<readonly string[]> {
     const { store, clock } = this.#ctx;
     let after: string | null = null;
     do {
       const { accountIds, last } = await store.accountsToCheck(clock.steady(), after);
+      yield accountIds;
+      after = last;
+      if (after !== null) await nextTick();
+    } while (after !== null);
+  }
+
+  /** Of each of the accounts those domains that are due longest; notes which accounts may have more. */
+  async *#due(
+    parts: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
+    round: Round,
+    signal: AbortSignal,
+  ): AsyncGenerator<Domain> {
+    const { store, clock } = this.#ctx;
+    for await (const accountIds of parts) {
       for (const accountId of accountIds) {
-        for (const id of await store.domainsDue(accountId, clock.steady(), OF_ONE)) {
+        const ids = await store.domainsDue(accountId, clock.steady(), OF_ONE);
+        if (ids.length === OF_ONE) round.busy.push(accountId);
+        for (const id of ids) {
           if (signal.aborted) return;
           // It may have been verified or removed while others were checked.
           const domain = await store.domain(accountId, id);
-          if (isDue(domain, clock)) yield domain;
+          if (!isDue(domain, clock)) continue;
+          round.count += 1;
+          yield domain;
         }
       }
-      after = last;
-      if (after !== null) await nextTick();
-    } while (after !== null && !signal.aborted);
+      if (signal.aborted) return;
+    }
   }
 
   /** Checks and stores. A domain that cannot be checked is put off, so that it never crowds out others. */

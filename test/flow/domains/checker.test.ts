@@ -170,13 +170,34 @@ test('an account whose name servers do not answer keeps others waiting for four 
   expect(checks).toHaveLength(7);
 });
 
-test('rounds are made until nothing is due, part after part of the accounts', async () => {
+test('rounds are made until nothing is due, and between walks over all accounts those alone that have more', async () => {
   const domains = [...(await some(9)), ...(await some(1, 'b')), ...(await some(5, 'c'))];
   const { checks, run, asked } = start({ domains, txt: async () => NODATA, part: 2 });
   await run();
   expect(checks).toHaveLength(15);
-  const walked = asked.filter(([what]) => what === 'accounts').map(([, , after]) => after);
-  expect(walked).toEqual([null, 'b', null, 'c', null, null]);
+  const seen = asked.map(([what, account, after]) => (what === 'accounts' ? after : account));
+  const [first, second, third] = [[null, 'a', 'b', 'b', 'c'], ['a', 'c'], ['a']];
+  expect(seen).toEqual([...(first ?? []), ...(second ?? []), ...(third ?? []), null]);
+});
+
+test.each([
+  [999, 'domains'],
+  [1_000, 'accounts'],
+])('a round that has lasted %d ms is followed by a question for %s', async (lastedMs, what) => {
+  const { txt, waiting } = slowTxt();
+  const { run, asked } = start({ domains: await some(12), txt });
+  const over = new AbortController();
+  const running = run(over.signal);
+  await settle();
+  expect(asked.map(([first]) => first)).toEqual(['accounts', 'domains']);
+  await fixture.clock.advance(lastedMs);
+  while (asked.length === 2) {
+    for (const { answer } of waiting.splice(0)) answer();
+    await tick();
+  }
+  expect(asked[2]?.[0]).toBe(what);
+  over.abort();
+  await answerAll(running, waiting);
 });
 
 test('a run ends with the appliance; what is under way ends and is stored', async () => {
