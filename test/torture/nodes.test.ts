@@ -86,6 +86,15 @@ async function eventsOf(node: BinaryAppliance, id: string): Promise<string[]> {
   return email.events.map(({ type }) => type);
 }
 
+/** The types of the email's events, once `node` shows that it was delivered: its outcome is recorded after its reply. */
+async function eventsOnceDelivered(node: BinaryAppliance, id: string): Promise<string[]> {
+  for (;;) {
+    const events = await eventsOf(node, id);
+    if (events.includes('email.delivered')) return events;
+    await Bun.sleep(100);
+  }
+}
+
 describe('several nodes on one database', () => {
   let server: PostgresServer;
   let world: World;
@@ -173,10 +182,8 @@ describe('several nodes on one database', () => {
       const meanwhile = await sendUntil(() => performance.now() >= untilMs, [third], 'during');
       await arrived([...acknowledged, ...meanwhile]);
       await holding.taken.atLeast(2, ({ to }) => to === unansweredTo, 65_000);
-      while (!(await eventsOf(third, unanswered)).includes('email.delivered')) await Bun.sleep(100);
-      const eventsOfIt = await eventsOf(third, unanswered);
-      const events = await eventsOf(third, stalled);
-      expect(events).toContain('email.delivered');
+      const eventsOfIt = await eventsOnceDelivered(third, unanswered);
+      const events = await eventsOnceDelivered(third, stalled);
 
       asked.letGo();
       const beforeWaking = world.receiver.messages.items.length;
@@ -208,7 +215,7 @@ describe('several nodes on one database', () => {
       const duplicates = duplicatesOf(() => true);
       expect(duplicates).toBeLessThanOrEqual(open.sessions);
       // The receiver replied after more than a lease: its node was alive, and nobody sent it again.
-      while (!(await eventsOf(third, slow)).includes('email.delivered')) await Bun.sleep(100);
+      await eventsOnceDelivered(third, slow);
       expect(holding.taken.items.filter(({ to }) => to.startsWith('slow'))).toHaveLength(1);
       process.stdout.write(
         `${acknowledged.length} and ${meanwhile.length} acknowledged, ${duplicates} repeated, ${open.sessions} sessions` +
@@ -257,8 +264,8 @@ describe('several nodes on one database', () => {
         await arrived([...acknowledged, `${word} back`]);
         const allMs = performance.now() - restoredAt;
         for (const id of unanswered) {
-          while (!(await eventsOf(cut, id)).includes('email.delivered')) await Bun.sleep(100);
-          const delivered = (await eventsOf(cut, id)).filter((type) => type === 'email.delivered');
+          const events = await eventsOnceDelivered(cut, id);
+          const delivered = events.filter((type) => type === 'email.delivered');
           expect(delivered).toHaveLength(1);
         }
         const copies = Map.groupBy(holding.taken.items.filter(isUnanswered), ({ to }) => to);
@@ -329,7 +336,7 @@ describe('several nodes on one database', () => {
     );
     expect(refusal).toContain('platform_halted');
     for (const one of [id, late]) {
-      while (!(await eventsOf(first, one)).includes('email.delivered')) await Bun.sleep(100);
+      await eventsOnceDelivered(first, one);
     }
     expect(holding.taken.items.filter(({ to }) => to.startsWith('soon'))).toHaveLength(1);
     expect((await statesOf()).map(([name]) => name)).not.toContain('drained');
