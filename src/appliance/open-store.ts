@@ -44,6 +44,7 @@ export async function openStore(
       passwordFile,
       now,
       onCommit,
+      onSchemaStep: (step) => log.info('schema_step', { ...step }),
       ...(requireStandby && { requireStandby: { log } }),
       ...(decodeText && { decodeText }),
     }),

@@ -9,12 +9,16 @@ import type { Addresses } from '../appliance/appliance.ts';
 import { systemClock } from '../base/clock.ts';
 import { LineGatherer, createLog } from '../base/log.ts';
 import { createNotifier } from '../base/systemd.ts';
+import type { Notifier } from '../base/systemd.ts';
 import { VERSION } from '../base/version.ts';
 import type { Call, Command } from './command.ts';
 import { fields } from './layout.ts';
 import { passOnLines } from './kept-log.ts';
 import { requireDataDir } from './owner.ts';
 import { dieOfFaults, drain, endingSignal } from './running.ts';
+
+/** Until the start has to ask for more time. As much as the unit has in `TimeoutStartSec`. */
+const START_MS = 120_000;
 
 export const serve: Command = {
   summary: 'Run the appliance until SIGTERM',
@@ -39,16 +43,18 @@ async function runServe(call: Call): Promise<number> {
     data_dir: config.startup.dataDir,
     mode: config.startup.delivery.mode,
   });
+  const notifier = createNotifier(process.env, process.pid);
+  const starting = extendStart(notifier);
   const { startAppliance } = await import('../appliance/appliance.ts');
   const appliance = await startAppliance(config, {
     clock: systemClock,
     log,
     load: () => call.config(),
   });
+  clearInterval(starting);
   lines.flush();
   passOnLines(config.startup.dataDir, (text) => call.output.note(text));
   announce(call, appliance.addresses);
-  const notifier = createNotifier(process.env, process.pid);
   process.on('SIGHUP', () => {
     notifier.notify('RELOADING=1');
     try {
@@ -66,6 +72,16 @@ async function runServe(call: Call): Promise<number> {
   log.info('signal', { signal: await ending });
   notifier.notify('STOPPING=1');
   return await drain(appliance, log);
+}
+
+/**
+ * Asks systemd for more time again and again: the first start of a new release may have to change very many rows. A main
+ * thread that stands still asks for nothing.
+ */
+function extendStart(notifier: Notifier): ReturnType<typeof setInterval> {
+  const extend = (): void => void notifier.notify(`EXTEND_TIMEOUT_USEC=${START_MS * 1_000}`);
+  extend();
+  return setInterval(extend, START_MS / 3).unref();
 }
 
 /** Where the appliance can be reached, on standard output. */

@@ -15,6 +15,7 @@ let config: string;
 let server: Foreground | null;
 /** What systemd was told. */
 let told: string[];
+const STARTING = 'EXTEND_TIMEOUT_USEC=120000000';
 let notifiers: Mock<typeof systemd.createNotifier>;
 
 beforeEach(() => {
@@ -88,7 +89,7 @@ submission (TLS)   [::1]:PORT
     mode: 'capture',
   });
   expect(log[4]).toEqual({ level, event: 'signal', signal: 'SIGTERM' });
-  expect(told).toEqual(['READY=1', 'STOPPING=1']);
+  expect(told).toEqual([STARTING, 'READY=1', 'STOPPING=1']);
   // The socket of systemd is in the environment, and its watchdog may be meant for another process.
   expect(notifiers.mock.calls).toEqual([[process.env, process.pid]]);
 });
@@ -127,6 +128,7 @@ test('SIGHUP reads the config again, and systemd hears of the end also when it w
   one.emit('SIGTERM');
   await one.ended;
   expect(told).toEqual([
+    STARTING,
     'READY=1',
     'RELOADING=1',
     'READY=1',
@@ -148,8 +150,22 @@ test('a watchdog is told thrice in its time that the server lives', async () => 
   const timer = timers.mock.results[mine]?.value as NodeJS.Timeout;
   expect(timer.hasRef()).toBe(false);
   timers.mock.calls[mine]?.[0]();
-  expect(told).toEqual(['READY=1', 'WATCHDOG=1']);
+  expect(told).toEqual([STARTING, 'READY=1', 'WATCHDOG=1']);
   clearInterval(timer);
+  one.emit('SIGTERM');
+  await one.ended;
+});
+
+test('systemd is asked for more time again and again until the server is ready', async () => {
+  const timers = spyOn(globalThis, 'setInterval');
+  const cleared = spyOn(globalThis, 'clearInterval');
+  const one = await start();
+  const mine = timers.mock.calls.findIndex(([, ms]) => ms === 40_000);
+  const timer = timers.mock.results[mine]?.value as NodeJS.Timeout;
+  expect(timer.hasRef()).toBe(false);
+  expect(cleared.mock.calls).toContainEqual([timer]);
+  timers.mock.calls[mine]?.[0]();
+  expect(told).toEqual([STARTING, 'READY=1', STARTING]);
   one.emit('SIGTERM');
   await one.ended;
 });

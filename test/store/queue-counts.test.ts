@@ -30,3 +30,31 @@ eachStore('kinds count every destination, however few are listed', async (store,
     expect(oldestCreatedAt).toBe(Math.min(...ofKind.map((row) => row.oldestCreatedAt)));
   }
 });
+
+eachStore('the largest of many destinations come first', async (store, { id }) => {
+  // Three addresses a message, of as many destinations: how many wait for each.
+  const waiting = new Map<string, number>();
+  for (let at = 0; at < 12; at += 1) {
+    const to = [at, at * 5 + 1, at * 7 + 2].map((one) => `d${one % 12}.example`);
+    await accepted(
+      store,
+      newMessage(
+        id,
+        {},
+        to.map((domain, index) => `u${index}@${domain}`),
+      ),
+    );
+    for (const domain of to) waiting.set(domain, (waiting.get(domain) ?? 0) + 1);
+  }
+  for (let at = 0; at < 5; at += 1) {
+    await accepted(store, newMessage(id, {}, [`more${at}@z${at % 2}.example`]));
+    waiting.set(`z${at % 2}.example`, (waiting.get(`z${at % 2}.example`) ?? 0) + 1);
+  }
+  const sizes = [...waiting.values()].toSorted((a, b) => b - a);
+  for (const limit of [1, 3, 5, waiting.size]) {
+    const { kinds, largest } = await store.queueCounts(null, limit);
+    expect(largest.map((row) => row.waiting)).toEqual(sizes.slice(0, limit));
+    for (const row of largest) expect(row.waiting).toBe(waiting.get(row.domain) ?? 0);
+    expect([destinationsIn(kinds), waitingIn(kinds)]).toEqual([waiting.size, 41]);
+  }
+});

@@ -97,6 +97,21 @@ describe('the queue', () => {
     },
   );
 
+  eachStore('more than one step of a destination is made due', async (store, account) => {
+    const later = Date.now() + 1e6;
+    for (let at = 0; at < 12; at += 1) {
+      const to = Array.from({ length: 50 }, (_, index) => `x${index}@much.example`);
+      const message = newMessage(account.id, {}, to);
+      for (const recipient of message.recipients) recipient.nextAttemptAt = later;
+      await accepted(store, message);
+    }
+    await accepted(store, newMessage(account.id, {}, ['x@other.example']));
+    const now = Date.now();
+    expect(await store.retryNow({ id: null, domain: 'much.example' }, now)).toBe(600);
+    const due = await store.takeDue(dueRequest('me', now, { limit: 9_999 }));
+    expect(due.ours.filter(({ domain }) => domain === 'much.example')).toHaveLength(600);
+  });
+
   eachStore('what is being attempted is not made due', async (store, account) => {
     const recipient = recipientOf(await accepted(store, newMessage(account.id)));
     const [begun] = await begin(store, recipient, 'me');

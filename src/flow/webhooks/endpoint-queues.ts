@@ -69,7 +69,8 @@ export class EndpointQueues {
   /** Claims what the windows allow, at most `limit`, one from each queue, then again one from each. */
   claim(limit: number): CallRef[] {
     const claimed: CallRef[] = [];
-    let queues = [...this.#queues.values()].filter(mayClaim);
+    // More than `limit` are not looked for: with as many, each has one claimed and nothing is left for a second round.
+    let queues = this.#queues.values().filter(mayClaim).take(limit).toArray();
     while (queues.length > 0 && claimed.length < limit) {
       for (const queue of queues.slice(0, limit - claimed.length)) {
         const ref = queue.ready.shift();

@@ -124,8 +124,10 @@ function operatorsView(database: Access): Pick<OperatorStore, 'queue' | 'queueCo
       const [kinds, largest] = await Promise.all([
         database.all<Oldest<QueueKind>>(
           part(
-            `SELECT COALESCE(k.kind, '${OTHER_KIND}') AS kind, count(DISTINCT q.domain) AS destinations,` +
-              ' count(*) AS waiting, min(q.recipient_id::text) AS "oldestId" FROM queue AS q' +
+            // By destination first: a distinct count over all that waits would sort it.
+            `SELECT COALESCE(k.kind, '${OTHER_KIND}') AS kind, count(*) AS destinations,` +
+              ' sum(q.waiting)::bigint AS waiting, min(q.oldest) AS "oldestId" FROM' +
+              ' (SELECT domain, count(*) AS waiting, min(recipient_id::text) AS oldest FROM queue GROUP BY domain) AS q' +
               ' LEFT JOIN unnest($1::text[], $2::text[]) AS k (domain, kind) ON k.domain = q.domain GROUP BY 1',
             [...DESTINATION_KINDS.keys()],
             [...DESTINATION_KINDS.values()],

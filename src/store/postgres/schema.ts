@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { EXIT_CONFIG, OperatorError } from '../../base/errors.ts';
 import postgres0001 from '../../../migrations/postgres/0001_initial.sql' with { type: 'text' };
 import postgres0002 from '../../../migrations/postgres/0002_checks_by_account.sql' with { type: 'text' };
+import type { OnSchemaStep } from '../schema-step.ts';
 import type { Connection } from './connection.ts';
 import type { Access, Session } from './database.ts';
 import { lasting, part } from './statement.ts';
@@ -30,7 +31,11 @@ const MOST_STEP_MS = 6 * 3_600_000;
 const HINT = 'Run the release that wrote this database, or a newer one.';
 
 /** Brings the database to the newest schema. `now` in epoch milliseconds. */
-export async function migrate(database: Access, now: number): Promise<void> {
+export async function migrate(
+  database: Access,
+  now: number,
+  tell: OnSchemaStep = () => undefined,
+): Promise<void> {
   await database.transaction(async (session) => {
     await checkVersion(session);
     // Another node may be at it.
@@ -42,7 +47,7 @@ export async function migrate(database: Access, now: number): Promise<void> {
           ' checksum text NOT NULL, applied_at int8 NOT NULL)',
       ),
     );
-    await applyMissing(session, now);
+    await applyMissing(session, now, tell);
   });
 }
 
@@ -60,7 +65,7 @@ async function checkVersion(session: Session): Promise<void> {
   }
 }
 
-async function applyMissing(session: Session, now: number): Promise<void> {
+async function applyMissing(session: Session, now: number, tell: OnSchemaStep): Promise<void> {
   const applied = await session.all<{ version: number; checksum: string }>(
     part('SELECT version, checksum FROM migrations ORDER BY version'),
   );
@@ -77,6 +82,8 @@ async function applyMissing(session: Session, now: number): Promise<void> {
         HINT,
       );
     }
+    const of = STEPS.length;
+    if (applied.length > 0) tell({ database: 'PostgreSQL', step: at + 1, of, name });
     await session.run(lasting(part(sql), MOST_STEP_MS));
     await session.run(
       part(

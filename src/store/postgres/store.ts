@@ -18,6 +18,7 @@ import type { OperatorStore } from '../operator.ts';
 import type { JourneyStore } from '../journey.ts';
 import type { Nodes } from '../nodes.ts';
 import type { RequestLogStore } from '../request-logs.ts';
+import type { OnSchemaStep } from '../schema-step.ts';
 import type { Store } from '../store.ts';
 import type { WebhookStore } from '../webhooks.ts';
 import { accountDeletionVerbs } from './account-deletion.ts';
@@ -67,6 +68,7 @@ export interface PostgresOptions {
   /** Epoch milliseconds: when a step of the schema's history is recorded as applied. */
   now: number;
   onCommit?: OnCommit;
+  onSchemaStep?: OnSchemaStep;
   /** Acceptances are answered when a synchronous standby has them; absent: when the primary has. */
   requireStandby?: { log: Log };
   /** How long a verb waits for a primary; default: some seconds. */
@@ -81,19 +83,12 @@ export interface PostgresStore extends Store {
 }
 
 /** Opens the store. Throws `OperatorError` for what the operator can repair. */
-export async function openPostgres({
-  url,
-  passwordFile,
-  now,
-  onCommit,
-  requireStandby,
-  patienceMs,
-  decodeText = decodeHere,
-}: PostgresOptions): Promise<PostgresStore> {
+export async function openPostgres(options: PostgresOptions): Promise<PostgresStore> {
+  const { url, passwordFile, now, requireStandby, patienceMs, decodeText = decodeHere } = options;
   const database = new Database(databaseAddress(url, passwordFile), patienceMs);
   let standby: StandbyWatch | null = null;
   try {
-    await migrate(database, now);
+    await migrate(database, now, options.onSchemaStep);
     await refuseHalfTransfer((statement) => database.all(statement));
     await makePartitions(database, now);
     if (requireStandby !== undefined) {
@@ -108,7 +103,7 @@ export async function openPostgres({
   const floor = new DueFloor();
   const { nodes, close: closeNodes } = nodesOn(database, membership, () => floor.forget());
   const ordered = inOrder(database);
-  const { drained, ...writes } = groupedWrites(database, fence, standby, onCommit);
+  const { drained, ...writes } = groupedWrites(database, fence, standby, options.onCommit);
   return {
     ...accountVerbs(ordered),
     ...domainVerbs(ordered),

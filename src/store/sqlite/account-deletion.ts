@@ -70,10 +70,6 @@ async function dropMessages(
 }
 
 async function dropLists(writer: WriterClient, accountId: string, sum: DeletedRows): Promise<void> {
-  for (let after: string | null = ''; after !== null;) {
-    // Calls whose events history has taken already.
-    after = await writer.write('dropAccountCallsStep', accountId, after, ROWS_PER_STEP);
-  }
   for (;;) {
     const step = await writer.write('dropAccountRowsStep', accountId, ROWS_PER_STEP);
     sum.suppressions += step.suppressions;

@@ -3,14 +3,16 @@
  *
  * Promises that other writes run between steps. Fails as any write does; what went is gone, and running it again goes on.
  */
-import type { ErasureStore } from '../erasure.ts';
-import type { BodiesStep, Writes } from './verbs.ts';
+import type { Erased, ErasureStore } from '../erasure.ts';
+import type { BodiesStep, ConfirmedPosition, Writes } from './verbs.ts';
 import type { WriterClient } from './writer-client.ts';
 
-/** Rows that one step looks at. */
-const ROWS_PER_SCAN = 1000;
+/** Rows that one step looks at: small ones, suppressions by their numbers alone, and those of the log with their bodies. */
+const ROWS_PER_SCAN = 1_000;
+const SUPPRESSIONS_PER_SCAN = 5_000;
+const LOGS_PER_SCAN = 200;
 
-type EraseStep = ReturnType<Writes['eraseStep']>;
+type Step<Verb extends keyof Writes> = ReturnType<Writes[Verb]>;
 
 /** The verb, over the writer. */
 export function erasures(writer: WriterClient): ErasureStore {
@@ -18,7 +20,7 @@ export function erasures(writer: WriterClient): ErasureStore {
     async eraseAddress(address, accountId) {
       const sum = { messages: 0, shared: 0, waiting: 0, log_rows: 0 };
       for (let after: string | null = ''; after !== null;) {
-        const step: EraseStep = await writer.write(
+        const step: Step<'eraseStep'> = await writer.write(
           'eraseStep',
           address,
           accountId,
@@ -30,14 +32,14 @@ export function erasures(writer: WriterClient): ErasureStore {
         sum.waiting += step.waiting;
         after = step.next;
       }
-      const lists = await writer.write('eraseLists', address, accountId);
+      const lists = await eraseLists(writer, address, accountId);
       for (let after: number | null = 0; after !== null;) {
         const step: BodiesStep = await writer.writeLog(
           'eraseLogsStep',
           address,
           accountId,
           after,
-          ROWS_PER_SCAN,
+          LOGS_PER_SCAN,
         );
         sum.log_rows += step.removed;
         after = step.next;
@@ -45,4 +47,35 @@ export function erasures(writer: WriterClient): ErasureStore {
       return { ...sum, ...lists };
     },
   };
+}
+
+async function eraseLists(
+  writer: WriterClient,
+  address: string,
+  accountId: string | null,
+): Promise<Pick<Erased, 'confirmed' | 'suppressions_kept'>> {
+  const sum = { confirmed: 0, suppressions_kept: 0 };
+  for (let after: ConfirmedPosition | null = { accountId: '', email: '' }; after !== null;) {
+    const step: Step<'eraseConfirmedStep'> = await writer.write(
+      'eraseConfirmedStep',
+      address,
+      accountId,
+      after,
+      ROWS_PER_SCAN,
+    );
+    sum.confirmed += step.removed;
+    after = step.next;
+  }
+  for (let after: number | null = 0; after !== null;) {
+    const step: Step<'eraseSuppressionsStep'> = await writer.write(
+      'eraseSuppressionsStep',
+      address,
+      accountId,
+      after,
+      SUPPRESSIONS_PER_SCAN,
+    );
+    sum.suppressions_kept += step.kept;
+    after = step.next;
+  }
+  return sum;
 }

@@ -6,7 +6,9 @@
  */
 import type { Database } from 'bun:sqlite';
 import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import { OperatorError } from '../../base/errors.ts';
+import type { OnSchemaStep } from '../schema-step.ts';
 import log0001 from '../../../migrations/log/0001_initial.sql' with { type: 'text' };
 import log0002 from '../../../migrations/log/0002_sandbox_rows.sql' with { type: 'text' };
 import log0003 from '../../../migrations/log/0003_logs_by_key.sql' with { type: 'text' };
@@ -25,6 +27,8 @@ import mail0010 from '../../../migrations/mail/0010_call_responses.sql' with { t
 import mail0011 from '../../../migrations/mail/0011_harm_hours.sql' with { type: 'text' };
 import mail0012 from '../../../migrations/mail/0012_operators.sql' with { type: 'text' };
 import mail0013 from '../../../migrations/mail/0013_checks_by_account.sql' with { type: 'text' };
+import mail0014 from '../../../migrations/mail/0014_waiting_by_domain.sql' with { type: 'text' };
+import mail0015 from '../../../migrations/mail/0015_rows_by_owner.sql' with { type: 'text' };
 
 export interface Migration {
   version: number;
@@ -46,6 +50,8 @@ export const MAIL_MIGRATIONS: readonly Migration[] = [
   { version: 11, name: 'harm_hours', sql: mail0011 },
   { version: 12, name: 'operators', sql: mail0012 },
   { version: 13, name: 'checks_by_account', sql: mail0013 },
+  { version: 14, name: 'waiting_by_domain', sql: mail0014 },
+  { version: 15, name: 'rows_by_owner', sql: mail0015 },
 ];
 
 export const LOG_MIGRATIONS: readonly Migration[] = [
@@ -73,10 +79,20 @@ interface Applied {
 }
 
 /** Brings `db` to the last of `migrations`; `now` in epoch milliseconds. Throws `OperatorError`. */
-export function migrate(db: Database, migrations: readonly Migration[], now: number): void {
+export function migrate(
+  db: Database,
+  migrations: readonly Migration[],
+  now: number,
+  tell: OnSchemaStep = () => undefined,
+): void {
   db.run(HISTORY);
   const applied = checkHistory(db, migrations);
-  for (const migration of migrations.slice(applied)) apply(db, migration, now);
+  for (const migration of migrations.slice(applied)) {
+    const { version: step, name } = migration;
+    const database = basename(db.filename);
+    if (applied > 0) tell({ database, step, of: migrations.length, name });
+    apply(db, migration, now);
+  }
 }
 
 /** How many of `migrations` a file with a history has; changes nothing. Throws `OperatorError` as `migrate` does. */

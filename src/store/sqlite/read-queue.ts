@@ -9,7 +9,7 @@ import { destinationKind } from '../../base/destination-kind.ts';
 import { idTime } from '../../base/ids.ts';
 import type { DueRow } from '../due-choice.ts';
 import type { JourneyStore } from '../journey.ts';
-import type { OperatorStore, QueueCount, QueueKind } from '../operator.ts';
+import type { OperatorStore, QueueKind } from '../operator.ts';
 import { SELECT_RECIPIENT } from '../sql/columns.ts';
 import type { RecipientRow } from '../sql/columns.ts';
 import type { DueSteps } from '../take-due.ts';
@@ -65,9 +65,10 @@ export function queueReads(db: Database): Pick<OperatorStore, 'queue' | 'queueCo
   const domainOf = db.prepare<{ domain: string }, [string]>(
     'SELECT domain FROM recipients WHERE id = ?',
   );
-  const counts = db.prepare<{ domain: string; waiting: number; oldestId: string }, []>(
+  // The index has them by destination: nothing is sorted, and no row of the table is looked at.
+  const counts = db.prepare<Destination, []>(
     'SELECT domain, count(*) AS waiting, min(id) AS oldestId FROM recipients' +
-      ' INDEXED BY recipients_by_due WHERE next_attempt_at IS NOT NULL GROUP BY domain ORDER BY waiting DESC',
+      ' INDEXED BY recipients_by_domain WHERE next_attempt_at IS NOT NULL GROUP BY domain',
   );
   const reasonOf = db.prepare<{ reason: string | null }, [string]>(
     'SELECT last_reason AS reason FROM recipients WHERE id = ?',
@@ -80,21 +81,60 @@ export function queueReads(db: Database): Pick<OperatorStore, 'queue' | 'queueCo
     },
     async queueCounts(wanted, limit) {
       const kinds = new Map<string, QueueKind>();
-      const largest: QueueCount[] = [];
-      for (const { domain, waiting, oldestId } of counts.iterate()) {
-        const oldestCreatedAt = idTime(oldestId);
+      const largest = new Largest(limit);
+      for (const row of counts.iterate()) {
+        const { domain, waiting } = row;
+        const oldestCreatedAt = idTime(row.oldestId);
         addTo(kinds, { kind: destinationKind(domain), destinations: 1, waiting, oldestCreatedAt });
-        if (largest.length >= limit || (wanted ?? domain) !== domain) continue;
-        largest.push({
+        if ((wanted ?? domain) === domain) largest.add(row);
+      }
+      return {
+        kinds: [...kinds.values()],
+        largest: largest.rows().map(({ domain, waiting, oldestId }) => ({
           domain,
           waiting,
-          oldestCreatedAt,
+          oldestCreatedAt: idTime(oldestId),
           reason: reasonOf.get(oldestId)?.reason ?? null,
-        });
-      }
-      return { kinds: [...kinds.values()], largest };
+        })),
+      };
     },
   };
+}
+
+interface Destination {
+  domain: string;
+  waiting: number;
+  oldestId: string;
+}
+
+/** The destinations with most waiting recipients; those with as many as another stay in the order they came. */
+class Largest {
+  readonly #limit: number;
+  #rows: Destination[] = [];
+  /** Fewer than these are not among the largest. */
+  #least = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(row: Destination): void {
+    if (row.waiting <= this.#least) return;
+    this.#rows.push(row);
+    if (this.#rows.length > 2 * this.#limit) this.#keepLargest();
+  }
+
+  /** The largest first. */
+  rows(): readonly Destination[] {
+    this.#keepLargest();
+    return this.#rows;
+  }
+
+  #keepLargest(): void {
+    this.#rows.sort((a, b) => b.waiting - a.waiting);
+    this.#rows.length = Math.min(this.#rows.length, this.#limit);
+    if (this.#rows.length === this.#limit) this.#least = this.#rows.at(-1)?.waiting ?? Infinity;
+  }
 }
 
 function addTo(kinds: Map<string, QueueKind>, { kind, ...more }: QueueKind): void {

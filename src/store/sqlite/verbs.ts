@@ -77,6 +77,12 @@ export interface RemovalStep<At> {
 /** Of bodies, or of rows of the request log: by their numbers. */
 export type BodiesStep = RemovalStep<number>;
 
+/** Where going through the confirmed recipients goes on. */
+export interface ConfirmedPosition {
+  accountId: string;
+  email: string;
+}
+
 /** Where going through the waiting recipients goes on. */
 export type WaitingStep = Pick<RecipientRef, 'dueAt' | 'id'>;
 
@@ -86,34 +92,48 @@ export interface WriteSteps {
   addSuppressionsStep(rows: Suppression[]): number;
   /** Of the recipients that are due and free takes these for `owner`; returns the ids of those it got. */
   takeStep(owner: string, ids: string[], now: number): string[];
-  /** Makes at most `limit` open recipients due; returns how many. */
-  retryStep(target: RetryTarget, now: number, limit: number): number;
+  /**
+   * Makes open recipients due. Looks at `limit` of a destination after the id `after`, and at `limit` of all that are not
+   * due yet, whatever `after` is; returns where to go on, or null after the last.
+   */
+  retryStep(target: RetryTarget, now: number, after: string, limit: number): string | null;
   /** Looks at `limit` bodies after the position `after`. */
   purgeBodiesStep(before: number, after: number, limit: number): BodiesStep;
-  /** Looks at `limit` recipients after the id `after`; `next` is where to go on. */
+  /**
+   * Looks at `limit` recipients after the id `after`, and no further than the one with which it has touched
+   * `MOST_ERASED` messages; `next` is where to go on.
+   */
   eraseStep(
     address: string,
     accountId: string | null,
     after: string,
     limit: number,
   ): Pick<Erased, 'messages' | 'shared' | 'waiting'> & { next: string | null };
-  eraseLists(
+  /** Looks at `limit` confirmed recipients after `after`. */
+  eraseConfirmedStep(
     address: string,
     accountId: string | null,
-  ): Pick<Erased, 'confirmed' | 'suppressions_kept'>;
+    after: ConfirmedPosition,
+    limit: number,
+  ): RemovalStep<ConfirmedPosition>;
+  /** Looks at the suppressions with the `limit` numbers after `after`. `kept`: those that stay, without note and source. */
+  eraseSuppressionsStep(
+    address: string,
+    accountId: string | null,
+    after: number,
+    limit: number,
+  ): { kept: number; next: number | null };
   /** See `AccountDeletionStore`. */
   closeAccount(accountId: string, reason: string): number;
   /** Ends the waiting of the account's among the `limit` recipients after `after`. */
   stopWaitingStep(accountId: string, after: WaitingStep, limit: number): WaitingStep | null;
   dropAccountMessagesStep(accountId: string, limit: number): number;
-  /** Looks at `limit` calls after the id `after`; returns where to go on. */
-  dropAccountCallsStep(accountId: string, after: string, limit: number): string | null;
   /** Removes at most `limit` rows of each of its lists. `left`: 0 when none remain. */
   dropAccountRowsStep(
     accountId: string,
     limit: number,
   ): Pick<DeletedRows, 'suppressions' | 'confirmed'> & { left: number };
-  /** Removes at most `limit` of its domains that were not removed before, with their keys; returns how many. */
+  /** Removes at most `limit` of its domains, deleted ones among them, with their keys; returns how many. */
   dropAccountDomainsStep(accountId: string, limit: number): number;
   /** Removes what remains with the account itself, unless it has messages again: then nothing. */
   dropAccountEnd(

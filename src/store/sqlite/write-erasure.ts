@@ -8,8 +8,11 @@ import type { Database } from 'bun:sqlite';
 import { ERASED_SUBJECT, erasureOf, isNamedIn, listWithout } from '../erased-address.ts';
 import { stringsOf } from '../json-columns.ts';
 import type { StoredBytes } from './stored-bytes.ts';
-import type { LogWrites, Writes } from './verbs.ts';
+import type { ConfirmedPosition, LogWrites, Writes } from './verbs.ts';
 import { contentDrop, messageDrop } from './write-retention.ts';
+
+/** Messages that one step removes or changes; their content may be large. */
+export const MOST_ERASED = 50;
 
 interface Hit {
   id: string;
@@ -33,7 +36,7 @@ interface Found {
 export function erasureWrites(
   db: Database,
   stored: StoredBytes,
-): Pick<Writes, 'eraseStep' | 'eraseLists'> {
+): Pick<Writes, 'eraseStep' | 'eraseConfirmedStep' | 'eraseSuppressionsStep'> {
   const scan = db.prepare<Hit, [string, number]>(
     'SELECT id, message_id AS messageId, address FROM recipients WHERE id > ? ORDER BY id LIMIT ?',
   );
@@ -69,11 +72,13 @@ export function erasureWrites(
           takeOut(found, hit.id, address);
           step.shared += 1;
         }
+        if (step.messages + step.shared === MOST_ERASED) return { ...step, next: hit.id };
       }
       if (rows.length === limit) step.next = rows.at(-1)?.id ?? null;
       return step;
     },
-    eraseLists: listErasure(db),
+    eraseConfirmedStep: confirmedErasure(db),
+    eraseSuppressionsStep: suppressionErasure(db),
   };
 }
 
@@ -105,24 +110,41 @@ function recipientTakeOut(
   };
 }
 
-function listErasure(db: Database): Writes['eraseLists'] {
-  const confirmed = db.prepare(
-    'DELETE FROM confirmed_recipients WHERE lower(email) = ?1 AND (?2 IS NULL OR account_id = ?2)',
+function confirmedErasure(db: Database): Writes['eraseConfirmedStep'] {
+  const scan = db.prepare<ConfirmedPosition, [string, string, number]>(
+    'SELECT account_id AS accountId, email FROM confirmed_recipients WHERE (account_id, email) > (?, ?)' +
+      ' ORDER BY account_id, email LIMIT ?',
   );
-  const suppressions = db.prepare(
-    'UPDATE suppressions SET note = NULL, source = NULL WHERE lower(email) = ?1' +
-      ' AND removed_at IS NULL AND (?2 IS NULL OR account_id = ?2)',
+  const drop = db.prepare('DELETE FROM confirmed_recipients WHERE account_id = ? AND email = ?');
+  return (address, accountId, after, limit) => {
+    const rows = scan.all(after.accountId, after.email, limit);
+    let removed = 0;
+    for (const { accountId: owner, email } of rows) {
+      if (accountId !== null && owner !== accountId) continue;
+      if (email.toLowerCase() === address) removed += drop.run(owner, email).changes;
+    }
+    return { removed, next: rows.length < limit ? null : (rows.at(-1) ?? null) };
+  };
+}
+
+function suppressionErasure(db: Database): Writes['eraseSuppressionsStep'] {
+  const IS_MEANT =
+    ' WHERE seq > ?1 AND seq <= ?2 AND lower(email) = ?3 AND (?4 IS NULL OR account_id = ?4)';
+  const last = db.prepare<{ seq: number | null }, []>('SELECT max(seq) AS seq FROM suppressions');
+  const empty = db.prepare(
+    'UPDATE suppressions NOT INDEXED SET note = NULL, source = NULL' +
+      IS_MEANT +
+      ' AND removed_at IS NULL',
   );
-  const marks = db.prepare(
-    'DELETE FROM suppressions WHERE lower(email) = ?1 AND removed_at IS NOT NULL' +
-      ' AND seq < (SELECT max(seq) FROM suppressions) AND (?2 IS NULL OR account_id = ?2)',
+  const drop = db.prepare(
+    'DELETE FROM suppressions NOT INDEXED' + IS_MEANT + ' AND removed_at IS NOT NULL AND seq < ?5',
   );
-  return (address, accountId) => {
-    marks.run(address, accountId);
-    return {
-      confirmed: confirmed.run(address, accountId).changes,
-      suppressions_kept: suppressions.run(address, accountId).changes,
-    };
+  return (address, accountId, after, limit) => {
+    const newest = last.get()?.seq ?? 0;
+    const until = after + limit;
+    drop.run(after, until, address, accountId, newest);
+    const kept = empty.run(after, until, address, accountId).changes;
+    return { kept, next: until < newest ? until : null };
   };
 }
 

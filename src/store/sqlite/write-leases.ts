@@ -12,14 +12,22 @@ const TAKE =
   'UPDATE recipients SET owner = ?1, lease_until = NULL WHERE id = ?2 AND next_attempt_at <= ?3' +
   ' AND (lease_until IS NULL OR lease_until <= ?3) AND (owner IS NULL OR owner = ?1 OR lease_until <= ?3)';
 
-// The inner SELECT reads the index alone: few of many waiting recipients have an owner.
+// The inner SELECT reads the index alone: few of what waits have an owner.
 const RELEASE =
   'UPDATE recipients SET owner = NULL, lease_until = NULL, updated_at = ? WHERE id IN' +
   ' (SELECT id FROM recipients INDEXED BY recipients_by_due WHERE next_attempt_at IS NOT NULL';
 
+const RELEASE_CALLS =
+  'UPDATE calls SET owner = NULL, lease_until = NULL WHERE id IN' +
+  " (SELECT id FROM calls INDEXED BY calls_by_due WHERE status = 'open'";
+
 const MAKE_DUE =
-  'UPDATE recipients SET next_attempt_at = ?1, updated_at = ?1 WHERE id IN (SELECT id FROM recipients WHERE ';
-const IS_IDLE = '(lease_until IS NULL OR lease_until <= ?1) AND next_attempt_at > ?1 LIMIT ?2)';
+  'UPDATE recipients SET next_attempt_at = ?1, updated_at = ?1 WHERE id IN (SELECT id FROM recipients';
+const IS_IDLE = '(lease_until IS NULL OR lease_until <= ?1) AND next_attempt_at > ?1';
+// With which recipient of a destination a step ends, and how many it looks at.
+const STEP_OF =
+  'SELECT max(id) AS last, count(*) AS count FROM (SELECT id FROM recipients INDEXED BY recipients_by_domain' +
+  ' WHERE next_attempt_at IS NOT NULL AND domain = ? AND id > ? ORDER BY id LIMIT ?)';
 
 /** The verbs over the writer's connection; statements are prepared once, here. */
 export function leaseWrites(
@@ -28,15 +36,21 @@ export function leaseWrites(
   const take = db.prepare(TAKE);
   const releaseOf = db.prepare(RELEASE + ' AND owner = ?)');
   const releaseAll = db.prepare(RELEASE + ' AND owner IS NOT NULL)');
-  const releaseCallsOf = db.prepare(
-    "UPDATE calls SET owner = NULL, lease_until = NULL WHERE status = 'open' AND owner = ?",
+  const releaseCallsOf = db.prepare(RELEASE_CALLS + ' AND owner = ?)');
+  const releaseAllCalls = db.prepare(RELEASE_CALLS + ' AND owner IS NOT NULL)');
+  const retryAll = db.prepare(MAKE_DUE + ' WHERE ' + IS_IDLE + ' LIMIT ?2)');
+  const stepOf = db.prepare<{ last: string | null; count: number }, [string, string, number]>(
+    STEP_OF,
   );
-  const releaseAllCalls = db.prepare(
-    "UPDATE calls SET owner = NULL, lease_until = NULL WHERE status = 'open' AND owner IS NOT NULL",
+  const retryStepOf = db.prepare(
+    MAKE_DUE +
+      ' INDEXED BY recipients_by_domain WHERE domain = ?2 AND id > ?3 AND id <= ?4 AND ' +
+      IS_IDLE +
+      ')',
   );
-  const retryAll = db.prepare(MAKE_DUE + IS_IDLE);
-  const retryDomain = db.prepare(MAKE_DUE + 'domain = ?3 AND ' + IS_IDLE);
-  const retryOne = db.prepare(MAKE_DUE + '(id = ?3 OR message_id = ?3) AND ' + IS_IDLE);
+  const retryOne = db.prepare(
+    MAKE_DUE + ' WHERE (id = ?2 OR message_id = ?2) AND ' + IS_IDLE + ')',
+  );
 
   return {
     takeStep: (owner, ids, now) => ids.filter((id) => take.run(owner, id, now).changes > 0),
@@ -49,10 +63,17 @@ export function leaseWrites(
         releaseCallsOf.run(owner);
       }
     },
-    retryStep({ id, domain }, now, limit) {
-      if (id !== null) return retryOne.run(now, limit, id).changes;
-      if (domain !== null) return retryDomain.run(now, limit, domain).changes;
-      return retryAll.run(now, limit).changes;
+    retryStep({ id, domain }, now, after, limit) {
+      if (id !== null) {
+        retryOne.run(now, id);
+        return null;
+      }
+      // What was made due is not found again.
+      if (domain === null) return retryAll.run(now, limit).changes < limit ? null : after;
+      const step = stepOf.get(domain, after, limit);
+      if (step === null || step.last === null) return null;
+      retryStepOf.run(now, domain, after, step.last);
+      return step.count < limit ? null : step.last;
     },
   };
 }

@@ -148,6 +148,9 @@ export class WriterClient {
 
   #receive(message: FromWriter): void {
     switch (message.kind) {
+      case 'schema_step':
+        this.#log.info('schema_step', { ...message.step });
+        break;
       case 'ready':
         this.#isOpen = true;
         this.#opened();

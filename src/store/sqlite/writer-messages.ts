@@ -5,6 +5,7 @@
  * Holds only types. A ticket is a number that the main thread chose; each gets exactly one result, unless the writer
  * says `fatal`.
  */
+import type { SchemaStep } from '../schema-step.ts';
 import type { ErrorText } from './threads.ts';
 import type { Request } from './verbs.ts';
 
@@ -17,6 +18,8 @@ export type ToWriter =
 export type WriteResult = { ticket: number; value: unknown } | { ticket: number; error: ErrorText };
 
 export type FromWriter =
+  /** Before it is `ready`. */
+  | { kind: 'schema_step'; step: SchemaStep }
   | { kind: 'ready' }
   /** `commitMs`: how long a durable commit took; null for log rows. */
   | { kind: 'done'; results: WriteResult[]; commitMs: number | null }

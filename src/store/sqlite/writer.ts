@@ -78,7 +78,7 @@ class Writer {
     this.#send = send;
     const gate = new ReserveGate(new DiskReserve(dataDir));
     const open = (name: string, durability: Durability, history: readonly Migration[]): Database =>
-      gate.whileFull(() => openMigrated(join(dataDir, name), durability, { history, now }));
+      gate.whileFull(() => openMigrated(join(dataDir, name), durability, { history, now, send }));
     const mail = open('mail.db', 'full', MAIL_MIGRATIONS);
     const log = open('log.db', 'normal', LOG_MIGRATIONS);
     const counts = new StatusCounts(mail);
@@ -229,11 +229,11 @@ const NO_HOOKS: GroupHooks = {
 function openMigrated(
   path: string,
   durability: Durability,
-  { history, now }: { history: readonly Migration[]; now: number },
+  { history, now, send }: { history: readonly Migration[]; now: number; send: Send },
 ): Database {
   const db = openForWriting(path, durability);
   try {
-    migrate(db, history, now);
+    migrate(db, history, now, (step) => send({ kind: 'schema_step', step }));
     return db;
   } catch (error) {
     db.close();

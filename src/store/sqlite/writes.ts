@@ -10,6 +10,8 @@ import type { WriterClient } from './writer-client.ts';
 
 /** Rows of one step of a long write: it holds the writer for some milliseconds. */
 const ROWS_PER_STEP = 1000;
+/** The rows of a retry are spread over the file, and so are their entries in the index of due times. */
+const RETRIES_PER_STEP = 250;
 
 /** The writes that are one request each. */
 export function oneStepWrites(writer: WriterClient): Pick<Store, OneStepWrite> {
@@ -82,10 +84,11 @@ export function retrySteps(
   return {
     async retryNow(target, now) {
       const total = await count(target, now);
-      for (;;) {
-        const changed = await writer.write('retryStep', target, now, ROWS_PER_STEP);
-        if (changed < ROWS_PER_STEP) return total;
+      let next: string | null = '';
+      while (next !== null) {
+        next = await writer.write('retryStep', target, now, next, RETRIES_PER_STEP);
       }
+      return total;
     },
   };
 }

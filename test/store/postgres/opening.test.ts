@@ -7,6 +7,7 @@ import { StandbyWatch } from '../../../src/store/postgres/standby.ts';
 import { openPostgres } from '../../../src/store/postgres/store.ts';
 import type { Access } from '../../../src/store/postgres/database.ts';
 import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
+import type { SchemaStep } from '../../../src/store/schema-step.ts';
 import { testServer } from '../../rig/postgres.ts';
 import { batchOf, newAccount, newLogRecord, newMessage } from '../samples.ts';
 
@@ -46,6 +47,23 @@ test('a database of a newer release, or of another history, is left alone', asyn
   );
   expect(await refusal(url)).toBe(`Step 1 of this database's schema is another one ${hint}`);
   await admin.close();
+});
+
+test('a step that a database lacks is told before it is taken; of a new database nothing is', async () => {
+  const server = await testServer();
+  const admin = server.admin();
+  await admin.unsafe('CREATE DATABASE told');
+  await admin.close();
+  const url = server.url('told');
+  const told: SchemaStep[] = [];
+  const onSchemaStep = (step: SchemaStep): void => void told.push(step);
+  await (await open(url, { onSchemaStep })).close();
+  expect(told).toEqual([]);
+  const inside = server.admin('told');
+  await inside.unsafe('DELETE FROM migrations WHERE version > 1');
+  await inside.close();
+  await (await open(url, { onSchemaStep })).close();
+  expect(told).toEqual([{ database: 'PostgreSQL', step: 2, of: 2, name: 'checks_by_account' }]);
 });
 
 test('a server that is not there, a database that is not there and missing rights are told plainly', async () => {

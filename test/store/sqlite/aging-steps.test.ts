@@ -6,6 +6,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 
 import { idBound } from '../../../src/base/ids.ts';
 import type { NewMessage } from '../../../src/store/journey.ts';
+import type { ConfirmedPosition } from '../../../src/store/sqlite/verbs.ts';
+import { MOST_ERASED } from '../../../src/store/sqlite/write-erasure.ts';
 import {
   batchOf,
   newAccount,
@@ -206,27 +208,64 @@ test('one step counts every email that goes, stays or waits, and every row of th
   expect(writer.eraseLogsStep('ann@x.example', one.id, 0, 9)).toEqual({ removed: 3, next: null });
 });
 
-test('lists forget an address in one account or in all, and keep the newest mark of a removal', () => {
+test('confirmed recipients are looked through in pages, in one account or in all', () => {
   for (const { id } of [one, two]) {
-    writer.addConfirmedRecipient(id, 'Ann@x.example', 1);
-    writer.addConfirmedRecipient(id, 'joann@x.example', 1);
+    for (const name of ['Ann', 'ann', 'bob', 'joann']) {
+      writer.addConfirmedRecipient(id, `${name}@x.example`, 1);
+    }
+  }
+  const [first, second] = [one.id, two.id].toSorted();
+  if (first === undefined || second === undefined) throw new Error('no account');
+  const step = (accountId: string | null, after: ConfirmedPosition, limit: number) =>
+    writer.eraseConfirmedStep('ann@x.example', accountId, after, limit);
+  const start = { accountId: '', email: '' };
+  const at = { accountId: first, email: 'ann@x.example' };
+  expect(step(second, start, 2)).toEqual({ removed: 0, next: at });
+  expect(step(first, start, 2)).toEqual({ removed: 2, next: at });
+  const later = { accountId: second, email: 'ann@x.example' };
+  expect(step(null, at, 4)).toEqual({ removed: 2, next: later });
+  expect(step(null, later, 3)).toEqual({ removed: 0, next: null });
+  const left = ['bob@x.example', 'joann@x.example'];
+  expect(
+    writer.column('SELECT email FROM confirmed_recipients ORDER BY account_id, email'),
+  ).toEqual([...left, ...left]);
+});
+
+test('suppressions are looked through by their numbers, lose what was noted, and keep the newest mark of a removal', () => {
+  for (const { id } of [one, two]) {
     writer.addSuppression(newSuppression(id, 'ann@x.example', { note: 'n', source: 's' }));
     writer.addSuppression(newSuppression(id, 'bob@x.example', { note: 'n', source: 's' }));
   }
-  const lists = (address: string, accountId: string | null) =>
-    writer.eraseLists(address, accountId);
+  const step = (address: string, accountId: string | null, after: number, limit: number) =>
+    writer.eraseSuppressionsStep(address, accountId, after, limit);
   const notes = () => writer.column('SELECT note FROM suppressions ORDER BY seq');
-  expect(lists('ann@x.example', one.id)).toEqual({ confirmed: 1, suppressions_kept: 1 });
+  expect(step('ann@x.example', two.id, 0, 2)).toEqual({ kept: 0, next: 2 });
+  expect(step('ann@x.example', one.id, 0, 2)).toEqual({ kept: 1, next: 2 });
   expect(notes()).toEqual([null, 'n', 'n', 'n']);
-  expect(lists('ann@x.example', null)).toEqual({ confirmed: 1, suppressions_kept: 2 });
+  expect(step('ann@x.example', null, 0, 1)).toEqual({ kept: 1, next: 1 });
+  expect(step('ann@x.example', null, 1, 2)).toEqual({ kept: 1, next: 3 });
+  expect(step('ann@x.example', null, 3, 1)).toEqual({ kept: 0, next: null });
   expect(notes()).toEqual([null, 'n', null, 'n']);
-  expect(writer.column('SELECT email FROM confirmed_recipients')).toEqual([
-    'joann@x.example',
-    'joann@x.example',
-  ]);
+  expect(writer.column('SELECT source FROM suppressions ORDER BY seq')).toEqual(
+    notes().map((n) => n && 's'),
+  );
   for (const { id } of [one, two]) writer.removeSuppression(id, 'bob@x.example', 5);
-  expect(lists('bob@x.example', null)).toEqual({ confirmed: 0, suppressions_kept: 0 });
+  expect(step('bob@x.example', null, 2, 2)).toEqual({ kept: 0, next: null });
+  expect(writer.column('SELECT seq FROM suppressions ORDER BY seq')).toEqual([1, 2, 3, 4]);
+  expect(step('bob@x.example', null, 0, 9)).toEqual({ kept: 0, next: null });
   expect(writer.column('SELECT seq FROM suppressions ORDER BY seq')).toEqual([1, 3, 4]);
+});
+
+test('a step that has erased fifty emails goes no further', () => {
+  for (let at = 1; at <= MOST_ERASED + 1; at += 1) {
+    accept(at, at % 2 === 0 ? {} : { to: ['b@x.example', 'ann@x.example'] });
+  }
+  accept(MOST_ERASED + 2);
+  const step = writer.eraseStep('ann@x.example', null, '', 1_000);
+  const half = MOST_ERASED / 2;
+  expect(step).toEqual({ messages: half, shared: half, waiting: 0, next: idAt(MOST_ERASED) });
+  const rest = writer.eraseStep('ann@x.example', null, step.next ?? '', 1_000);
+  expect(rest).toEqual({ messages: 0, shared: 2, waiting: 0, next: null });
 });
 
 test('log rows are looked through in pages, and those that name the address go', () => {

@@ -206,13 +206,13 @@ test('due recipients are taken when they are due and free; a retry makes so many
   expect(writer.takeStep('me', ids, 30)).toEqual(ids.slice(0, 2));
   const due = () => writer.column('SELECT next_attempt_at FROM recipients ORDER BY id');
   const retry = (target: { id: string | null; domain: string | null }, limit: number) =>
-    writer.retryStep(target, 5, limit);
-  expect(retry({ id: null, domain: 'nowhere.example' }, 9)).toBe(0);
-  expect(retry({ id: ids[1] ?? '', domain: null }, 9)).toBe(1);
+    writer.retryStep(target, 5, '', limit);
+  expect(retry({ id: null, domain: 'nowhere.example' }, 9)).toBeNull();
+  expect(retry({ id: ids[1] ?? '', domain: null }, 9)).toBeNull();
   expect(due()).toEqual([10, 5, 30]);
-  expect(retry({ id: null, domain: 'example.org' }, 1)).toBe(1);
-  expect(retry({ id: null, domain: null }, 9)).toBe(1);
-  expect([due(), retry({ id: null, domain: null }, 9)]).toEqual([[5, 5, 5], 0]);
+  expect(retry({ id: null, domain: 'example.org' }, 1)).toBe(ids[0] ?? 'one');
+  expect(due()).toEqual([5, 5, 30]);
+  expect([retry({ id: null, domain: null }, 9), due()]).toEqual([null, [5, 5, 5]]);
   writer.releaseLeases('me', 77);
   expect(writer.column('SELECT owner FROM recipients ORDER BY id')).toEqual([null, null, 'other']);
   writer.releaseLeases(null, 78);

@@ -12,6 +12,7 @@ import {
 } from '../../../src/store/sqlite/database.ts';
 import { makeDataDir, masterKey } from '../../../src/store/key-file.ts';
 import { MAIL_MIGRATIONS, migrate } from '../../../src/store/sqlite/migrations.ts';
+import type { SchemaStep } from '../../../src/store/schema-step.ts';
 import { bestOf, tookMs } from '../../rig/best-of.ts';
 import { startChild } from './children.ts';
 import { openTestStore, withDir } from '../test-store.ts';
@@ -91,7 +92,17 @@ describe('the schema', () => {
         name: 'bad',
         sql: 'CREATE TABLE half (x TEXT) STRICT; CREATE TABLE half (x TEXT) STRICT',
       };
-      expect(() => migrate(db, [...MAIL_MIGRATIONS, good, bad], 0)).toThrow('half');
+      const told: SchemaStep[] = [];
+      const tell = (step: SchemaStep): void => void told.push(step);
+      migrate(db, MAIL_MIGRATIONS, 0, tell);
+      expect(told).toEqual([]);
+      const steps = [...MAIL_MIGRATIONS, good, bad];
+      expect(() => migrate(db, steps, 0, tell)).toThrow('half');
+      const [step, of] = [next, next + 1];
+      expect(told).toEqual([
+        { database: 'mail.db', step, of, name: 'good' },
+        { database: 'mail.db', step: of, of, name: 'bad' },
+      ]);
       migrate(db, [...MAIL_MIGRATIONS, good], 0);
       const versions = db.prepare('SELECT version FROM migrations ORDER BY version').values();
       expect(versions.flat()).toEqual([...MAIL_MIGRATIONS.map(({ version }) => version), next]);

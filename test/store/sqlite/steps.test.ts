@@ -27,12 +27,11 @@ function scripted(answers: Record<string, unknown[]>): {
   return { writer: { write: answer, writeLog: answer } as unknown as WriterClient, asked };
 }
 
-test('an account is deleted in steps: what waits, messages, calls, lists, and again what came meanwhile', async () => {
+test('an account is deleted in steps: what waits, messages, lists, and again what came meanwhile', async () => {
   const { writer, asked } = scripted({
     closeAccount: [3],
     stopWaitingStep: [{ dueAt: 7, id: 'r' }, null],
     dropAccountMessagesStep: [50, 50, 0, 49],
-    dropAccountCallsStep: ['call', null],
     dropAccountRowsStep: [
       { suppressions: 1_000, confirmed: 0, left: 1 },
       { suppressions: 20, confirmed: 3, left: 0 },
@@ -66,15 +65,12 @@ test('an account is deleted in steps: what waits, messages, calls, lists, and ag
     ['dropAccountMessagesStep', 'a', 50],
     ['dropAccountMessagesStep', 'a', 50],
     ['dropAccountMessagesStep', 'a', 50],
-    ['dropAccountCallsStep', 'a', '', 1_000],
-    ['dropAccountCallsStep', 'a', 'call', 1_000],
     ['dropAccountRowsStep', 'a', 1_000],
     ['dropAccountRowsStep', 'a', 1_000],
     ['dropAccountDomainsStep', 'a', 200],
     ['dropAccountDomainsStep', 'a', 200],
     ['dropAccountEnd', 'a', ['own']],
     ['dropAccountMessagesStep', 'a', 50],
-    ['dropAccountCallsStep', 'a', '', 1_000],
     ['dropAccountRowsStep', 'a', 1_000],
     ['dropAccountDomainsStep', 'a', 200],
     ['dropAccountEnd', 'a', ['own']],
@@ -87,7 +83,6 @@ test('an account without anything is deleted with one step of each', async () =>
   const { writer, asked } = scripted({
     stopWaitingStep: [null],
     dropAccountMessagesStep: [0],
-    dropAccountCallsStep: [null],
     dropAccountRowsStep: [{ suppressions: 0, confirmed: 0, left: 0 }],
     dropAccountDomainsStep: [0],
     dropAccountEnd: [{ isGone: true, domains: 0, webhooks: 0 }],
@@ -107,7 +102,6 @@ test('an account without anything is deleted with one step of each', async () =>
   expect(asked.map(([verb]) => verb)).toEqual([
     'stopWaitingStep',
     'dropAccountMessagesStep',
-    'dropAccountCallsStep',
     'dropAccountRowsStep',
     'dropAccountDomainsStep',
     'dropAccountEnd',
@@ -121,7 +115,14 @@ test('a person is erased from the recipients, then the lists, then the request l
       { messages: 1, shared: 2, waiting: 4, next: 'r' },
       { messages: 10, shared: 20, waiting: 40, next: null },
     ],
-    eraseLists: [{ confirmed: 5, suppressions_kept: 6 }],
+    eraseConfirmedStep: [
+      { removed: 1, next: { accountId: 'a', email: 'b@x' } },
+      { removed: 4, next: null },
+    ],
+    eraseSuppressionsStep: [
+      { kept: 2, next: 5_000 },
+      { kept: 4, next: null },
+    ],
     eraseLogsStep: [
       { removed: 7, next: 9 },
       { removed: 70, next: null },
@@ -138,9 +139,12 @@ test('a person is erased from the recipients, then the lists, then the request l
   expect(asked).toEqual([
     ['eraseStep', 'ann@x.example', 'a', '', 1_000],
     ['eraseStep', 'ann@x.example', 'a', 'r', 1_000],
-    ['eraseLists', 'ann@x.example', 'a'],
-    ['eraseLogsStep', 'ann@x.example', 'a', 0, 1_000],
-    ['eraseLogsStep', 'ann@x.example', 'a', 9, 1_000],
+    ['eraseConfirmedStep', 'ann@x.example', 'a', { accountId: '', email: '' }, 1_000],
+    ['eraseConfirmedStep', 'ann@x.example', 'a', { accountId: 'a', email: 'b@x' }, 1_000],
+    ['eraseSuppressionsStep', 'ann@x.example', 'a', 0, 5_000],
+    ['eraseSuppressionsStep', 'ann@x.example', 'a', 5_000, 5_000],
+    ['eraseLogsStep', 'ann@x.example', 'a', 0, 200],
+    ['eraseLogsStep', 'ann@x.example', 'a', 9, 200],
   ]);
 });
 
@@ -222,8 +226,8 @@ test('suppressions are added a thousand at a time, in their order', async () => 
   expect(asked).toEqual([]);
 });
 
-test('a retry is counted before, and goes on until a step changes less than a thousand', async () => {
-  const { writer, asked } = scripted({ retryStep: [1_000, 1_000, 999] });
+test('a retry is counted before, and each step goes on behind the one before', async () => {
+  const { writer, asked } = scripted({ retryStep: ['id1', 'id2', null] });
   const target = { id: null, domain: 'x.example' };
   const counted: unknown[] = [];
   const { retryNow } = retrySteps(writer, async (...question) => {
@@ -232,5 +236,5 @@ test('a retry is counted before, and goes on until a step changes less than a th
   });
   expect(await retryNow(target, 77)).toBe(2_500);
   expect(counted).toEqual([[target, 77], 0]);
-  expect(asked).toEqual(Array.from({ length: 3 }, () => ['retryStep', target, 77, 1_000]));
+  expect(asked).toEqual(['', 'id1', 'id2'].map((after) => ['retryStep', target, 77, after, 250]));
 });

@@ -54,7 +54,7 @@ test('what is asked in one tick travels together, in its order, and each result 
     client.write('renameKey', 'a', 'k', 'name'),
   ];
   await thread().received.atLeast(2);
-  const later = client.write('retryStep', { id: null, domain: null }, 3, 4);
+  const later = client.write('retryStep', { id: null, domain: null }, 3, 'id', 4);
   await thread().received.atLeast(3);
   expect(threads.map(({ file }) => file)).toEqual(['writer.ts']);
   expect(thread().received.items).toEqual([
@@ -68,7 +68,7 @@ test('what is asked in one tick travels together, in its order, and each result 
       {
         kind: 'write',
         ticket: 4,
-        request: { name: 'retryStep', args: [{ id: null, domain: null }, 3, 4] },
+        request: { name: 'retryStep', args: [{ id: null, domain: null }, 3, 'id', 4] },
       },
     ],
   ]);
@@ -88,8 +88,8 @@ test('what is asked in one tick travels together, in its order, and each result 
     { status: 'fulfilled', value: 6 },
     { status: 'fulfilled', value: false },
   ]);
-  thread().say({ kind: 'done', commitMs: 8, results: [{ ticket: 4, value: 0 }] });
-  expect(await later).toBe(0);
+  thread().say({ kind: 'done', commitMs: 8, results: [{ ticket: 4, value: null }] });
+  expect(await later).toBeNull();
   // Commits of the log are not durable, and are not told.
   expect(commits).toEqual([
     [7, 2],
@@ -224,6 +224,16 @@ test('a failure while it closes ends the process, as what was asked before has n
   exit.mockRestore();
   expect([exits, isSettled]).toEqual([[[1]], false]);
   expect(lines.map(([level, event]) => [level, event])).toEqual([['error', 'store_failed']]);
+});
+
+test('a step of the schema is told while it is opened', async () => {
+  const opening = client.open('/data', 5);
+  await thread().received.atLeast(1);
+  const step = { database: 'mail.db', step: 2, of: 3, name: 'two' };
+  thread().say({ kind: 'schema_step', step });
+  expect(lines).toEqual([['info', 'schema_step', step]]);
+  thread().say({ kind: 'ready' });
+  await opening;
 });
 
 test('readers that keep a checkpoint from ending are told with the size of the WAL', async () => {
