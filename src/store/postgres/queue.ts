@@ -9,7 +9,7 @@ import { DESTINATION_KINDS, OTHER_KIND } from '../../base/destination-kind.ts';
 import { idTime } from '../../base/ids.ts';
 import type { DueRow } from '../due-choice.ts';
 import type { JourneyStore } from '../journey.ts';
-import type { OperatorStore, QueueCount, QueueKind, RetryTarget } from '../operator.ts';
+import type { OperatorStore, QueueCounts, RetryTarget } from '../operator.ts';
 import type { Recipient } from '../rows.ts';
 import { takingDue } from '../take-due.ts';
 import type { Access } from './database.ts';
@@ -121,44 +121,50 @@ function operatorsView(database: Access): Pick<OperatorStore, 'queue' | 'queueCo
       );
     },
     async queueCounts(domain, limit) {
-      const [kinds, largest] = await Promise.all([
-        database.all<Oldest<QueueKind>>(
-          part(
-            // By destination first: a distinct count over all that waits would sort it.
-            `SELECT COALESCE(k.kind, '${OTHER_KIND}') AS kind, count(*) AS destinations,` +
-              ' sum(q.waiting)::bigint AS waiting, min(q.oldest) AS "oldestId" FROM' +
-              ' (SELECT domain, count(*) AS waiting, min(recipient_id::text) AS oldest FROM queue GROUP BY domain) AS q' +
-              ' LEFT JOIN unnest($1::text[], $2::text[]) AS k (domain, kind) ON k.domain = q.domain GROUP BY 1',
-            [...DESTINATION_KINDS.keys()],
-            [...DESTINATION_KINDS.values()],
-          ),
-        ),
-        database.all<Oldest<QueueCount>>(largestPart(domain, limit)),
-      ]);
-      return {
-        kinds: kinds.map(({ oldestId, ...row }) => ({ ...row, oldestCreatedAt: idTime(oldestId) })),
-        largest: largest.map(({ oldestId, ...row }) => ({
-          ...row,
-          oldestCreatedAt: idTime(oldestId),
-        })),
-      };
+      const counts: QueueCounts = { kinds: [], largest: [] };
+      for (const row of await database.all<CountRow>(countsPart(domain, limit))) {
+        const { waiting, reason } = row;
+        const oldestCreatedAt = idTime(row.oldestId);
+        if (row.domain !== null)
+          counts.largest.push({ domain: row.domain, waiting, oldestCreatedAt, reason });
+        else if (row.kind !== null)
+          counts.kinds.push({
+            kind: row.kind,
+            destinations: row.destinations,
+            waiting,
+            oldestCreatedAt,
+          });
+      }
+      return counts;
     },
   };
 }
 
-/** Counted rows, with the oldest recipient instead of its time. */
-type Oldest<Row extends QueueKind | QueueCount> = Omit<Row, 'oldestCreatedAt'> & {
+/** Of a kind, or of a destination. */
+interface CountRow {
+  kind: string | null;
+  domain: string | null;
+  destinations: number;
+  waiting: number;
   oldestId: string;
-};
+  reason: string | null;
+}
 
-function largestPart(domain: string | null, limit: number): Part {
-  const only = domain === null ? '' : ' WHERE domain = $2';
+/** What waits is gone through once, by destination; kinds and the largest destinations come from that. */
+function countsPart(domain: string | null, limit: number): Part {
+  const only = domain === null ? '' : ' WHERE domain = $4';
   return part(
-    'SELECT c.domain, c.waiting, c.oldest AS "oldestId", r.last_reason AS reason FROM' +
-      ` (SELECT domain, count(*) AS waiting, min(recipient_id::text)::uuid AS oldest FROM queue${only}` +
-      ' GROUP BY domain ORDER BY waiting DESC LIMIT $1) AS c' +
-      ' LEFT JOIN recipients AS r ON r.id = c.oldest ORDER BY c.waiting DESC',
+    'WITH d AS MATERIALIZED (SELECT domain, count(*) AS waiting, min(recipient_id::text COLLATE "C") AS oldest' +
+      ' FROM queue GROUP BY domain),' +
+      ` largest AS (SELECT domain, waiting, oldest FROM d${only} ORDER BY waiting DESC LIMIT $1)` +
+      ` SELECT COALESCE(k.kind, '${OTHER_KIND}') AS kind, NULL AS domain, count(*) AS destinations,` +
+      ' sum(d.waiting)::bigint AS waiting, min(d.oldest) AS "oldestId", NULL AS reason FROM d' +
+      ' LEFT JOIN unnest($2::text[], $3::text[]) AS k (domain, kind) ON k.domain = d.domain GROUP BY 1' +
+      ' UNION ALL SELECT NULL, l.domain, 1, l.waiting, l.oldest, r.last_reason FROM largest AS l' +
+      ' LEFT JOIN recipients AS r ON r.id = l.oldest::uuid ORDER BY waiting DESC, domain',
     limit,
+    [...DESTINATION_KINDS.keys()],
+    [...DESTINATION_KINDS.values()],
     ...(domain === null ? [] : [domain]),
   );
 }
