@@ -25,8 +25,9 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
+const lines: string[] = [];
 const log = createLog(
-  () => undefined,
+  (line) => lines.push(line),
   () => 0,
 );
 const onCommit = (): void => undefined;
@@ -69,10 +70,17 @@ test('a database is opened as the config says, with the directory made and locke
   const decodeText = () => Promise.resolve('');
   const given = { ...parts, decodeText };
   await (await opening.openStore(configOf(standby).startup, given)).store.close();
-  const always = { url: 'postgres://me@db/mail', now: 7, onCommit };
+  const onSchemaStep = expect.any(Function) as () => void;
+  const always = { url: 'postgres://me@db/mail', now: 7, onCommit, onSchemaStep };
   expect(open.mock.calls).toEqual([
     [{ ...always, passwordFile: '' }],
     [{ ...always, passwordFile, requireStandby: { log }, decodeText }],
+  ]);
+  const step = { database: 'PostgreSQL', step: 2, of: 3, name: 'two' };
+  lines.length = 0;
+  open.mock.calls[0]?.[0].onSchemaStep?.(step);
+  expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
+    { level: 'info', event: 'schema_step', ...step },
   ]);
 });
 

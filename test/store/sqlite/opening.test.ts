@@ -117,7 +117,16 @@ test('the one password that there was is that of the operator admin', () =>
     migrate(before, MAIL_MIGRATIONS.slice(0, 11), 0);
     before.run("INSERT INTO settings VALUES ('admin_password', 'the hash')");
     before.close();
-    const store = await openTestStore(dir);
+    const steps: unknown[] = [];
+    const info = (event: string, fields = {}): void =>
+      void (event === 'schema_step' && steps.push(fields));
+    const store = await openTestStore(dir, { info, warn() {}, error() {} });
+    // Of the other file, which is new, nothing is told.
+    expect(steps).toEqual(
+      MAIL_MIGRATIONS.slice(11).map(({ version, name }) => {
+        return { database: 'mail.db', step: version, of: MAIL_MIGRATIONS.length, name };
+      }),
+    );
     expect(await store.operators()).toMatchObject([
       { name: 'admin', role: 'admin', accountId: null, passwordHash: 'the hash', sealedTotp: null },
     ]);
