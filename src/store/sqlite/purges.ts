@@ -5,7 +5,8 @@
  */
 import type { PeopleStore } from '../people.ts';
 import type { RetentionStore } from '../retention.ts';
-import type { AgingRows, RemovalStep } from './verbs.ts';
+import { untilEnd } from './until-end.ts';
+import type { AgingRows } from './verbs.ts';
 import type { WriterClient } from './writer-client.ts';
 
 /** Rows of one step: their content may be large. */
@@ -63,18 +64,4 @@ async function untilFewer(step: () => Promise<number>): Promise<number> {
     total += removed;
     if (removed < ROWS_PER_STEP) return total;
   }
-}
-
-/** Repeats `step`, each time from where the one before has ended; returns the sum. */
-async function untilEnd<At>(
-  first: At,
-  step: (after: At) => Promise<RemovalStep<At>>,
-): Promise<number> {
-  let total = 0;
-  for (let after: At | null = first; after !== null;) {
-    const { removed, next }: RemovalStep<At> = await step(after);
-    total += removed;
-    after = next;
-  }
-  return total;
 }
