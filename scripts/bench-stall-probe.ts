@@ -1,9 +1,9 @@
 /**
  * Asks GET /health every few milliseconds from a process of its own, and says for each phase how long answers took.
  *
- * `bench-stall-probe.ts URL PID`: each line on standard input begins a phase of that name; at its end one JSON line a
- * phase goes to standard output. Beside the longest answer stands the longest without the time for which the kernel let
- * the server's main thread or this program wait for a processor (proc_pid_schedstat(5)).
+ * `bench-stall-probe.ts URL PID`: each line on standard input begins a phase of that name; when a phase is over, one JSON
+ * line about it goes to standard output. Beside the longest answer stands the longest without the time for which the
+ * kernel let the server's main thread or this program wait for a processor (proc_pid_schedstat(5)).
  */
 import { readFileSync } from 'node:fs';
 
@@ -44,6 +44,10 @@ function timesOf({ name, taken, longestOwnMs }: Phase): PhaseTimes {
   };
 }
 
+function tell(phase: Phase | undefined): void {
+  if (phase !== undefined) process.stdout.write(`${JSON.stringify(timesOf(phase))}\n`);
+}
+
 async function probe(url: string, pid: string): Promise<void> {
   const phases: Phase[] = [];
   const input = { isOver: false };
@@ -66,9 +70,10 @@ async function probe(url: string, pid: string): Promise<void> {
     // An answer belongs to the phase in which it was asked for.
     phase?.taken.push(taken);
     if (phase !== undefined) phase.longestOwnMs = Math.max(phase.longestOwnMs, own);
+    while (phases.length > 1) tell(phases.shift());
     await Bun.sleep(PAUSE_MS);
   }
-  for (const phase of phases) process.stdout.write(`${JSON.stringify(timesOf(phase))}\n`);
+  phases.forEach(tell);
 }
 
 if (import.meta.main) await probe(process.argv[2] ?? '', process.argv[3] ?? '');

@@ -9,6 +9,8 @@
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { fillDirectory } from '../test/rig/filled-directory.ts';
 import type { PhaseTimes } from './bench-stall-probe.ts';
@@ -187,6 +189,21 @@ async function phases(
   await Bun.sleep(2_000);
 }
 
+/** What the probe says of each phase, said as soon as it is over: a backup of ten million rows takes half an hour. */
+async function told(output: ReadableStream<Uint8Array>): Promise<PhaseTimes[]> {
+  const results: PhaseTimes[] = [];
+  for await (const line of createInterface({ input: Readable.fromWeb(output) })) {
+    const times = JSON.parse(line) as PhaseTimes;
+    const { phase, answers, p50Ms, p95Ms, longestMs, longestOwnMs } = times;
+    const cells = [p50Ms, p95Ms, longestMs, longestOwnMs].map((ms) => ms.toFixed(1).padStart(9));
+    say(
+      `${phase.padEnd(36)} ${String(answers).padStart(6)} answers  p50 p95 longest own${cells.join('')} ms`,
+    );
+    results.push(times);
+  }
+  return results;
+}
+
 async function measure(folder: string): Promise<PhaseTimes[]> {
   const made = await directory(folder);
   const server = await start(made, folder);
@@ -201,17 +218,14 @@ async function measure(folder: string): Promise<PhaseTimes[]> {
     { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' },
   );
   try {
+    const results = told(probe.stdout);
     await phases(server, made, folder, (name) => {
       say(`… ${name}`);
       void probe.stdin.write(`${name}\n`);
       void probe.stdin.flush();
     });
     await probe.stdin.end();
-    const text = await new Response(probe.stdout).text();
-    return text
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as PhaseTimes);
+    return await results;
   } finally {
     probe.kill();
     await server.stop();
@@ -222,12 +236,6 @@ const folder = values.keep ?? `/tmp/postrider-stall-${process.pid}`;
 await Bun.$`mkdir -p ${folder}`;
 try {
   const results = await measure(folder);
-  for (const { phase, answers, p50Ms, p95Ms, longestMs, longestOwnMs } of results) {
-    const cells = [p50Ms, p95Ms, longestMs, longestOwnMs].map((ms) => ms.toFixed(1).padStart(9));
-    say(
-      `${phase.padEnd(36)} ${String(answers).padStart(6)} answers  p50 p95 longest own${cells.join('')} ms`,
-    );
-  }
   say(JSON.stringify({ bench: 'stall', rows: Number(values.rows), results }));
 } finally {
   if (values.keep === undefined) rmSync(folder, { recursive: true, force: true });

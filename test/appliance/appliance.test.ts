@@ -27,24 +27,25 @@ const silent = createLog(
 );
 
 test('a start that finds its address taken frees the data directory again', async () => {
-  const first = await startRigAppliance();
+  const [port = 0] = await freePorts(1);
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
   const folder = mkdtempSync(join(tmpdir(), 'postrider-start-'));
-  const config = (port: string): ReturnType<typeof parseConfig> =>
+  const config = (): ReturnType<typeof parseConfig> =>
     parseConfig(
       `hostname = "mail.rig.test"\ndata_dir = "${folder}"\n[http]\nlisten = "127.0.0.1:${port}"\n[delivery]\nmode = "capture"`,
       'test',
     );
-  const { port } = new URL(first.url);
   const options = { clock: systemClock, log: silent };
   for (let time = 0; time < 2; time += 1) {
-    const refused = await startAppliance(config(port), options).catch((error: unknown) => error);
+    const refused = await startAppliance(config(), options).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(OperatorError);
     expect(String(refused)).toBe(
       `OperatorError: http.listen: 127.0.0.1 port ${port} is in use by another program`,
     );
   }
-  await first.stop();
-  const second = await startAppliance(config(port), options);
+  await new Promise<void>((resolve) => other.close(() => resolve()));
+  const second = await startAppliance(config(), options);
   expect(second.addresses.http).toBe(`http://127.0.0.1:${port}`);
   await second.stop();
   expect(existsSync(join(folder, 'control.sock'))).toBe(false);

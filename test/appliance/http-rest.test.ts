@@ -1,12 +1,13 @@
 /** The HTTP listener before its start, at rest and again: addresses, ports, and certificates that change meanwhile. */
 import { afterEach, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
-import { connect as connectPlain } from 'node:net';
 
 import { HttpListener } from '../../src/appliance/http-listener.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 import { testAuthority } from '../rig/certificates.ts';
+import { listensAt } from '../rig/listens-at.ts';
+import { freePorts } from '../rig/ports.ts';
 import { shownName } from '../rig/shown-certificate.ts';
 
 const ca = testAuthority().cert;
@@ -31,17 +32,6 @@ function make(host = '127.0.0.1', port = 0, pair: Files = null) {
 }
 
 const portOf = (listener: HttpListener): number => Number(new URL(listener.url()).port);
-
-/** Whether somebody accepts there. */
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connectPlain(port, '127.0.0.1', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
-}
 
 test('before its start it has no address, and nothing that rests or stops it does harm', async () => {
   http = make();
@@ -70,24 +60,24 @@ test.each([
 });
 
 test('at rest nothing is accepted; then it is the same port again, once', async () => {
-  http = make();
+  const [port = 0] = await freePorts(1);
+  http = make('127.0.0.1', port);
   await http.start();
-  const port = portOf(http);
   await http.listenAgain();
   http.rest();
-  expect(await isOpen(port)).toBe(false);
+  expect(listensAt(port)).toBe(false);
   http.rest();
   await http.listenAgain();
   await http.listenAgain();
-  expect([portOf(http), await isOpen(port)]).toEqual([port, true]);
+  expect([portOf(http), listensAt(port)]).toEqual([port, true]);
   await http.stop();
-  expect(await isOpen(port)).toBe(false);
+  expect(listensAt(port)).toBe(false);
 });
 
 test('where the port is taken while it rests, it does not listen again until that is free', async () => {
-  http = make();
+  const [port = 0] = await freePorts(1);
+  http = make('127.0.0.1', port);
   await http.start();
-  const port = portOf(http);
   http.rest();
   const other = Bun.serve({ hostname: '127.0.0.1', port, fetch: () => new Response('other') });
   expect(await http.listenAgain().catch(String)).toContain('in use');
@@ -107,13 +97,13 @@ test('a certificate that was renewed for the same key is another; the same files
 });
 
 test('a certificate that changes at rest is shown on the same port afterwards', async () => {
-  http = make('127.0.0.1', 0, issue('old.example'));
+  const [port = 0] = await freePorts(1);
+  http = make('127.0.0.1', port, issue('old.example'));
   await http.start();
-  const port = portOf(http);
   http.rest();
   const next = issue('new.example');
   http.change(next);
-  expect(await isOpen(port)).toBe(false);
+  expect(listensAt(port)).toBe(false);
   await http.listenAgain();
   expect(portOf(http)).toBe(port);
   expect(await shownName(port)).toBe('new.example');

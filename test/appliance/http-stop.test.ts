@@ -108,13 +108,14 @@ test('a response under way is read to its end, however slowly, before the stop i
   socket.write('GET / HTTP/1.1\r\nHost: rig.test\r\nConnection: keep-alive\r\n\r\n');
   await once(socket, 'data');
   socket.pause();
+  const closed = once(socket, 'close');
   const stopping = stopped(http);
   // Longer than a stop leaves a connection that has got its response.
   await Bun.sleep(1_500);
   socket.on('data', (chunk: Buffer) => (read += chunk.length));
   socket.resume();
   expect(await stopping).toBeGreaterThan(1_400);
-  await once(socket, 'close');
+  await closed;
   expect(read).toBeGreaterThan(bytes - MIB);
 });
 

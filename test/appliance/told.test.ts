@@ -35,10 +35,12 @@ tls_key = "${key}"
 mode = "capture"
 `;
   const load = () => parseConfig(toml, 'rig');
-  const log = createLog(
-    (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
-    () => 0,
-  );
+  const write = (line: string): void => {
+    const read = JSON.parse(line) as Record<string, unknown>;
+    // What a busy machine causes is left out.
+    if (!String(read['event']).startsWith('loop_')) lines.push(read);
+  };
+  const log = createLog(write, () => 0);
   appliance = await startAppliance(load(), { clock: systemClock, log, load });
 });
 afterEach(async () => {

@@ -17,7 +17,7 @@ import { Console } from './console.ts';
 let shop: Console;
 beforeAll(async () => {
   shop = await Console.make();
-}, 20_000);
+}, 60_000);
 afterAll(() => shop.close());
 afterEach(() => {
   jest.restoreAllMocks();

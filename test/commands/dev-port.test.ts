@@ -5,6 +5,7 @@ import * as net from 'node:net';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { choosePort } from '../../src/commands/dev-port.ts';
 import { OperatorError } from '../../src/base/errors.ts';
+import { freePorts } from '../rig/ports.ts';
 
 const HOST = '127.0.0.1';
 const servers: Server[] = [];
@@ -23,8 +24,7 @@ async function take(port = 0, host = HOST): Promise<number> {
 }
 
 test('the usual port without a word, where it is free', async () => {
-  const port = await take();
-  servers.pop()?.close();
+  const [port = 0] = await freePorts(1);
   expect(await choosePort(HOST, null, port, '--port')).toEqual({ port, note: '' });
   expect(await choosePort(HOST, port, 8025, '--port')).toEqual({ port, note: '' });
   expect(await choosePort(HOST, 0, 8025, '--port')).toEqual({ port: 0, note: '' });
@@ -64,7 +64,8 @@ test('twenty ports after the usual one are tried, then it says which are in use 
 });
 
 test('a port that is in use at another address is free, and is given back after the look', async () => {
-  const port = await take(0, '127.0.0.2');
+  const [port = 0] = await freePorts(1);
+  await take(port, '127.0.0.2');
   expect(await choosePort(HOST, port, 8025, '--port')).toEqual({ port, note: '' });
   expect(await take(port)).toBe(port);
 });

@@ -129,7 +129,7 @@ test('as JSON it is one value; a key, a directory that stays and an rspamd are t
   expect(again.out).toContain('\n  export RESEND_API_KEY=mine\n');
   await end(again, 'SIGTERM');
   expect(again.log().map(({ event }) => event)).toEqual(['ready', 'stopping', 'stopped']);
-}, 20_000);
+}, 60_000);
 
 test('what is said of the ports stands before the addresses', async () => {
   const choose = spyOn(devPort, 'choosePort');

@@ -80,7 +80,7 @@ test('a further node gets config and key, and says how many accounts it serves',
     [{ name: 'default' }, { name: 'second' }],
   ]);
   second.close();
-}, 20_000);
+}, 60_000);
 
 const BACK =
   'Bring the key back: copy secret.key from a copy of the data directory or from another node, or run `postrider restore --key-only FILE` with a backup, which holds it. A new key cannot open the secrets in the database.';
@@ -134,7 +134,7 @@ test('an empty database has nobody to join, and is good for a first node then', 
   // It holds the secrets of that one now, and a node without its key is refused.
   const late = await initElsewhere(['--store', empty]);
   expect(late).toMatchObject({ code: 78, out: '', there: [false, false] });
-}, 20_000);
+}, 60_000);
 
 test('a database that refuses is told, and nothing is left behind', async () => {
   const none = url.replace(/\/[^/]*$/, '/none');

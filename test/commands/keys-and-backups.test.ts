@@ -51,7 +51,7 @@ ${BACKUPS}${LEAKED}`,
     { endsLinks: true },
     { endsLinks: false },
   ]);
-}, 20_000);
+}, 60_000);
 
 test('restore tells the rows of each table and where the old files are, if there were any', async () => {
   const restored = spyOn(restoring, 'restoreBackup');
@@ -93,7 +93,7 @@ test('restore --key-only says where the key from before is, and that the data op
   expect(readFileSync(key)).toEqual(own);
   expect(readFileSync(`${key}.set-aside`)).toEqual(Buffer.alloc(32, 9));
   expect(existsSync(`${key}.next`)).toBe(false);
-}, 20_000);
+}, 60_000);
 
 test('check reads the certificates of both tables and the private CA, and names what is wrong', async () => {
   const ca = testAuthority();

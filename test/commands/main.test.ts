@@ -28,7 +28,7 @@ test('whatever it makes is for its owner alone', () => {
   expect(files).toContain(join(data, 'mail.db'));
   const open = files.filter((file) => (statSync(file).mode & 0o077) !== 0);
   expect(open).toEqual([]);
-}, 20_000);
+}, 60_000);
 
 test('it ends with the code of its command', () => {
   const config = join(folder, 'none.toml');
@@ -41,4 +41,4 @@ test('it ends with the code of its command', () => {
   const help = run();
   expect([help.code, help.out]).toEqual([64, '']);
   expect(help.err).toStartWith('Usage: postrider COMMAND\n');
-}, 20_000);
+}, 60_000);

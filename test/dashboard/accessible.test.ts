@@ -63,6 +63,8 @@ describeWith(['chromium'], 'every page of the dashboard', () => {
     appliance = await startAppliance(loadConfig(config), { clock: systemClock, log });
     url = appliance.addresses.http;
     const session = await signedIn(url, await resetAdminPassword(appliance.ctx));
+    // The newest email is captured by the queue, which nothing else waits for.
+    while (!/\/inbox\/\d/.test(await session.read('/dashboard/inbox'))) await Bun.sleep(50);
     pages = (await pagesOf(session)).filter(({ path }) => path.startsWith('/dashboard'));
     browser = await chromium.launch({
       executablePath: PROGRAMS.chromium.file,

@@ -56,17 +56,15 @@ export async function furnish(
     attachments: [{ filename: 'a "b".txt', content: Buffer.from('file').toString('base64') }],
   });
   named.set('rich', rich);
-  await clock.advance(1_000);
-  // Each recipient of it but the simulated one.
+  // Each recipient of it but the simulated one, all before the clock goes on.
   await rig.log.atLeast(3, ({ event }) => event === 'attempt');
-  const { rows } = await ctx.store.logs(rig.account, {
-    limit: 1,
-    after: null,
-    before: null,
-    q: null,
-    status: null,
-    method: null,
-  });
-  named.set('log', rows[0]?.id ?? '');
+  await clock.advance(1_000);
+  const newest = { limit: 1, after: null, before: null, q: null, status: null, method: null };
+  // Rows of the log are written a while after their responses.
+  for (let isWritten = false; !isWritten;) {
+    const { rows } = await ctx.store.logs(rig.account, newest);
+    isWritten = rows[0]?.messageId === rich;
+    named.set('log', rows[0]?.id ?? '');
+  }
   return named;
 }

@@ -133,6 +133,8 @@ describeWith(['openssl', 'python3-dkim'], 'the first email', () => {
   test('after kill -9 right behind the 2xx it is delivered, once, with the same Message-ID', async () => {
     // The first attempt finds a receiver that does not answer: the kill comes while the mail is only ours.
     world.receiver.script.connect = () => 'stall';
+    // It answers on connections that are kept from the mail before; those end by themselves.
+    while (world.receiver.openSessions() > 0) await Bun.sleep(20);
     const { data } = await resend().emails.send({
       from: 'hello@example.org',
       to: 'crash@example.net',

@@ -25,22 +25,22 @@ const PLANTED: [kind: string, command: string, code: 0 | 1][] = [
   ['backups is a pipe', `mkfifo ${DATA}/backups`, 1],
   [
     'every backup of this minute is a link',
-    `mkdir ${DATA}/backups; for s in $(seq 0 90); do ln -s $VICTIM/file ${NEXT}-$(date -u -d "+$s seconds" +%Y%m%dT%H%M%SZ).backup; done`,
+    `mkdir ${DATA}/backups; now=$(date +%s); for s in $(seq 0 90); do ln -s $VICTIM/file ${NEXT}-$(date -u -d "@$((now + s))" +%Y%m%dT%H%M%SZ).backup; done`,
     1,
   ],
   [
     'every draft of a backup is a link',
-    `mkdir ${DATA}/backups; for s in $(seq 0 90); do ln -s $VICTIM/file ${NEXT}-$(date -u -d "+$s seconds" +%Y%m%dT%H%M%SZ).backup.part; done`,
+    `mkdir ${DATA}/backups; now=$(date +%s); for s in $(seq 0 90); do ln -s $VICTIM/file ${NEXT}-$(date -u -d "@$((now + s))" +%Y%m%dT%H%M%SZ).backup.part; done`,
     0,
   ],
   [
     'every backup of this minute is a directory',
-    `mkdir ${DATA}/backups; for s in $(seq 0 90); do mkdir ${NEXT}-$(date -u -d "+$s seconds" +%Y%m%dT%H%M%SZ).backup; done`,
+    `mkdir ${DATA}/backups; now=$(date +%s); for s in $(seq 0 90); do mkdir ${NEXT}-$(date -u -d "@$((now + s))" +%Y%m%dT%H%M%SZ).backup; done`,
     1,
   ],
   [
     'every backup of this minute is a pipe',
-    `mkdir ${DATA}/backups; for s in $(seq 0 90); do mkfifo ${NEXT}-$(date -u -d "+$s seconds" +%Y%m%dT%H%M%SZ).backup; done`,
+    `mkdir ${DATA}/backups; now=$(date +%s); for s in $(seq 0 90); do mkfifo ${NEXT}-$(date -u -d "@$((now + s))" +%Y%m%dT%H%M%SZ).backup; done`,
     1,
   ],
   ['a link to root’s file lies in the data', `ln -s $VICTIM/file ${DATA}/linked`, 0],

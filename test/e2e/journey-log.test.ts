@@ -149,7 +149,11 @@ test('a repeated request leads to the message of the first', async () => {
 test('what the operator gives up, and what was suppressed while it waited, has its end in the log', async () => {
   world.receiver.script.rcpt = () => '450 4.2.0 come back later';
   const [given, left] = [await send('gil@example.net'), await send('hal@example.net')];
-  await Promise.all([given, left].map(({ requestId }) => grep(requestId, 2)));
+  const attempted = ({ requestId }: typeof given): Promise<LogLine> =>
+    world.appliance.log.first(
+      (line) => line.event === 'attempt' && line['request_id'] === requestId,
+    );
+  await Promise.all([given, left].map(attempted));
   await world.appliance.json(['queue', 'fail', given.id]);
   await world.appliance.json(['suppression', 'add', 'hal@example.net', '--account', 'default']);
   await world.appliance.json(['queue', 'retry', left.id]);

@@ -73,14 +73,15 @@ test('two nodes send a smarthost what its limits allow one, and no more', async 
     most = Math.max(most, smarthost.openSessions());
     return null;
   };
+  // Tokens are spent when a message is taken from the queue, which is before it arrives.
+  const began = performance.now();
   await Promise.all(
     nodes.flatMap((node, which) =>
       Array.from({ length: EACH }, (_, at) => send(node, `r${which}-${at}@anyone.test`)),
     ),
   );
   await smarthost.messages.atLeast(LOOKED_AT, () => true, 50_000);
-  const times = arrived.slice(0, LOOKED_AT).map(({ at }) => at);
-  const seconds = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1_000;
+  const seconds = ((arrived[LOOKED_AT - 1]?.at ?? 0) - began) / 1_000;
   const allowed = BURST + (seconds * PER_MINUTE) / 60;
   // Each node may be one message ahead of its part.
   expect(LOOKED_AT).toBeLessThanOrEqual(allowed + nodes.length);

@@ -206,6 +206,8 @@ test('under load: nothing is lost, and what has changed is used from then on', a
   expect(await waiting.command('EHLO client.example')).toStartWith('250');
   waiting.close();
 
+  for (const reply of ['250 2.0.0 OK sent', '250 2.0.0 OK'])
+    await load.replies.atLeast(7, (one) => one.startsWith(reply));
   await load.stop();
   const [answers, replies] = [load.answers.items, load.replies.items];
   expect(answers.length).toBeGreaterThan(4 * LOAD_CLIENTS);

@@ -122,7 +122,9 @@ describeWith(['root', 'openssl', 'bind9', 'unbound'], 'TLS towards receivers', (
       const facts = await eventOf(world, first, 'email.delivered');
       expect(facts).toMatchObject({ attempt: 1, tls: null, host: 'mx.garbled.test' });
       expect(garbled.connections()).toBe(2);
-      const verbs = (): string[] => garbled.commands.map(({ line }) => line.slice(0, 4));
+      // A session that nobody needs is ended after two seconds.
+      const verbs = (): string[] =>
+        garbled.commands.map(({ line }) => line.slice(0, 4)).filter((verb) => verb !== 'QUIT');
       // Behind STARTTLS nothing is said on the first connection.
       expect(verbs()).toEqual(['EHLO', 'STAR', 'EHLO', 'MAIL', 'RCPT', 'DATA']);
 

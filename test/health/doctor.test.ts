@@ -13,6 +13,7 @@ import { createResolver } from '../../src/wire/dns/dns.ts';
 import { reverseName } from '../../src/wire/dns/reverse-name.ts';
 import { type Names, startNames } from '../rig/names.ts';
 import { type Receiver, startReceiver } from '../rig/receiver.ts';
+import { openClosedPort } from '../rig/closed-port.ts';
 
 const ADDRESS = '9.9.9.7';
 const REVERSE = '7.9.9.9';
@@ -172,13 +173,13 @@ test('SPF that leaves the address out is an error that shows the record to publi
 });
 
 test('a shut port is an error with the provider’s page, recognised by reverse DNS', async () => {
-  const shut = await startReceiver();
+  const shut = await openClosedPort();
   const { port } = shut;
-  await shut.stop();
   names.set(`${REVERSE}.in-addr.arpa`, 'PTR', ['static.7.9.9.9.clients.your-server.de']);
   const finding = (await run(port)).get(`port_${port}`);
   expect(finding?.level).toBe('error');
   expect(finding?.advice).toContain('Hetzner');
+  shut.stop();
 });
 
 test('without internet: unchecked, never an error', async () => {

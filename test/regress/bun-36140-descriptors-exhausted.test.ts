@@ -15,11 +15,8 @@ const path = (file: string): string => join(import.meta.dir, '../../src/wire', f
 function run(attempt: string): Record<'without' | 'withSome', unknown> {
   const program = `
     import { openSync, closeSync } from 'node:fs';
-    import { createServer } from 'node:net';
-    const server = createServer();
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address();
-    await new Promise((resolve) => server.close(resolve));
+    import { openClosedPort } from '${join(import.meta.dir, '../rig/closed-port.ts')}';
+    const { port } = await openClosedPort();
     ${attempt}
     const kept = [];
     try { for (;;) kept.push(openSync('/dev/null', 'r')); } catch {}

@@ -1,9 +1,10 @@
 /**
- * A port of 127.0.0.1 on which every connection is refused.
+ * A port of 127.0.0.1 on which every connection, or every datagram, is refused.
  *
  * Promises that it stays so until `stop`: the port belongs to a connection of this process, so that no other program is
  * given it, as happens to a port that was free a moment ago.
  */
+import { createSocket } from 'node:dgram';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
@@ -33,4 +34,12 @@ export async function openClosedPort(): Promise<ClosedPort> {
       far.destroy();
     },
   };
+}
+
+/** The same of UDP: its socket takes datagrams of one peer alone (connect(2)), and nobody is that peer. */
+export async function openClosedUdpPort(): Promise<ClosedPort> {
+  const held = createSocket('udp4');
+  await new Promise<void>((resolve) => void held.bind(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => held.connect(9, '127.0.0.200', resolve));
+  return { port: held.address().port, stop: () => held.close() };
 }

@@ -1,9 +1,10 @@
 /**
- * A test's DNS servers and resolvers, made with short patience and closed together.
+ * A test's DNS servers and resolvers, made with the patience of production and closed together.
  */
 import { systemClock } from '../../src/base/clock.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { Listen } from '../../src/base/config.ts';
+import { PATIENCE } from '../../src/wire/dns/query.ts';
 import type { Patience } from '../../src/wire/dns/query.ts';
 import { createResolver } from '../../src/wire/dns/dns.ts';
 import type { Resolver } from '../../src/wire/dns/resolver.ts';
@@ -12,7 +13,7 @@ import type { Names } from './names.ts';
 import { startRawDns } from './raw-dns.ts';
 import type { Asked, RawDns } from './raw-dns.ts';
 
-/** Long enough for loopback on a busy machine, short enough for tests of silence. */
+/** For tests of silence. */
 export const SHORT: Patience = { rounds: [200, 400], loneRounds: [200, 400, 400], tcp: 600 };
 
 export class Lookups {
@@ -33,7 +34,7 @@ export class Lookups {
   resolver(
     servers: { listen: Listen }[],
     clock: Clock = systemClock,
-    patience: Patience = SHORT,
+    patience: Patience = PATIENCE,
   ): Resolver & { close(): void } {
     const made = createResolver({ servers: servers.map((s) => s.listen), clock, patience });
     this.#closing.push(() => made.close());

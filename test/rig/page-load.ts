@@ -5,7 +5,7 @@
  * Promises the worst order of events for what moves: the script that changes the page comes late, after the page was
  * painted if it may be painted without. Every page is loaded without a cache.
  */
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 
 export interface PageLoad {
   /** Cumulative layout shift, as Core Web Vitals define it. */
@@ -34,6 +34,8 @@ const BYTES = `['navigation', 'resource']
   .flatMap((type) => performance.getEntriesByType(type))
   .reduce((sum, { transferSize }) => sum + transferSize, 0)`;
 
+const isUpdate = (request: Request): boolean => request.headers()['x-live'] === '1';
+
 /** A page whose loads are measured. `script`: a part of the address of the script that comes late. */
 export class PageLoads {
   readonly #page: Page;
@@ -48,6 +50,10 @@ export class PageLoads {
     const loads = new PageLoads(page);
     await page.exposeFunction('mayCome', () => loads.#mayCome.resolve());
     await page.addInitScript(OBSERVE);
+    // Where the page takes seconds to come it already asks what has changed, which is none of its load.
+    await page.route('**', (route) =>
+      isUpdate(route.request()) ? route.abort() : route.fallback(),
+    );
     await page.route(
       (url) => url.pathname.includes(script),
       async (route) => {
@@ -62,7 +68,9 @@ export class PageLoads {
     const page = this.#page;
     this.#mayCome = Promise.withResolvers();
     const requests: string[] = [];
-    const note = (request: { url(): string }): void => void requests.push(request.url());
+    const note = (request: Request): void => {
+      if (!isUpdate(request)) requests.push(request.url());
+    };
     page.on('request', note);
     await page.goto(url);
     await page.evaluate(TWO_FRAMES);

@@ -20,6 +20,9 @@ function firstOfSystem(): number {
 /** Fewer are not worth choosing from. */
 const ENOUGH = 1000;
 
+/** What this process has been given already: nobody may have bound it yet. */
+const given = new Set<number>();
+
 /** All are bound before the first is released, so that they differ. `host`: the address to bind. */
 export async function freePorts(count: number, host = '127.0.0.1'): Promise<number[]> {
   const first = firstOfSystem();
@@ -27,12 +30,13 @@ export async function freePorts(count: number, host = '127.0.0.1'): Promise<numb
   const bound: { server: Server; port: number }[] = [];
   while (bound.length < count) {
     const port = FIRST + Math.floor(Math.random() * (below - FIRST));
-    const server = await bind(port, host);
+    const server = given.has(port) ? null : await bind(port, host);
     if (server !== null) bound.push({ server, port });
   }
   await Promise.all(
     bound.map(({ server }) => new Promise<void>((resolve) => server.close(() => resolve()))),
   );
+  for (const { port } of bound) given.add(port);
   return bound.map(({ port }) => port);
 }
 

@@ -137,15 +137,20 @@ export class PostgresServer {
 
   /** Ends the server with SIGKILL; its data stays, and `stop` removes it. */
   async kill(): Promise<void> {
-    for (const pid of this.#processes()) process.kill(pid, 'SIGKILL');
+    for (const pid of this.#processes()) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch (error) {
+        // A child ends by itself when it sees that the server's own has gone.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+    }
     await this.#end('keep');
   }
 
   /** Stops the process of a standby that takes what the primary has written, or lets it go on. */
   freezeReceiver(isFrozen: boolean): void {
-    const receiver = this.#processes().find((pid) =>
-      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('walreceiver'),
-    );
+    const receiver = this.#processes().find((pid) => commandOf(pid).includes('walreceiver'));
     if (receiver === undefined) throw new Error('it follows nobody');
     process.kill(receiver, isFrozen ? 'SIGSTOP' : 'SIGCONT');
   }
@@ -279,4 +284,13 @@ let started: Promise<PostgresServer> | null = null;
 export function testServer(): Promise<PostgresServer> {
   started ??= PostgresServer.start();
   return started;
+}
+
+/** Empty when the process has just ended. */
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
 }

@@ -4,6 +4,7 @@
  */
 import { expect } from 'bun:test';
 import type { Row } from './row.ts';
+import type { Sent } from '../api/bench.ts';
 import { email, expectError, type Target } from './target.ts';
 
 const small = (t: Target, over: Record<string, unknown> = {}): object =>
@@ -23,11 +24,14 @@ export const LIMITS: readonly Row[] = [
     clause: 'C17.2',
     says: 'sends by the second as the plan says, else 429 with Retry-After; a batch counts once',
     async run(t) {
-      const tries = Array.from({ length: 8 }, () =>
-        t.ask({ path: '/emails/batch', key: t.starter, body: [{}, {}, {}] }),
-      );
-      const sent = await Promise.all(tries);
-      const limited = sent.filter(({ status }) => status === 429);
+      let limited: Sent[] = [];
+      // A machine that stands still for a second lets more of them through.
+      for (let time = 0; time < 3 && limited.length < 4; time += 1) {
+        const tries = Array.from({ length: 8 }, () =>
+          t.ask({ path: '/emails/batch', key: t.starter, body: [{}, {}, {}] }),
+        );
+        limited = (await Promise.all(tries)).filter(({ status }) => status === 429);
+      }
       expect(limited.length).toBeGreaterThanOrEqual(4);
       for (const one of limited) {
         expectError(one, 429, 'rate_limited', 'rate_limit_exceeded');

@@ -57,6 +57,17 @@ for (const sizeMib of SIZES_MIB) {
       throw new Error(`${id} was not delivered within 10 s`);
     };
 
+    /** Sends until an email is taken; one that is sent later than it may be must be. */
+    const takenAgain = async (subject: string, freedAt: number): Promise<void> => {
+      for (;;) {
+        const waitedMs = performance.now() - freedAt;
+        const { status } = await send(subject);
+        if (status === 200) return;
+        expect(waitedMs).toBeLessThan(BACK_WITHIN_MS);
+        await Bun.sleep(100);
+      }
+    };
+
     /** Leaves `bytes` free. */
     const fill = (bytes: number): void => {
       const filler = join(mountPoint, 'filler');
@@ -91,17 +102,17 @@ for (const sizeMib of SIZES_MIB) {
       expect((await world.appliance.api('GET', '/emails')).status).toBe(200);
 
       world.receiver.script.rcpt = () => null;
-      await world.appliance.json(['queue', 'retry']);
-      await world.receiver.messages.first(({ bytes }) => bytes.includes('Subject: waits'));
+      const hasCome = (): boolean =>
+        world.receiver.messages.items.some(({ bytes }) => bytes.includes('Subject: waits'));
+      await until(async () => {
+        // What is still in an attempt is not tried again by that.
+        await world.appliance.run(['queue', 'retry']);
+        return hasCome();
+      });
 
       const freedAt = performance.now();
       free();
-      let status = 503;
-      while (status !== 200 && performance.now() - freedAt < BACK_WITHIN_MS) {
-        status = (await send('back')).status;
-        if (status !== 200) await Bun.sleep(100);
-      }
-      expect(status).toBe(200);
+      await takenAgain('back', freedAt);
       await world.receiver.messages.first(({ bytes }) => bytes.includes('Subject: back'));
     });
 
@@ -145,13 +156,7 @@ for (const sizeMib of SIZES_MIB) {
       for (const subject of taken) {
         await world.receiver.messages.first(({ bytes }) => bytes.includes(`Subject: ${subject}\r`));
       }
-      const freedAt = performance.now();
-      let status = 503;
-      while (status !== 200 && performance.now() - freedAt < BACK_WITHIN_MS) {
-        status = (await send('alive')).status;
-        if (status !== 200) await Bun.sleep(100);
-      }
-      expect(status).toBe(200);
+      await takenAgain('alive', performance.now());
       await world.receiver.messages.first(({ bytes }) => bytes.includes('Subject: alive'));
     });
 
@@ -184,8 +189,10 @@ for (const sizeMib of SIZES_MIB) {
       await until(async () => lows() > before);
       expect((await send('refused')).status).toBe(503);
       receiver.script.rcpt = () => null;
-      await appliance.json(['queue', 'retry']);
-      await until(async () => (await waiting()).length === 0);
+      await until(async () => {
+        await appliance.run(['queue', 'retry']);
+        return (await waiting()).length === 0;
+      });
 
       fill(0);
       await appliance.signal('SIGKILL');

@@ -62,10 +62,11 @@ async function sendToAll(domain: string): Promise<void> {
   const { id } = (await sent.json()) as { id: string };
   for (;;) {
     const email = await world.appliance.api('GET', `/emails/${id}`);
-    const { events } = (await email.json()) as { events: { type: string }[] };
+    // A key may read only so often.
+    const { events = [] } = (await email.json()) as { events?: { type: string }[] };
     const ends = events.filter(({ type }) => /delayed|bounced|failed|delivered/.test(type));
     if (ends.length >= RECIPIENTS) return;
-    await Bun.sleep(50);
+    await Bun.sleep(200);
   }
 }
 

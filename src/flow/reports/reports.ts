@@ -9,7 +9,8 @@
  *
  * Promises that a report that names no recipient changes nothing, and that a message which is no report is dropped. Two
  * reports of one recipient at once make one event: the store takes an end only where it is worse than the one it
- * has. Never replies by mail. Rejects only when the store does.
+ * has. A report that is quicker than the commit of the attempt it is about waits for that. Never replies by mail.
+ * Rejects only when the store does.
  */
 import type { ArfReport } from '../../mail/reports/arf.ts';
 import type { DsnReport } from '../../mail/reports/dsn.ts';
@@ -30,14 +31,24 @@ type Settle = (message: Message, recipient: Recipient) => FinishAttempt | null;
 
 /** Of text from outside in a line of the log, in characters. */
 const SHOWN_CHARS = 300;
+/** For how long a message waits for the outcomes of the attempts that it is about: some commits on a slow disk. */
+const PATIENCE_MS = 3_000;
+/** How often the outcome is looked for meanwhile: another node may be the one that writes it. */
+const LOOK_EVERY_MS = 100;
 
 export class Reports {
   readonly #ctx: Context;
   readonly #webhooks: { offerCalls(calls: CallRef[]): void };
+  readonly #patienceMs: number;
 
-  constructor(ctx: Context, webhooks: { offerCalls(calls: CallRef[]): void }) {
+  constructor(
+    ctx: Context,
+    webhooks: { offerCalls(calls: CallRef[]): void },
+    patienceMs = PATIENCE_MS,
+  ) {
     this.#ctx = ctx;
     this.#webhooks = webhooks;
+    this.#patienceMs = patienceMs;
   }
 
   /**
@@ -51,27 +62,41 @@ export class Reports {
     peer: string | null = null,
   ): Promise<ReportEnd[]> {
     const report = readReport(message);
+    const until = performance.now() + this.#patienceMs;
     const ends: ReportEnd[] = [];
     for (const recipientId of recipientIds)
-      ends.push(await this.#settle(report, recipientId, peer));
+      ends.push(await this.#settle(report, recipientId, { peer, until }));
     return ends;
   }
 
   async #settle(
     report: Report | null,
     recipientId: string | null,
-    peer: string | null,
+    { peer, until }: { peer: string | null; until: number },
   ): Promise<ReportEnd> {
     if (report === null) return 'no_report';
     return report.kind === 'complaint'
       ? this.#complaint(report.report, recipientId, peer)
-      : this.#bounce(report.report, recipientId);
+      : this.#bounce(report.report, recipientId, until);
   }
 
-  async #bounce(report: DsnReport, envelope: string | null): Promise<ReportEnd> {
+  async #bounce(report: DsnReport, envelope: string | null, until: number): Promise<ReportEnd> {
     const ctx = this.#ctx;
     const id = envelope ?? recipientOfAny(ctx, [report.returnPath, ...report.returnPaths]);
+    await this.#attemptEnded(id, until);
     return this.#apply(id, (message, recipient) => settleBounce(ctx, message, recipient, report));
+  }
+
+  /** Resolves when no attempt of the recipient can be waiting for its commit, or at `until` (`performance.now()`). */
+  async #attemptEnded(id: string | null, until: number): Promise<void> {
+    if (id === null) return;
+    for (;;) {
+      const recipient = await this.#ctx.store.recipientById(id);
+      const isOpen = recipient !== null && recipient.nextAttemptAt !== null;
+      if (!isOpen || recipient.attempts === 0 || performance.now() >= until) return;
+      // Real time, as the disk has it, not the clock's.
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+    }
   }
 
   async #complaint(

@@ -196,9 +196,13 @@ test('what a resource does not know is ignored, and an empty name of a domain is
     ['PATCH', `/webhooks/${id}`, { status: 'disabled' }, 200],
     ['DELETE', `/webhooks/${id}`, {}, 200],
   ] as const) {
-    const sent = await ask({ method, path, body: { ...body, colour: 'red', note: { a: 1 } } });
+    const sent = await ask({
+      method,
+      path,
+      body: { ...body, colour: 'a red one', note: { a: 1 } },
+    });
     expect([path, sent.status]).toEqual([path, status]);
-    expect(sent.text).not.toContain('red');
+    expect(sent.text).not.toContain('a red one');
   }
   const none = await ask({ path: '/domains', body: { name: '' } });
   expect([none.status, none.json.detail]).toEqual([

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test';
 
 import { PART_ROWS } from '../../../src/store/parts.ts';
 import type { Account } from '../../../src/store/rows.ts';
+import { TestClock } from '../../rig/clock.ts';
 import { openBench, type Bench } from '../bench.ts';
 
 const ID = '01913c7e-89ab-7cde-8f01-23456789abcd';
@@ -12,7 +13,7 @@ let account: Account;
 let keys: Record<'live' | 'sandbox', string>;
 
 beforeAll(async () => {
-  bench = await openBench();
+  bench = await openBench({ clock: new TestClock() });
   account = await bench.account('asks', 'fast');
   keys = {
     live: await bench.key(account),

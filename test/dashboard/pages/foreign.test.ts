@@ -27,7 +27,7 @@ beforeAll(async () => {
   const [domain] = await ctx.store.domains(account);
   const [key] = await ctx.store.keys(account);
   const url = `https://127.0.0.1/${MARK}`;
-  const { endpoint } = await addEndpoint(ctx, account, { url, events: [] });
+  const { endpoint } = await addEndpoint(ctx, account, { url, events: ['email.complained'] });
   const attempt = newId(Date.now());
   await ctx.store.recordTestCall({
     id: attempt,

@@ -7,6 +7,7 @@ import type { Walker } from './walker.ts';
 export async function useEmails(walker: Walker): Promise<void> {
   const { page, ground, tag } = walker;
   const [order, parcel] = [`Shopping ${tag}: order`, `Shopping ${tag}: parcel`];
+  const since = new Date().toISOString().slice(0, 10);
   const ids = [
     await send(ground, order, `ann.${tag}@receiver.example`),
     await send(ground, parcel, `ben.${tag}@receiver.example`),
@@ -28,7 +29,7 @@ export async function useEmails(walker: Walker): Promise<void> {
   await walker.filter({ Tag: 'kind=news' });
   await walker.says('No email matches.');
   const today = new Date().toISOString().slice(0, 10);
-  await walker.filter({ Tag: '', 'From (UTC)': today, 'Until (UTC)': today });
+  await walker.filter({ Tag: '', 'From (UTC)': since, 'Until (UTC)': today });
   await walker.lists(parcel, order);
   const { name, text } = await walker.saved('Download CSV');
   expect(name).toBe('emails-default.csv');

@@ -12,7 +12,7 @@ export async function useNodes(walker: Walker, name: string, node: BinaryApplian
   await row.getByText('live', { exact: true }).waitFor();
   await walker.confirm('Drain', `Drain ${name}`, { within: row });
   await walker.says('The node drains: it ends what is under way.');
-  await node.log.first(({ event }) => event === 'node_drained');
+  await node.log.first(({ event }) => event === 'node_drained', 30_000);
   await walker.becomes('shows this page');
   while ((await row.count()) > 0) {
     if (walker.hasScripts) await row.first().waitFor({ state: 'detached' });

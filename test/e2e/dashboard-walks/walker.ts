@@ -200,12 +200,18 @@ export class Walker {
     await this.page.locator(`main tbody tr >> nth=${words.length}`).waitFor({ state: 'detached' });
   }
 
+  /** Asked by the page itself, in each frame: the word stands there for a second and a half, which a busy machine may miss. */
+  #saysCopied(label: string): Promise<unknown> {
+    return this.page.waitForFunction(
+      `/Copied|Selected/.test(document.querySelector('button[aria-label="${label}"]')?.textContent ?? '')`,
+    );
+  }
+
   /** What the page shows to be copied; with scripts its button says that it was. */
   async copied(label: string): Promise<string> {
     const button = this.page.locator(`button[aria-label="${label}"]`);
     if (this.hasScripts) {
-      await button.click();
-      await button.getByText(/Copied|Selected/).waitFor();
+      await Promise.all([this.#saysCopied(label), button.click()]);
     } else {
       expect(await button.isVisible()).toBe(false);
     }

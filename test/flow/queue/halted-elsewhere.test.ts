@@ -38,4 +38,4 @@ test('what is due is not begun after a halt by another node, and is delivered af
   await rig.stop();
   await mx.stop();
   await other.close();
-}, 30_000);
+}, 120_000);

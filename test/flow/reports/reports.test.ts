@@ -1,9 +1,11 @@
 /** One message that came in for several of our recipients: read once, applied to each. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
+import { endOf } from '../../../src/flow/recipient-end.ts';
 import { Reports } from '../../../src/flow/reports/reports.ts';
 import type { MimePart } from '../../../src/mail/mime/tree.ts';
 import { InboundMessage } from '../../../src/mail/reports/inbound-message.ts';
 import { encodeReturnPath } from '../../../src/mail/reports/return-path.ts';
+import type { Recipient } from '../../../src/store/rows.ts';
 import { draft, mailbox, openFixture, type Fixture } from '../fixture.ts';
 
 let fixture: Fixture;
@@ -91,6 +93,54 @@ test('of the return paths that a report shows, that of the message it gives back
   expect(await reports.take(report, [null])).toEqual(['bounced']);
   const statusOf = async (id: string) => (await fixture.ctx.store.recipientById(id))?.status;
   expect([await statusOf(ann.id), await statusOf(bob.id)]).toEqual(['queued', 'bounced']);
+});
+
+describe('a report that is quicker than the commit of the attempt', () => {
+  const success = (address: string): InboundMessage =>
+    new InboundMessage(
+      Buffer.from(
+        `Content-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; x\r\n\r\nFinal-Recipient: rfc822; ${address}\r\nAction: delivered\r\nStatus: 2.0.0\r\n`,
+      ),
+    );
+
+  /** The first recipient, in an attempt whose outcome is not on disk yet. */
+  async function begun(): Promise<Recipient> {
+    const [{ id } = { id: '' }] = await sentToAll();
+    const { store, clock } = fixture.ctx;
+    const now = clock.now();
+    const soon = now + 15_000;
+    await store.begin(
+      [{ recipientId: id, owner: 'o', leaseUntil: soon, nextAttemptAt: soon }],
+      now,
+    );
+    const recipient = await store.recipientById(id);
+    if (recipient === null) throw new Error('not sent');
+    return recipient;
+  }
+
+  test('waits for it', async () => {
+    const recipient = await begun();
+    const { store, clock } = fixture.ctx;
+    const looked = Promise.withResolvers<void>();
+    const recipientById = store.recipientById.bind(store);
+    spyOn(store, 'recipientById').mockImplementation((id) => {
+      looked.resolve();
+      return recipientById(id);
+    });
+    const taken = new Reports(fixture.ctx, fixture.sink).take(success(recipient.address), [
+      recipient.id,
+    ]);
+    await looked.promise;
+    await store.finish(endOf(recipient, clock.now(), { dueAt: clock.steady(), status: 'sent' }));
+    expect(await taken).toEqual(['delivered']);
+  });
+
+  test('does not wait for long, and then changes nothing', async () => {
+    const recipient = await begun();
+    const reports = new Reports(fixture.ctx, fixture.sink, 1);
+    expect(await reports.take(success(recipient.address), [recipient.id])).toEqual(['ignored']);
+    expect((await fixture.ctx.store.recipientById(recipient.id))?.status).toBe('queued');
+  });
 });
 
 test('a message that is no report, and a report about nobody, change nothing', async () => {

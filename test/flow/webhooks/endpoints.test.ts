@@ -10,6 +10,7 @@ import * as endpoints from '../../../src/flow/webhooks/endpoints.ts';
 import type { DnsAnswer } from '../../../src/wire/dns/resolver.ts';
 import { TestClock } from '../../rig/clock.ts';
 import { startHook } from '../../rig/hook.ts';
+import { freePorts } from '../../rig/ports.ts';
 import { ALLOWED, REFUSED, REFUSED_URLS, SPELLINGS } from '../../wire/addresses/address-table.ts';
 import { refusal } from '../fixture.ts';
 import { found, startWebhookRig, type WebhookRig } from './webhook-rig.ts';
@@ -25,6 +26,7 @@ let connections = 0;
 
 beforeAll(async () => {
   rig = await startWebhookRig({ a: () => answer, allowNetworks: [], clock: new TestClock() });
+  [port = 0] = await freePorts(1, '0.0.0.0');
   for (const host of ['0.0.0.0', '::1']) {
     const server = createServer((socket) => {
       connections += 1;
@@ -34,8 +36,6 @@ beforeAll(async () => {
       server.once('error', reject);
       server.listen(port, host, resolve);
     });
-    const address = server.address();
-    port = typeof address === 'object' && address !== null ? address.port : 0;
     listeners.push(server);
   }
 });

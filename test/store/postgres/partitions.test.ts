@@ -51,7 +51,7 @@ async function withDays(days: number, body: (parts: Parts) => Promise<void>): Pr
   const url = await (await testServer()).freshDatabase();
   const database = new Database(databaseAddress(url, ''));
   await makePartitions(database, START, days);
-  const store = await openPostgres({ url, passwordFile: '', now: Date.now() });
+  const store = await openPostgres({ url, passwordFile: '', now: START });
   const account = newAccount('default');
   await store.createAccount(account);
   try {
@@ -93,7 +93,7 @@ describe('days', () => {
           [0, 1, 2, 3, undefined].map((at) => (at === undefined ? at : START + at * DAY_MS)),
         );
       }
-      await store.prepareDays(Date.now() + DAY_MS);
+      await store.prepareDays(START + DAY_MS);
       expect(await daysOf(database, 'events')).toEqual([0, 1, 2, 3, 4]);
       const old = await sentAt(store, account.id, START - 9 * DAY_MS);
       const next = await sentAt(store, account.id, START + 4 * DAY_MS);

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import { findHosts } from '../../../src/wire/dns/mx.ts';
 import type { HostList } from '../../../src/wire/dns/mx.ts';
 import type { DnsAnswer, Resolver } from '../../../src/wire/dns/resolver.ts';
-import { Lookups } from '../../rig/lookups.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { Lookups, SHORT } from '../../rig/lookups.ts';
 import type { Failure, Names } from '../../rig/names.ts';
 
 const lookups = new Lookups();
@@ -15,7 +16,7 @@ let dns: Resolver;
 
 beforeEach(async () => {
   server = await lookups.names();
-  dns = lookups.resolver([server]);
+  dns = lookups.resolver([server], systemClock, SHORT);
 });
 
 afterEach(() => lookups.close());
@@ -53,7 +54,7 @@ describe('one row a rule', () => {
     for (const name of ['192.0.2.1', '192.0.2.999', '1.2.3.4']) {
       server.set('a.test', 'MX', [`10 ${name}`]);
       // A resolver of its own: the first answer would be kept.
-      const list = await findHosts(lookups.resolver([server]), 'a.test');
+      const list = await findHosts(lookups.resolver([server], systemClock, SHORT), 'a.test');
       expect(list).toEqual({
         kind: 'no_hosts',
         reason: `every MX of a.test is unusable: "${name}" is an address, not a host name`,
@@ -110,7 +111,7 @@ describe('one row a rule', () => {
     for (const [name, reason] of Object.entries(why)) {
       expect(await findHosts(dns, name)).toEqual({ kind: 'no_hosts', reason });
       server.set('a.test', 'MX', [`10 ${name}`]);
-      const list = await findHosts(lookups.resolver([server]), 'a.test');
+      const list = await findHosts(lookups.resolver([server], systemClock, SHORT), 'a.test');
       const all = `every MX of a.test is unusable: ${reason}`;
       expect(list).toEqual({ kind: 'no_hosts', reason: all });
     }
@@ -296,7 +297,7 @@ test('DNSSEC is carried through for each part', async () => {
   const secure = await findHosts(dns, 'a.test');
   expect(secure).toMatchObject({ isAuthenticated: true, hosts: [{ isAuthenticated: true }] });
   server.setAuthenticated(false);
-  const fresh = lookups.resolver([server]);
+  const fresh = lookups.resolver([server], systemClock, SHORT);
   const insecure = await findHosts(fresh, 'a.test');
   expect(insecure).toMatchObject({ isAuthenticated: false, hosts: [{ isAuthenticated: false }] });
 });

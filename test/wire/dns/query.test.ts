@@ -12,6 +12,7 @@ import { decode, encode, TRUNCATED_RESPONSE } from 'dns-packet';
 
 import { Pace } from '../../../src/wire/dns/pace.ts';
 import { PATIENCE, askServers, type Patience } from '../../../src/wire/dns/query.ts';
+import { openClosedPort, openClosedUdpPort } from '../../rig/closed-port.ts';
 
 const QUESTION = { name: 'a.test', type: 'A' } as const;
 const SHORT: Patience = { rounds: [400, 400], loneRounds: [400], tcp: 400 };
@@ -142,7 +143,7 @@ test('a server that fails is not asked again, one that is silent is, in each rou
     heard.push('silent');
     return [];
   });
-  const patience = { rounds: [50, 50], loneRounds: [50], tcp: 50 };
+  const patience = { rounds: [1_000, 1_000], loneRounds: [50], tcp: 50 };
   const { answer, server } = await askServers(
     [failing, silent],
     QUESTION,
@@ -260,21 +261,22 @@ test('a server with an IPv6 address is asked over IPv6', async () => {
 });
 
 test('a closed port is named by its error, over UDP and over TCP', async () => {
-  const gone = await serve(() => []);
-  for (const one of open.splice(0))
-    await new Promise<void>((resolve) => one.close(resolve as never));
-  expect((await ask(gone)).answer).toEqual({
+  const gone = await openClosedUdpPort();
+  expect((await ask({ host: '127.0.0.1', port: gone.port })).answer).toEqual({
     kind: 'failed',
     reason: 'ECONNREFUSED (A a.test at 127.0.0.1)',
   });
+  gone.stop();
+  const closed = await openClosedPort();
   const udp = createSocket('udp4');
   open.push(udp);
   udp.on('message', (bytes, peer) => udp.send(truncated(bytes), peer.port, peer.address));
-  await new Promise<void>((resolve) => void udp.bind(gone.port, '127.0.0.1', resolve));
-  expect((await ask(gone)).answer).toEqual({
+  await new Promise<void>((resolve) => void udp.bind(closed.port, '127.0.0.1', resolve));
+  expect((await ask({ host: '127.0.0.1', port: closed.port })).answer).toEqual({
     kind: 'failed',
     reason: 'TCP ECONNREFUSED (A a.test at 127.0.0.1)',
   });
+  closed.stop();
 });
 
 test('without a server it fails', async () => {

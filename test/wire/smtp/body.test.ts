@@ -60,9 +60,13 @@ test.each([
 test('a large message of dots alone is made ready in steps, and the event loop goes on between', async () => {
   const bytes = Buffer.alloc(3_000_000, '.\r\n');
   let ticks = 0;
-  const other = setInterval(() => (ticks += 1), 0);
+  const tick = (): void => {
+    ticks += 1;
+    other = setImmediate(tick);
+  };
+  let other = setImmediate(tick);
   const message = await OutgoingMessage.prepare(bytes, null);
-  clearInterval(other);
+  clearImmediate(other);
   expect(ticks).toBeGreaterThan(10);
   // Nothing is left to be made when it is asked for.
   const made = spyOn(Buffer, 'allocUnsafe');
@@ -79,9 +83,13 @@ test('a large message of dots alone is made ready in steps, and the event loop g
 test('a large message is copied in steps, and the event loop goes on between', async () => {
   const bytes = Buffer.alloc(12_000_000, 'x');
   let ticks = 0;
-  const other = setInterval(() => (ticks += 1), 0);
+  const tick = (): void => {
+    ticks += 1;
+    other = setImmediate(tick);
+  };
+  let other = setImmediate(tick);
   const message = await OutgoingMessage.prepare(bytes, null);
-  clearInterval(other);
+  clearImmediate(other);
   expect(ticks).toBeGreaterThan(5);
   expect(message.body().equals(dotStuff(bytes, 0))).toBe(true);
   // Further apart than one step, and closer.

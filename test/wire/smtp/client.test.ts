@@ -35,7 +35,7 @@ function settings(changes: Partial<SessionOptions> = {}): SessionOptions {
     serverName: 'mx.test',
     tls: { mode: 'none', verify: false },
     auth: null,
-    deadlines: { ...PRODUCTION_DEADLINES, connect: 2000, rset: 200 },
+    deadlines: { ...PRODUCTION_DEADLINES, connect: 2000, rset: 5_000 },
     ...changes,
   };
 }

@@ -5,6 +5,7 @@ import { Socket } from 'node:net';
 import { Dialogue, DialogueEnd } from '../../../src/wire/smtp/dialogue.ts';
 import { PRODUCTION_DEADLINES } from '../../../src/wire/smtp/deadlines.ts';
 import { startScriptedSmtp, type ScriptedSmtp } from '../../rig/scripted-smtp.ts';
+import { openClosedPort } from '../../rig/closed-port.ts';
 
 let server: ScriptedSmtp | null = null;
 afterEach(async () => {
@@ -35,9 +36,9 @@ async function endOf(work: Promise<unknown>): Promise<DialogueEnd> {
 }
 
 test('a port that is closed is the trouble of the other machine, with its code', async () => {
-  const gone = await startScriptedSmtp();
-  await gone.stop();
-  const end = await endOf(connect({ port: gone.port }));
+  const shut = await openClosedPort();
+  const end = await endOf(connect({ port: shut.port }));
+  shut.stop();
   expect([end.stage, end.isLocal, end.reply]).toEqual(['connect', false, null]);
   expect(end.message).toContain('ECONNREFUSED');
 });

@@ -77,7 +77,7 @@ async function sendTo(
 ): Promise<{ result: SendResult; lines: string[]; isUsable: boolean }> {
   const session = await openTo(
     { keywords, reply: (line) => replies[line.split(' ')[0]?.toUpperCase() ?? ''] },
-    { ...PRODUCTION_DEADLINES, rset: 300 },
+    { ...PRODUCTION_DEADLINES, rset: 5_000 },
   );
   const result = await session.send({ ...ENVELOPE, ...changes });
   const { isUsable } = session;
