@@ -12,7 +12,7 @@ import { BinaryAppliance } from '../rig/binary.ts';
 import { pagesOf, signedIn, type DashboardSession } from '../rig/dashboard-pages.ts';
 import { startNames, type Names } from '../rig/names.ts';
 import { describeWith, PROGRAMS } from '../rig/programs.ts';
-import { Watch } from './dashboard-walks/walker.ts';
+import { saysCopied, Watch } from './dashboard-walks/walker.ts';
 
 const TIMEOUT_MS = 120_000;
 
@@ -152,11 +152,8 @@ describeWith(['chromium'], 'the dashboard as an operator uses it', () => {
       await page.getByRole('link', { name: 'Source' }).click();
       await page.getByText('Subject: Order 2').waitFor();
       expect(await page.evaluate('window.isTheSamePage')).toBe(true);
-      // The page itself looks in each frame: the word stands there for a second and a half.
-      const said = page.waitForFunction(
-        "/Copied|Selected/.test(document.querySelector('button[aria-label=\"Copy the id\"]')?.textContent ?? '')",
-      );
-      await Promise.all([said, page.getByRole('button', { name: 'Copy the id' }).click()]);
+      const copy = page.getByRole('button', { name: 'Copy the id' });
+      await Promise.all([saysCopied(page, 'Copy the id'), copy.click()]);
       const [saved] = await Promise.all([
         page.waitForEvent('download'),
         page.getByRole('link', { name: 'Download it' }).click(),

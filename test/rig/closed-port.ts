@@ -38,8 +38,8 @@ export async function openClosedPort(): Promise<ClosedPort> {
 
 /** The same of UDP: its socket takes datagrams of one peer alone (connect(2)), and nobody is that peer. */
 export async function openClosedUdpPort(): Promise<ClosedPort> {
-  const held = createSocket('udp4');
-  await new Promise<void>((resolve) => void held.bind(0, '127.0.0.1', resolve));
-  await new Promise<void>((resolve) => held.connect(9, '127.0.0.200', resolve));
-  return { port: held.address().port, stop: () => held.close() };
+  const kept = createSocket('udp4');
+  await new Promise<void>((resolve) => void kept.bind(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => kept.connect(9, '127.0.0.200', resolve));
+  return { port: kept.address().port, stop: () => kept.close() };
 }

@@ -200,18 +200,11 @@ export class Walker {
     await this.page.locator(`main tbody tr >> nth=${words.length}`).waitFor({ state: 'detached' });
   }
 
-  /** Asked by the page itself, in each frame: the word stands there for a second and a half, which a busy machine may miss. */
-  #saysCopied(label: string): Promise<unknown> {
-    return this.page.waitForFunction(
-      `/Copied|Selected/.test(document.querySelector('button[aria-label="${label}"]')?.textContent ?? '')`,
-    );
-  }
-
   /** What the page shows to be copied; with scripts its button says that it was. */
   async copied(label: string): Promise<string> {
     const button = this.page.locator(`button[aria-label="${label}"]`);
     if (this.hasScripts) {
-      await Promise.all([this.#saysCopied(label), button.click()]);
+      await Promise.all([saysCopied(this.page, label), button.click()]);
     } else {
       expect(await button.isVisible()).toBe(false);
     }
@@ -235,4 +228,17 @@ async function textOf(download: Download): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/**
+ * Resolves when the button says that it has copied. Asked by the page itself, in each frame, from before the click: the
+ * word stands there for a second and a half, which this process may miss.
+ */
+export function saysCopied(page: Page, label: string): Promise<unknown> {
+  const button = `document.querySelector('button[aria-label="${label}"]')`;
+  return page.evaluate(`new Promise((done) => {
+    const look = () =>
+      /Copied|Selected/.test(${button}?.textContent ?? '') ? done() : requestAnimationFrame(look);
+    look();
+  })`);
 }
