@@ -339,7 +339,7 @@ describe('a lost session', () => {
   test('is ended when its lease is over by 30 s, not before; who ends it lives on', () =>
     onStage(async ({ admin, node }) => {
       const [a, b] = [await node('a'), await node('b')];
-      await letLapse(admin, 15);
+      await letLapse(admin, 25);
       expect(await b.nodes.endLost()).toEqual([]);
       expect((await a.nodes.beat()).isLive).toBe(true);
       await letLapse(admin, 31);

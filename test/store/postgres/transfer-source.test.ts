@@ -89,7 +89,7 @@ test('a database that is not whole, or of another release, or whose server may l
     [session(1, '-31', 'NULL'), NEVER],
     [session(2, '40', 'now()'), NEVER],
     [mark('migrations'), NEVER],
-    [session(3, '-10', 'NULL'), 'The server "b" did not say that it has ended | Stop it.'],
+    [session(3, '-20', 'NULL'), 'The server "b" did not say that it has ended | Stop it.'],
     // By a newer release, after all that this one knows.
     ["INSERT INTO migrations VALUES (99, 'later', 'x', 0)", ANOTHER],
     ['DELETE FROM migrations WHERE version = 99', 'The server "b" did not say'],
