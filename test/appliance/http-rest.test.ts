@@ -6,7 +6,7 @@ import { HttpListener } from '../../src/appliance/http-listener.ts';
 import { parseConfig } from '../../src/base/config-file.ts';
 import { OperatorError } from '../../src/base/errors.ts';
 import { testAuthority } from '../rig/certificates.ts';
-import { listensAt } from '../rig/listens-at.ts';
+import { listensAt } from '../rig/descriptors.ts';
 import { freePorts } from '../rig/ports.ts';
 import { shownName } from '../rig/shown-certificate.ts';
 

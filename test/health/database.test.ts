@@ -206,7 +206,7 @@ test('few connections, and clocks that differ by more than two seconds', async (
     advice: expect.stringContaining('chrony'),
   });
   expect((await clock(60_500))?.summary).toMatch(
-    /^The clock of the database is (?:59|6\d)\.\d s behind this one\.$/,
+    /^The clock of the database is (?:59|60|61)\.\d s behind this one\.$/,
   );
   expect((await clock(-60_500))?.summary).toContain('ahead of this one');
 }, 30_000);

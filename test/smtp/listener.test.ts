@@ -6,7 +6,7 @@ import { Listener, type CommandHandlers, type ListenerOptions } from '../../src/
 import { SmtpRefusal } from '../../src/smtp/reply.ts';
 import { testAuthority } from '../rig/certificates.ts';
 import { TestClock } from '../rig/clock.ts';
-import { listensAt } from '../rig/listens-at.ts';
+import { listensAt } from '../rig/descriptors.ts';
 import { RawClient } from './raw-client.ts';
 
 const LIMITS = {

@@ -6,7 +6,7 @@ import { InboundServer } from '../../src/smtp/inbound.ts';
 import { Reports } from '../../src/flow/reports/reports.ts';
 import type { ListenerLimits } from '../../src/smtp/limits.ts';
 import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
-import { listensAt } from '../rig/listens-at.ts';
+import { listensAt } from '../rig/descriptors.ts';
 import { RawClient } from './raw-client.ts';
 
 let fixture: SmtpFixture | null = null;

@@ -5,7 +5,7 @@ import { OperatorError } from '../../src/base/errors.ts';
 import { SubmissionServer } from '../../src/smtp/submission.ts';
 import { createKey } from '../../src/flow/accounts/keys.ts';
 import { freePorts } from '../rig/ports.ts';
-import { listensAt } from '../rig/listens-at.ts';
+import { listensAt } from '../rig/descriptors.ts';
 import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
 import { RawClient } from './raw-client.ts';
 

@@ -7,7 +7,7 @@ import { setAccountStatus } from '../../src/flow/accounts/accounts.ts';
 import { createKey, revokeKey } from '../../src/flow/accounts/keys.ts';
 import { addSuppression } from '../../src/flow/suppressions/suppressions.ts';
 import { testAuthority } from '../rig/certificates.ts';
-import { listensAt } from '../rig/listens-at.ts';
+import { listensAt } from '../rig/descriptors.ts';
 import { openSmtpFixture, type SmtpFixture } from './fixture.ts';
 import { RawClient } from './raw-client.ts';
 

@@ -33,8 +33,8 @@ type Settle = (message: Message, recipient: Recipient) => FinishAttempt | null;
 const SHOWN_CHARS = 300;
 /** For how long a message waits for the outcomes of the attempts that it is about: some commits on a slow disk. */
 const PATIENCE_MS = 3_000;
-/** How often the outcome is looked for meanwhile: another node may be the one that writes it. */
-const LOOK_EVERY_MS = 100;
+/** Until the outcome is looked for again, and twice as long each further time: another node may be the one that writes it. */
+const FIRST_LOOK_MS = 50;
 
 export class Reports {
   readonly #ctx: Context;
@@ -83,19 +83,21 @@ export class Reports {
   async #bounce(report: DsnReport, envelope: string | null, until: number): Promise<ReportEnd> {
     const ctx = this.#ctx;
     const id = envelope ?? recipientOfAny(ctx, [report.returnPath, ...report.returnPaths]);
-    await this.#attemptEnded(id, until);
-    return this.#apply(id, (message, recipient) => settleBounce(ctx, message, recipient, report));
+    return this.#apply(await this.#afterAttempt(id, until), (message, recipient) =>
+      settleBounce(ctx, message, recipient, report),
+    );
   }
 
-  /** Resolves when no attempt of the recipient can be waiting for its commit, or at `until` (`performance.now()`). */
-  async #attemptEnded(id: string | null, until: number): Promise<void> {
-    if (id === null) return;
-    for (;;) {
+  /** The recipient when no attempt of it can be waiting for its commit, or at `until` (`performance.now()`); null: none. */
+  async #afterAttempt(id: string | null, until: number): Promise<Recipient | null> {
+    if (id === null) return null;
+    for (let waitMs = FIRST_LOOK_MS; ; waitMs *= 2) {
       const recipient = await this.#ctx.store.recipientById(id);
       const isOpen = recipient !== null && recipient.nextAttemptAt !== null;
-      if (!isOpen || recipient.attempts === 0 || performance.now() >= until) return;
+      const leftMs = until - performance.now();
+      if (!isOpen || recipient.attempts === 0 || leftMs <= 0) return recipient;
       // Real time, as the disk has it, not the clock's.
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, leftMs)));
     }
   }
 
@@ -115,15 +117,13 @@ export class Reports {
       });
       return 'ignored';
     }
-    return this.#apply(id, (message, recipient) =>
+    return this.#apply(await ctx.store.recipientById(id), (message, recipient) =>
       settleComplaint(ctx, message, recipient, report),
     );
   }
 
-  async #apply(recipientId: string | null, settle: Settle): Promise<ReportEnd> {
-    if (recipientId === null) return 'ignored';
+  async #apply(recipient: Recipient | null, settle: Settle): Promise<ReportEnd> {
     const { store, log, followers } = this.#ctx;
-    const recipient = await store.recipientById(recipientId);
     const message = recipient === null ? null : await store.messageById(recipient.messageId);
     if (recipient === null || message === null) return 'ignored';
     const finish = settle(message, recipient);
@@ -135,7 +135,7 @@ export class Reports {
     log.info('report_applied', {
       request_id: message.logId,
       message_id: message.id,
-      recipient_id: recipientId,
+      recipient_id: recipient.id,
       status,
     });
     return status === 'bounced' || status === 'complained' || status === 'delivered'

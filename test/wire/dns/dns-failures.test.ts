@@ -115,13 +115,14 @@ describe('servers that fail', () => {
     const gone = await openClosedUdpPort();
     const second = await lookups.names();
     second.set('a.test', 'A', ['192.0.2.1']);
-    const startedAt = performance.now();
     const patience = { ...SHORT, rounds: [5000] };
     const at = { listen: { host: '127.0.0.1', port: gone.port } };
-    const dns = lookups.resolver([at, second], systemClock, patience);
-    expect((await dns.a('a.test')).kind).toBe('found');
-    // Silence would have cost the whole round.
-    expect(performance.now() - startedAt).toBeLessThan(5000);
+    const ask = async (): Promise<void> => {
+      // A new one, which knows nothing of the closed port.
+      const dns = lookups.resolver([at, second], systemClock, patience);
+      expect((await dns.a('a.test')).kind).toBe('found');
+    };
+    expect(await bestOf(999, () => tookMs(ask))).toBeLessThan(1000);
     gone.stop();
   });
 

@@ -14,7 +14,7 @@ import { testAuthority } from '../../rig/certificates.ts';
 import { openDeafPort } from '../../rig/deaf-port.ts';
 import { BEHAVIOURS, STAGES, startHostileReceiver } from '../../rig/hostile-receiver.ts';
 import type { Behaviour, HostileStage } from '../../rig/hostile-receiver.ts';
-import { sockets } from '../../rig/listens-at.ts';
+import { descriptors } from '../../rig/descriptors.ts';
 
 const DEADLINE_MS = 300;
 /** What a busy machine may add. What is not cut at its deadline goes on without end. */
@@ -126,7 +126,7 @@ const identity = testAuthority().issue(['mx.test']);
 let openBefore = 0;
 
 beforeAll(() => {
-  openBefore = sockets().length;
+  openBefore = descriptors().length;
 });
 
 for (const stage of STAGES) {
@@ -151,10 +151,10 @@ for (const stage of ['body', 'dot'] as const) {
   );
 }
 
-test('no socket is left', async () => {
+test('no descriptor is left', async () => {
   expect(openBefore).toBeGreaterThan(0);
-  await waitFor(() => sockets().length <= openBefore);
-  expect(sockets().length).toBeLessThanOrEqual(openBefore);
+  await waitFor(() => descriptors().length <= openBefore);
+  expect(descriptors().length).toBeLessThanOrEqual(openBefore);
 });
 
 async function runRow(stage: HostileStage, variant: Variant): Promise<void> {
