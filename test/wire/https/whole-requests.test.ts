@@ -209,17 +209,18 @@ test('every end says how long it took, rounded to milliseconds', async () => {
 test('so does a post to this machine', async () => {
   const { port } = await plain();
   const clock = spyOn(performance, 'now');
-  const took = async (at: number): Promise<unknown> => {
+  const took = async (host: string): Promise<unknown> => {
     clock.mockReturnValue(1_042.7);
     clock.mockReturnValueOnce(1_000.2);
     const post = { headers: {}, body: '{}', timeoutMs: 5_000 };
-    const end = await loopbackPost(new URL(`http://127.0.0.1:${at}/`), post);
+    const end = await loopbackPost(new URL(`http://${host}/`), post);
     return [end.kind, end.durationMs];
   };
-  const ends = [await took(port), await took(1)];
+  const ends = [await took(`127.0.0.1:${port}`), await took('127.0.0.1:1'), await took('10.0.0.1')];
   clock.mockRestore();
   expect(ends).toEqual([
     ['responded', 43],
+    ['failed', 43],
     ['failed', 43],
   ]);
 });
@@ -229,7 +230,7 @@ test('only this machine is posted to, whoever asks', async () => {
   expect(await loopbackPost(new URL('http://10.0.0.1/'), post)).toEqual({
     kind: 'failed',
     reason: 'not an address of this machine',
-    durationMs: 0,
+    durationMs: ms,
     isRefused: false,
     isLocal: false,
   });
