@@ -41,7 +41,9 @@ export function purges(writer: WriterClient): RetentionStore & Pick<PeopleStore,
     async purgeExpired(now, steadyNow = now) {
       let total = await aging('idempotency', steadyNow);
       total += await aging('settings', steadyNow);
-      total += await aging('outcomes', now - OUTCOMES_KEPT_MS);
+      total += await untilEnd('', (after) =>
+        writer.write('purgeOutcomesStep', now - OUTCOMES_KEPT_MS, after, ROWS_PER_STEP),
+      );
       total += await aging('harm', now - HARM_KEPT_MS);
       return total + (await aging('suppressions', now - MARKS_KEPT_MS));
     },

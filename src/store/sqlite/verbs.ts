@@ -65,7 +65,6 @@ export type AgingRows =
   | 'idempotency'
   | 'settings'
   | 'suppressions'
-  | 'outcomes'
   | 'harm';
 
 /** What one step of going through rows has removed; `next` is where to go on, null at the end. */
@@ -144,6 +143,8 @@ export interface WriteSteps {
   purgeMessagesStep(before: number, limit: number): number;
   /** Goes through some endpoints behind the id `after`; `next` is where to go on. */
   purgeCallAttemptsStep(before: number, after: string, limit: number): RemovalStep<string>;
+  /** Goes through the hourly sums of some accounts behind the id `after`, at the start those of all together, too. */
+  purgeOutcomesStep(before: number, after: string, limit: number): RemovalStep<string>;
   /** Adds at most `limit` rows made since `oldest` to a counter; returns how many may be left. */
   recountStep(name: Recounted, oldest: number, limit: number): number;
   /** Removes at most `limit` rows from before `before` or beyond the newest `max`; returns how many. */

@@ -11,6 +11,9 @@ import { PART_ENDPOINTS } from '../webhooks.ts';
 import type { StoredBytes } from './stored-bytes.ts';
 import type { AgingRows, Writes } from './verbs.ts';
 
+/** Each costs a look at an index: a step must not grow with the number of accounts. */
+const PART_ACCOUNTS = 1_000;
+
 interface BodyRow {
   seq: number;
   accountId: string;
@@ -25,7 +28,14 @@ type Drop = (before: number, limit: number) => number;
 export function retentionWrites(
   db: Database,
   stored: StoredBytes,
-): Pick<Writes, 'purgeBodiesStep' | 'purgeMessagesStep' | 'purgeCallAttemptsStep' | 'purgeStep'> {
+): Pick<
+  Writes,
+  | 'purgeBodiesStep'
+  | 'purgeMessagesStep'
+  | 'purgeCallAttemptsStep'
+  | 'purgeOutcomesStep'
+  | 'purgeStep'
+> {
   const endpoints = db.prepare<{ id: string }, [string, number]>(
     'SELECT id FROM endpoints WHERE id > ? ORDER BY id LIMIT ?',
   );
@@ -37,6 +47,7 @@ export function retentionWrites(
   return {
     ...bodyWrites(db, stored),
     ...messageWrites(db, stored),
+    ...outcomeWrites(db),
     purgeCallAttemptsStep(before, after, limit) {
       const rows = endpoints.all(after, PART_ENDPOINTS);
       let removed = 0;
@@ -50,6 +61,35 @@ export function retentionWrites(
       return { removed, next: rows.length < PART_ENDPOINTS ? null : next };
     },
     purgeStep: (rows, before, limit) => drops[rows](before, limit),
+  };
+}
+
+function outcomeWrites(db: Database): Pick<Writes, 'purgeOutcomesStep'> {
+  const accounts = db.prepare<{ id: string }, [string, number]>(
+    'SELECT id FROM accounts WHERE id > ? ORDER BY id LIMIT ?',
+  );
+  // An account's hours lie together, those of all accounts in front of the first one's.
+  const drop = db.prepare(
+    'DELETE FROM outcome_hours WHERE (account_id, hour, destination, provider) IN' +
+      ' (SELECT account_id, hour, destination, provider FROM' +
+      " (SELECT '" +
+      ALL_ACCOUNTS +
+      "' AS id WHERE ?1 = '" +
+      ALL_ACCOUNTS +
+      "' UNION ALL SELECT id FROM accounts WHERE id > ?1 AND id <= ?2)" +
+      ' JOIN outcome_hours ON account_id = id AND hour < ?3 / ' +
+      MS_PER_HOUR +
+      ' LIMIT ?4)',
+  );
+  return {
+    purgeOutcomesStep(before, after, limit) {
+      const rows = accounts.all(after, PART_ACCOUNTS);
+      const last = rows.at(-1)?.id ?? after;
+      const removed = drop.run(after, last, before, limit).changes;
+      // Some of these may have more.
+      if (removed >= limit) return { removed, next: after };
+      return { removed, next: rows.length < PART_ACCOUNTS ? null : last };
+    },
   };
 }
 
@@ -156,16 +196,6 @@ function dropsByAge(db: Database): Record<AgingRows, Drop> {
     harm: byTime(
       'DELETE FROM harm_hours WHERE (hour, account_id) IN' +
         ' (SELECT hour, account_id FROM harm_hours WHERE hour < ?1 / ' +
-        MS_PER_HOUR +
-        ' LIMIT ?2)',
-    ),
-    // An account's hours lie together: one look for each account.
-    outcomes: byTime(
-      'DELETE FROM outcome_hours WHERE (account_id, hour, destination, provider) IN' +
-        ' (SELECT account_id, hour, destination, provider FROM' +
-        " (SELECT id FROM accounts UNION ALL SELECT '" +
-        ALL_ACCOUNTS +
-        "') JOIN outcome_hours ON account_id = id AND hour < ?1 / " +
         MS_PER_HOUR +
         ' LIMIT ?2)',
     ),

@@ -313,3 +313,49 @@ test('a step goes through a hundred endpoints, whether they have attempts or not
   expect(writer.purgeCallAttemptsStep(12, '', 3)).toEqual({ removed: 0, next: last });
   expect(writer.purgeCallAttemptsStep(12, last, 3)).toEqual({ removed: 0, next: null });
 });
+
+/** The hours that are left of an account, or of all of them together. */
+const hoursOf = (id: string) =>
+  writer.mail
+    .query('SELECT hour FROM outcome_hours WHERE account_id = ? ORDER BY hour')
+    .values(id)
+    .flat();
+
+function addHours(id: string, hours: number[]): void {
+  for (const hour of hours) {
+    writer.mail.run("INSERT INTO outcome_hours VALUES (?, ?, 'other', '', 1, 0, 0, 0, 0)", [
+      id,
+      hour,
+    ]);
+  }
+}
+
+test('hourly sums go up to the hour of the moment, so many at once, those of all accounts together, too', () => {
+  const [first = '', second = ''] = [one.id, two.id].toSorted();
+  for (const id of ['', first, second]) addHours(id, [1, 2, 3]);
+  const step = (after: string, limit: number) =>
+    writer.purgeOutcomesStep(3 * 3_600_000 + 5, after, limit);
+  const left = () => ['', first, second].map(hoursOf);
+  expect(step(first, 1)).toEqual({ removed: 1, next: first });
+  expect(left()).toEqual([
+    [1, 2, 3],
+    [1, 2, 3],
+    [2, 3],
+  ]);
+  expect(step('', 4)).toEqual({ removed: 4, next: '' });
+  expect(left()).toEqual([[3], [3], [2, 3]]);
+  expect(step('', 2)).toEqual({ removed: 1, next: null });
+  expect(step('', 2)).toEqual({ removed: 0, next: null });
+  expect(left()).toEqual([[3], [3], [3]]);
+});
+
+test('a step goes through a thousand accounts, whether they have hours or not', () => {
+  for (let count = 0; count < 1_200; count += 1) writer.createAccount(newAccount(`n${count}`));
+  const ids = writer.column('SELECT id FROM accounts ORDER BY id') as string[];
+  const [last = '', end = ''] = [ids[999], ids.at(-1)];
+  for (const id of [last, end]) addHours(id, [1]);
+  expect(writer.purgeOutcomesStep(7_200_000, '', 3)).toEqual({ removed: 1, next: last });
+  expect(hoursOf(end)).toEqual([1]);
+  expect(writer.purgeOutcomesStep(7_200_000, last, 3)).toEqual({ removed: 1, next: null });
+  expect([hoursOf(last), hoursOf(end)]).toEqual([[], []]);
+});

@@ -192,22 +192,31 @@ test('retention removes a hundred rows at a time, until a step has fewer, and ca
 });
 
 test('what expires goes by the steady time, counters and marks by the time of day', async () => {
-  const { writer, asked } = scripted({ purgeStep: [1, 2, 4, 8, 16, 32] });
+  const { writer, asked } = scripted({
+    purgeStep: [1, 2, 8, 16, 32],
+    purgeOutcomesStep: [
+      { removed: 4, next: 'a' },
+      { removed: 64, next: null },
+      { removed: 0, next: null },
+    ],
+  });
   const verbs = purges(writer);
-  expect(await verbs.purgeExpired(1_000 * DAY_MS, 5)).toBe(31);
+  expect(await verbs.purgeExpired(1_000 * DAY_MS, 5)).toBe(95);
   await verbs.purgeExpired(1_000 * DAY_MS);
-  const daily = [
-    ['purgeStep', 'outcomes', 908 * DAY_MS, 100],
+  const marks = [
     ['purgeStep', 'harm', 991 * DAY_MS, 100],
     ['purgeStep', 'suppressions', 993 * DAY_MS, 100],
   ];
   expect(asked).toEqual([
     ['purgeStep', 'idempotency', 5, 100],
     ['purgeStep', 'settings', 5, 100],
-    ...daily,
+    ['purgeOutcomesStep', 908 * DAY_MS, '', 100],
+    ['purgeOutcomesStep', 908 * DAY_MS, 'a', 100],
+    ...marks,
     ['purgeStep', 'idempotency', 1_000 * DAY_MS, 100],
     ['purgeStep', 'settings', 1_000 * DAY_MS, 100],
-    ...daily,
+    ['purgeOutcomesStep', 908 * DAY_MS, '', 100],
+    ...marks,
   ]);
 });
 
