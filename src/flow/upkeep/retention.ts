@@ -11,6 +11,7 @@
  * store works in small steps. A round that fails leaves the rest to the next one.
  */
 import type { Job } from '../../base/periodic.ts';
+import { inParts } from '../../store/parts.ts';
 import { planOf } from '../accounts/plans.ts';
 import type { Context } from '../context.ts';
 
@@ -66,12 +67,22 @@ export class Retention implements Job {
     if (!signal.aborted)
       removed.messages = await store.purgeMessages(now - historyMs, mayWaitMs(historyMs));
     if (!signal.aborted) removed.audit = await store.purgeAudit(now - auditMs, AUDIT_ROWS_MAX);
-    for (const account of await store.accounts()) {
-      if (signal.aborted) break;
-      const before = now - planOf(config.live.plans, account).logRetentionDays * DAY_MS;
-      removed.logs += await store.purgeLogs(account.id, before);
-    }
+    if (!signal.aborted) removed.logs = await this.#purgeLogs(now, signal);
     if (!signal.aborted) await store.scrub();
     if (Object.values(removed).some((count) => count > 0)) log.info('retention', removed);
+  }
+
+  /** Each account's as its plan says; returns how many rows went. */
+  async #purgeLogs(now: number, signal: AbortSignal): Promise<number> {
+    const { store, config } = this.#ctx;
+    let removed = 0;
+    for await (const accounts of inParts((part) => store.accounts(part))) {
+      for (const account of accounts) {
+        if (signal.aborted) return removed;
+        const keptMs = planOf(config.live.plans, account).logRetentionDays * DAY_MS;
+        removed += await store.purgeLogs(account.id, now - keptMs);
+      }
+    }
+    return removed;
   }
 }

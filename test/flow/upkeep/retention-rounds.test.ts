@@ -1,6 +1,7 @@
 /** What one round of retention asks of the store, with which times, and what a stop leaves out. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { Retention } from '../../../src/flow/upkeep/retention.ts';
+import { newAccount } from '../../store/samples.ts';
 import { openFixture, type Fixture } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -78,6 +79,30 @@ test('a stop ends the round after the step under way', async () => {
     await job.run(stopping.signal);
     expect(asked).toHaveLength(expected);
   }
+});
+
+test('logs of each of many accounts go, a part of the accounts at a time, and a stop leaves the rest', async () => {
+  const { store } = fixture.ctx;
+  const made = Array.from({ length: 230 }, (_, at) => newAccount(`shop ${at}`));
+  for (const account of made) await store.createAccount(account);
+  const all = (await store.accounts()).map(({ id }) => id);
+  const read = spyOn(store, 'accounts');
+  const ofLogs = (asked: unknown[][]) =>
+    asked.flatMap(([verb, id]) => (verb === 'logs' ? [id] : []));
+
+  const whole = round();
+  await whole.job.run(new AbortController().signal);
+  expect(ofLogs(whole.asked)).toEqual(all);
+  expect(read.mock.calls.map(([part]) => part?.limit)).toEqual([100, 100, 100]);
+
+  const stopping = new AbortController();
+  let left = 150;
+  const cut = round((verb) => {
+    if (verb === 'logs' && (left -= 1) === 0) stopping.abort();
+  });
+  await cut.job.run(stopping.signal);
+  expect([ofLogs(cut.asked), cut.asked.at(-1)?.[0]]).toEqual([all.slice(0, 150), 'logs']);
+  read.mockRestore();
 });
 
 test('what went is logged by kind, and a round comes every hour after the first minute', async () => {
