@@ -106,11 +106,13 @@ describe('a server', () => {
     const admin = server.admin();
     const answered: string[] = [];
     // Each end follows an answer, 0 to 3 ms later, so that it meets the next commit at another moment.
-    // By the clock alone, a slow machine would lose each session before it is open.
+    // By the clock alone, a slow machine would lose each session before it is open. The load lasts until enough
+    // have been ended: a server that ends them slowly would otherwise meet few commits, or none.
     let onAnswer: (() => void) | null = null;
     const ended: number[] = [];
+    const isEnough = (): boolean => ended.filter((sessions) => sessions > 0).length >= 16;
     const ending = (async () => {
-      while (answered.length < 480) {
+      while (!isEnough()) {
         await new Promise<void>((resolve) => {
           onAnswer = resolve;
         });
@@ -124,7 +126,7 @@ describe('a server', () => {
     })();
     await Promise.all(
       Array.from({ length: 20 }, async () => {
-        for (let at = 0; at < 24; at += 1) {
+        for (let at = 0; at < 24 || !isEnough(); at += 1) {
           const message = newMessage(account.id);
           await store.accept(batchOf(account.id, message));
           answered.push(message.message.id);
@@ -134,12 +136,11 @@ describe('a server', () => {
     );
     await ending;
     await admin.close();
-    expect(ended.filter((sessions) => sessions > 0).length).toBeGreaterThan(5);
-    expect(answered).toHaveLength(480);
-    const page = { limit: 1_000, after: null, before: null, q: null, status: null };
+    expect(answered.length).toBeGreaterThanOrEqual(480);
+    const page = { limit: answered.length + 1, after: null, before: null, q: null, status: null };
     const { rows } = await store.emails(account.id, page);
     expect(rows.map(({ id }) => id).toSorted()).toEqual(answered.toSorted());
-    expect(await accepted(store, account)).toBe(480);
+    expect(await accepted(store, account)).toBe(answered.length);
     await store.close();
   }, 60_000);
 
