@@ -109,9 +109,10 @@ export class PostgresServer {
 
   #run(): Keeper {
     const settings = this.#settings.map((one) => `-c '${one}'`).join(' ');
-    // Ends the server, and removes what it has written, as soon as the process that started it is gone.
-    const script = `setpriv --pdeathsig QUIT "$1/postgres" -D "$2/data" ${settings} & pid=$!
-      word=$(cat); kill -QUIT $pid; wait $pid; [ "$word" = keep ] || rm -rf "$2"`;
+    // Ends the server, and removes what it has written, as soon as the process that started it is gone. A test runner
+    // that has several workers sends SIGTERM to all that a worker has started: this one goes on until it has removed.
+    const script = `trap : TERM; setpriv --pdeathsig QUIT "$1/postgres" -D "$2/data" ${settings} & pid=$!
+      word=$(cat); exec 2>/dev/null; kill -QUIT $pid; while kill -0 $pid; do wait $pid; done; [ "$word" = keep ] || rm -rf "$2"`;
     const program = [...AS_USER, 'sh', '-c', script, 'sh', programs(), this.directory];
     return Bun.spawn(program, { stdin: 'pipe', stdout: 'ignore', stderr: 'pipe' });
   }
