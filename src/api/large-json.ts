@@ -4,7 +4,8 @@
  * Made as a whole it would stop everybody for as long as all its bytes are laid down three times: as JSON, as UTF-8, and as
  * chunks. Promises the same text as `JSON.stringify`. Never fails.
  */
-import { isLarge, PIECE_CHARACTERS, textPieces } from '../flow/large-response.ts';
+import { PIECE_CHARACTERS, textPieces } from '../base/text-pieces.ts';
+import { isLarge } from '../flow/large-response.ts';
 
 export class LargeJson {
   /** Characters, without the signs that stand before others in a long text. */

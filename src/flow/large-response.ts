@@ -7,13 +7,12 @@
  * where the client is fast; so it has no Content-Length. Never fails.
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { textPieces } from '../base/text-pieces.ts';
 import type { Share } from './byte-budget.ts';
 
 /** Smaller ones are sent whole: lists and single emails. */
 const LARGE_BYTES = 256 * 1024;
 const CHUNK_BYTES = 256 * 1024;
-/** Of a text: up to three bytes each. */
-export const PIECE_CHARACTERS = 128 * 1024;
 
 /** Whether a body of this length (bytes, or characters of JSON) is sent in chunks. */
 export function isLarge(payload: Readonly<{ length: number }>): boolean {
@@ -41,17 +40,6 @@ export function inChunks(
     },
     cancel: () => share.release(),
   });
-}
-
-/** `text` in pieces of `PIECE_CHARACTERS`, or one more: none is cut between its two halves. */
-export function* textPieces(text: string): Generator<string, void> {
-  for (let at = 0; at < text.length;) {
-    let end = Math.min(at + PIECE_CHARACTERS, text.length);
-    const last = text.charCodeAt(end - 1);
-    if (end < text.length && last >= 0xd800 && last <= 0xdbff) end += 1;
-    yield text.slice(at, end);
-    at = end;
-  }
 }
 
 /** The text of all `pieces`, each made when there is space for it; `share` is released at their end, however they end. */

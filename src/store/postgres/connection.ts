@@ -6,6 +6,7 @@
  * (docs/runtime-hazards.md). A statement without an answer for `ANSWER_MS`, or for a time of its own,
  * counts as a loss.
  */
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { SQL } from 'bun';
 import type { ReservedSQL } from 'bun';
 import type { DatabaseAddress, HostAddress } from './address.ts';
@@ -153,6 +154,33 @@ export class Connection {
   /** Takes the bytes of a `COPY … FROM STDIN`; closing it resolves when the server has all rows. */
   copyIn(text: string): WritableStream<string | Uint8Array> {
     return this.#session.unsafe(text).writable();
+  }
+
+  /**
+   * Writes what a `COPY … FROM STDIN` takes, each piece in a tick of the event loop of its own. What was asked before must
+   * have been answered: behind a statement that failed the client takes it for done (docs/runtime-hazards.md H43). Without
+   * progress for `answerMs` the connection counts as lost.
+   */
+  async copy(
+    text: string,
+    pieces: Iterable<Uint8Array>,
+    answerMs: number = ANSWER_MS,
+  ): Promise<void> {
+    const timer = setTimeout(() => this.abandon(), answerMs);
+    const writer = this.copyIn(text).getWriter();
+    try {
+      for (const piece of pieces) {
+        await nextTick();
+        await writer.write(piece);
+        timer.refresh();
+      }
+      await writer.close();
+    } catch (error) {
+      if (failureOf(error) === 'away') this.abandon();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Ends it without waiting; what is under way fails. */

@@ -8,7 +8,8 @@ import type { CommitNumber, Connection } from './connection.ts';
 import { sqlState } from './failures.ts';
 import { askFlushed, onStandby } from './replicated.ts';
 import type { Flushed } from './replicated.ts';
-import type { Part } from './statement.ts';
+import { copyInto, copyPieces } from './copied-rows.ts';
+import type { Part, RowOf, Table } from './statement.ts';
 
 /** What a statement of a transaction, or a read, is asked with. */
 export interface Session {
@@ -28,6 +29,8 @@ export interface Transaction extends Session {
   readonly period: number | null;
   /** Sends a statement whose result nobody needs: it travels with COMMIT, and fails the transaction when it fails. */
   send(statement: Part): void;
+  /** Adds rows with large values, in pieces; resolves when the server has them all. */
+  copy<F extends string>(of: Table<F>, rows: readonly RowOf<Table<F>>[]): Promise<void>;
 }
 
 /** The connection was lost after COMMIT had been asked for. */
@@ -55,6 +58,10 @@ function transactionOn(connection: Connection, sent: Promise<unknown>[]): Transa
       const answer = connection.ask(text, params, answerMs);
       answer.catch(() => undefined);
       sent.push(answer);
+    },
+    async copy(of, rows) {
+      await Promise.all(sent);
+      await connection.copy(copyInto(of), copyPieces(of, rows));
     },
   };
 }
