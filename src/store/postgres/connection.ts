@@ -10,7 +10,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { SQL } from 'bun';
 import type { ReservedSQL } from 'bun';
 import type { DatabaseAddress, HostAddress } from './address.ts';
-import { failureOf } from './failures.ts';
+import { failureOf, sqlState } from './failures.ts';
 import { decodeRows } from './values.ts';
 import type { Parameter, ResultColumn } from './values.ts';
 
@@ -176,7 +176,8 @@ export class Connection {
       }
       await writer.close();
     } catch (error) {
-      if (failureOf(error) === 'away') this.abandon();
+      // What is not the server's own failure leaves it waiting for the rest.
+      if (failureOf(error) === 'away' || sqlState(error) === null) this.abandon();
       throw error;
     } finally {
       clearTimeout(timer);

@@ -263,6 +263,17 @@ describe('what fails', () => {
     expect(await copiedRows()).toBe(0);
   });
 
+  test('because a piece cannot be made ends the connection, which would wait for it', async () => {
+    const fault = new Error('no piece');
+    const refuse = (): never => {
+      throw fault;
+    };
+    const { connection, failure } = await copyUntil(refuse);
+    expect(failure).toBe(fault);
+    expect(connection.isLost).toBe(true);
+    expect(await copiedRows()).toBe(0);
+  });
+
   test('by what somebody cancelled leaves the connection as it was', async () => {
     const cancel = (pid: number) => admin.unsafe('SELECT pg_cancel_backend($1)', [pid]);
     const { connection, failure } = await copyUntil(cancel);

@@ -136,6 +136,7 @@ describe('a server', () => {
     );
     await ending;
     await admin.close();
+    expect(ended.filter((sessions) => sessions > 0).length).toBeGreaterThanOrEqual(16);
     expect(answered.length).toBeGreaterThanOrEqual(480);
     const page = { limit: answered.length + 1, after: null, before: null, q: null, status: null };
     const { rows } = await store.emails(account.id, page);
