@@ -13,7 +13,7 @@ export function* textPieces(text: string): Generator<string, void> {
   for (let at = 0; at < text.length;) {
     let end = Math.min(at + PIECE_CHARACTERS, text.length);
     const last = text.charCodeAt(end - 1);
-    // The first half of a pair, or one that stands alone: what follows tells, and goes with it.
+    // The first half of a pair, or one that stands alone: it goes with what follows, which tells.
     if (end < text.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
     yield text.slice(at, end);
     at = end;

@@ -5,10 +5,10 @@
  * (`isCommitted`), and that a run which has asked for COMMIT and lost its connection says so (`InDoubt`).
  */
 import type { CommitNumber, Connection } from './connection.ts';
+import { copyInto, copyPieces } from './copied-rows.ts';
 import { sqlState } from './failures.ts';
 import { askFlushed, onStandby } from './replicated.ts';
 import type { Flushed } from './replicated.ts';
-import { copyInto, copyPieces } from './copied-rows.ts';
 import type { Part, RowOf, Table } from './statement.ts';
 
 /** What a statement of a transaction, or a read, is asked with. */

@@ -283,8 +283,8 @@ class Acceptance {
 /** Bytes above which content is a statement of its own. */
 const LONG_BYTES = 32 * 1024;
 /**
- * Bytes from which on it is copied in pieces. As one value the client would lay it down in fresh memory, and the main
- * thread encode a text before: 13 MB took it 0.2 s where fresh memory is dear.
+ * Bytes from which on it is copied in pieces. As one value it is laid down in fresh memory as a whole, and a text encoded
+ * before: 13 MB stopped the main thread for up to 0.15 s where fresh memory is dear.
  */
 const LARGE_BYTES = 256 * 1024;
 
