@@ -45,6 +45,7 @@ test('each case counts once, and a failure says what was expected and what came'
   const [differs, throws, isLate] = failures;
   expect(differs).toStartWith('one.test.ts: <b> & "c"\n    expect(received).toEqual(expected)\n');
   expect(differs).toContain(`\n    -   "a": "'",\n    +   "a": "<&>",\n`);
+  expect(differs).toEndWith('\n    + Received  + 1');
   expect(throws).toBe('one.test.ts: throws\n    no "such" file');
   expect(isLate).toBe('one.test.ts: is late\n    test timed out');
 });
