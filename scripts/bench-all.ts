@@ -8,7 +8,6 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { accept } from './bench-accept.ts';
 import { Bench, FULL, QUICK } from './bench-case.ts';
@@ -19,6 +18,7 @@ import { deliver, memory, starttls } from './bench-rates.ts';
 import { stored } from './bench-stored.ts';
 import { OURS, tableOf } from './bench-table.ts';
 import { webhooks } from './bench-webhooks.ts';
+import { scriptOptions } from './options.ts';
 
 const CASES: readonly Case[] = [accept, deliver, starttls, stored, webhooks, memory];
 const NAMES = CASES.flatMap(({ names }) => names);
@@ -41,7 +41,7 @@ function chosen(only: string): readonly string[] {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = scriptOptions({
     options: {
       only: { type: 'string', default: '' },
       runs: { type: 'string', default: '3' },

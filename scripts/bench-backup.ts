@@ -8,20 +8,20 @@
  */
 import { rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { fillDirectory } from '../test/rig/filled-directory.ts';
 import { limitMemory } from './bench-group.ts';
 import { freePort, startReceiver, startReceiverNames, submitAt, waitAt } from './bench-load.ts';
 import { installPostrider } from './bench-postrider.ts';
 import type { Installation, Server } from './bench-postrider.ts';
+import { scriptOptions } from './options.ts';
 
 const DAYS = 25;
 const ALONE_S = 10;
 /** Until the reading and writing of a start is over. */
 const REST_MS = 5_000;
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptOptions({
   allowPositionals: true,
   options: {
     rows: { type: 'string', default: '1000000' },

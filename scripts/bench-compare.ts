@@ -7,7 +7,6 @@
  * JSON line for each executable; `openssl` is the machine's own rate of RSA-2048 signatures around the runs.
  */
 import { basename } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { testAuthority } from '../test/rig/certificates.ts';
 import { freePort, measure, medians, startReceiver, startReceiverNames } from './bench-load.ts';
@@ -15,6 +14,7 @@ import type { Result } from './bench-load.ts';
 import { startPostrider } from './bench-postrider.ts';
 import { spread } from './bench-table.ts';
 import type { Spread } from './bench-table.ts';
+import { scriptOptions } from './options.ts';
 
 const FIGURES = [
   ['accepted a second', (r: Result) => r.acceptedPerSecond, 0],
@@ -36,7 +36,7 @@ const TLS_OF: Record<string, readonly [boolean, boolean]> = {
 };
 
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptOptions({
     allowPositionals: true,
     options: {
       runs: { type: 'string', default: '5' },

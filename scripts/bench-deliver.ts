@@ -7,7 +7,6 @@
  * and the medians; ends with 1 when a message is missing or unsigned. Needs dist/postrider.
  */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import {
   freePort,
   measure,
@@ -19,9 +18,10 @@ import {
 import type { Result } from './bench-load.ts';
 import { startPostfix } from './bench-postfix.ts';
 import { startPostrider } from './bench-postrider.ts';
+import { scriptOptions } from './options.ts';
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = scriptOptions({
     options: {
       runs: { type: 'string', default: '3' },
       messages: { type: 'string', default: '20000' },

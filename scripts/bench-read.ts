@@ -3,7 +3,7 @@
  *
  * Makes its own data (messages, suppressions, request logs, in a big account and a small one beside it)
  * in a temporary directory, asks every kind of page at random positions, and prints p50 and p99. Random
- * choices come from a fixed seed. `bun scripts/bench-read.ts [rows]`; `benchRead` for other scripts.
+ * choices come from a fixed seed. `scripts/bench read [rows]`; `benchRead` for other scripts.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,6 +17,7 @@ import type { EmailFilter } from '../src/store/messages.ts';
 import type { LogFilter } from '../src/store/request-logs.ts';
 import type { Store } from '../src/store/store.ts';
 import type { Account, LogRecord, Suppression } from '../src/store/rows.ts';
+import { refuse, scriptOptions } from './options.ts';
 
 export interface ReadTiming {
   query: string;
@@ -298,7 +299,9 @@ async function time(query: string, ask: Ask): Promise<ReadTiming> {
 }
 
 if (import.meta.main) {
-  const count = Number(process.argv[2] ?? 1_000_000);
+  const [rows = '1000000'] = scriptOptions({ allowPositionals: true, options: {} }).positionals;
+  const count = Number(rows);
+  if (!Number.isInteger(count) || count < 1) refuse(`The rows are a number, not '${rows}'.`);
   const [timings = []] = await benchRead(count);
   for (const { query, p50Ms, p99Ms, rows } of timings) {
     process.stdout.write(

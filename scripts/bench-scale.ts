@@ -11,7 +11,6 @@
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import { BinaryAppliance } from '../test/rig/binary.ts';
 import type { Names } from '../test/rig/names.ts';
@@ -24,6 +23,7 @@ import type { Receiver } from './bench-load.ts';
 import { unitEnvironment } from './bench-postrider.ts';
 import { spread } from './bench-table.ts';
 import { cpuSeconds } from './bench-usage.ts';
+import { scriptOptions } from './options.ts';
 import { makeSender } from './soak-nodes.ts';
 
 const WARMING_SHARE = 0.2;
@@ -148,7 +148,7 @@ async function measureOne(
   };
 }
 
-const { values } = parseArgs({
+const { values } = scriptOptions({
   options: {
     nodes: { type: 'string', default: '1,2,4' },
     share: { type: 'string', default: '0.15' },

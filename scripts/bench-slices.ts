@@ -11,7 +11,6 @@
  */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename } from 'node:path';
-import { parseArgs } from 'node:util';
 
 import type { Names } from '../test/rig/names.ts';
 import {
@@ -26,6 +25,7 @@ import type { Receiver } from './bench-load.ts';
 import { startPostrider } from './bench-postrider.ts';
 import type { Server } from './bench-postrider.ts';
 import { spread } from './bench-table.ts';
+import { scriptOptions } from './options.ts';
 
 /** After a slice: what the last message leaves to do, request log apart, belongs to it. */
 const REST_MS = 60;
@@ -109,7 +109,7 @@ async function runPair(programs: readonly string[], pair: number, load: Load): P
 }
 
 async function main(): Promise<void> {
-  const { values, positionals: programs } = parseArgs({
+  const { values, positionals: programs } = scriptOptions({
     allowPositionals: true,
     options: {
       pairs: { type: 'string', default: '4' },

@@ -11,9 +11,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { parseArgs } from 'node:util';
 import { fillDirectory } from '../test/rig/filled-directory.ts';
 import type { PhaseTimes } from './bench-stall-probe.ts';
+import { scriptOptions } from './options.ts';
 
 interface Made {
   config: string;
@@ -23,7 +23,7 @@ interface Made {
   key: string;
 }
 
-const { values } = parseArgs({
+const { values } = scriptOptions({
   options: {
     rows: { type: 'string', default: '1000000' },
     queued: { type: 'string', default: '0' },

@@ -10,6 +10,8 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:f
 import { dirname, join } from 'node:path';
 import type { BunPlugin } from 'bun';
 
+import { refuse, scriptOptions } from './options.ts';
+
 const ROOT = join(import.meta.dir, '..');
 
 /** Names on our side → Bun's target and the npm package with that platform's Bun. */
@@ -167,7 +169,11 @@ export async function build(outfile: string, name: string | null): Promise<void>
 }
 
 if (import.meta.main) {
-  const at = process.argv.indexOf('--target');
-  const name = at < 0 ? null : (process.argv[at + 1] ?? '');
+  const { target: name = null } = scriptOptions({
+    options: { target: { type: 'string' } },
+  }).values;
+  if (name !== null && !Object.hasOwn(TARGETS, name)) {
+    refuse(`There is no target ${name}; there are ${Object.keys(TARGETS).join(', ')}.`);
+  }
   await build(join(ROOT, 'dist', name === null ? 'postrider' : `postrider-${name}`), name);
 }

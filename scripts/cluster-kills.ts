@@ -7,8 +7,8 @@
  * was answered with an id did not arrive, when more arrived twice than sessions were open at the kills, when a copy has
  * another Message-ID, or when an email took longer than a minute. Needs dist/postrider and PostgreSQL.
  */
-import { parseArgs } from 'node:util';
 
+import { scriptOptions } from './options.ts';
 import { field, startNodes } from './soak-nodes.ts';
 import type { SoakNode } from './soak-nodes.ts';
 
@@ -19,7 +19,7 @@ const LATE_MS = 65_000;
 const DRAIN_MS = 150_000;
 const LATEST_MS = 60_000;
 
-const { values } = parseArgs({
+const { values } = scriptOptions({
   options: {
     nodes: { type: 'string', default: '3' },
     minutes: { type: 'string', default: '10' },

@@ -8,11 +8,11 @@
  * claims (`postrider_claim_seconds` of all nodes) under the snapshot is above 20 ms, or when mail is missing. Needs
  * dist/postrider and PostgreSQL.
  */
-import { parseArgs } from 'node:util';
 import type { SQL } from 'bun';
 
 import { percentile, sinceThen } from './histogram.ts';
 import type { Buckets } from './histogram.ts';
+import { scriptOptions } from './options.ts';
 import { field, startNodes } from './soak-nodes.ts';
 
 const TICK_MS = 50;
@@ -22,7 +22,7 @@ const WARM_UP_MS = 30_000;
 const P99_MS_MAX = 20;
 const CLAIMS = 'postrider_claim_seconds';
 
-const { values } = parseArgs({
+const { values } = scriptOptions({
   options: {
     nodes: { type: 'string', default: '2' },
     minutes: { type: 'string', default: '10' },

@@ -1,11 +1,27 @@
-# Sourced by the scripts beside it: sets ROOT and BUN, and installs what package.json names.
+# Sourced by the scripts beside it: sets ROOT and BUN, and installs what package.json names. With --help it prints the
+# comment at the top of the script instead, and ends it.
 #
 # Promises the pinned Bun, from npm, without running any package's install script, and a network only when something is
 # missing: a second run with the same lock file downloads nothing. Writes only below the checkout and npm's own caches.
 
 set -euo pipefail
+
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+CALLER=$(cd "$(dirname "${BASH_SOURCE[1]}")" && pwd)/$(basename "${BASH_SOURCE[1]}")
 cd "$ROOT"
+
+# The comment at the top of a script, or of the program in SCRIPT_MANUAL, is its manual.
+for argument in "$@"; do
+  case "$argument" in
+    -h | --help)
+      case "${SCRIPT_MANUAL:-$CALLER}" in
+        *.ts) sed -n '1d; /^ \*\//q; s/^ \* \{0,1\}//p' "$SCRIPT_MANUAL" ;;
+        *) sed -n '1d; /^#/!q; s/^# \{0,1\}//p' "$CALLER" ;;
+      esac
+      exit 0
+      ;;
+  esac
+done
 
 pinned_bun() {
   sed -n 's/^ *"bun": "\([0-9.]*\)".*/\1/p' package.json | head -n 1

@@ -12,7 +12,6 @@
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type Browser, type BrowserContext, chromium } from 'playwright-core';
 
 import { BINARY, BinaryAppliance } from '../test/rig/binary.ts';
@@ -30,6 +29,7 @@ import { type Rspamd, startRspamd } from '../test/rig/rspamd.ts';
 import { startWorld } from '../test/rig/world.ts';
 import { showcase } from '../test/rig/showcase-emails.ts';
 import { build } from './build.ts';
+import { scriptOptions } from './options.ts';
 
 const MESSAGES = 5_000;
 const SEED = 20_261_122;
@@ -229,7 +229,7 @@ async function nodesPages(shots: Shots): Promise<void> {
 
 async function main(): Promise<void> {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptOptions({
     allowPositionals: true,
     options: {
       only: text(''),

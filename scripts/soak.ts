@@ -10,7 +10,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { createTransport } from 'nodemailer';
 import type { SendMailOptions } from 'nodemailer';
 
@@ -23,6 +22,7 @@ import { SENDER_DOMAIN, TEXT, recipientOf, DOMAINS } from './bench-contender.ts'
 import { unitEnvironment } from './bench-postrider.ts';
 import type { Receipt } from './bench-receiver.ts';
 import { cpuSeconds } from './bench-usage.ts';
+import { scriptOptions } from './options.ts';
 import { sendLarge } from './soak-large.ts';
 import { LAG_SECONDS, assess, median } from './soak-verdict.ts';
 import type { Sample } from './soak-verdict.ts';
@@ -35,7 +35,7 @@ const TICK_MS = 100;
 const UNANSWERED_MAX = 50;
 const DRAIN_MS = 120_000;
 
-const { values } = parseArgs({
+const { values } = scriptOptions({
   options: {
     minutes: { type: 'string', default: '240' },
     rate: { type: 'string', default: '70' },

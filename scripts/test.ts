@@ -138,9 +138,13 @@ function installPrograms(): void {
 
 installPrograms();
 const only = process.argv.slice(2);
-const chosen = steps().filter(
+const all = steps();
+const chosen = all.filter(
   (step) => only.length === 0 || only.some((part) => step.name.includes(part)),
 );
+if (chosen.length === 0) {
+  say(`There is no suite ${only.join(', ')}; there are ${all.map(({ name }) => name).join(', ')}.`);
+}
 const total: Counts = { passed: 0, failed: 0, failures: [], skipped: [] };
 for (const step of chosen) {
   say(`== ${step.name}`);

@@ -17,6 +17,7 @@ import type { Names } from '../test/rig/names.ts';
 import { PostgresServer } from '../test/rig/postgres.ts';
 import { startReceiver } from '../test/rig/receiver.ts';
 import type { Receiver } from '../test/rig/receiver.ts';
+import { scriptOptions } from './options.ts';
 import { command, ensureBuilt, say, serve } from './try-node.ts';
 import type { Made, Server } from './try-node.ts';
 
@@ -28,7 +29,12 @@ const KILL_AFTER = 150;
 /** The mail of a node that died is taken over within a minute. */
 const ARRIVE_MS = 120_000;
 
-const isOnce = process.argv.includes('--once');
+const { once: isOnce } = scriptOptions({
+  options: {
+    once: { type: 'boolean', default: false },
+    cluster: { type: 'boolean', default: true },
+  },
+}).values;
 const folder = mkdtempSync(join(tmpdir(), 'postrider-cluster-'));
 
 interface Node extends Server {

@@ -17,12 +17,15 @@ import { testAuthority } from '../test/rig/certificates.ts';
 import { startHook } from '../test/rig/hook.ts';
 import type { HookCall } from '../test/rig/hook.ts';
 import { startNames } from '../test/rig/names.ts';
+import { scriptOptions } from './options.ts';
 import { command, ensureBuilt, say, serve } from './try-node.ts';
 import type { Made } from './try-node.ts';
 
 const HOOK_NAME = 'hook.try.test';
 
-const isOnce = process.argv.includes('--once');
+const { once: isOnce } = scriptOptions({
+  options: { once: { type: 'boolean', default: false } },
+}).values;
 const folder = mkdtempSync(join(tmpdir(), 'postrider-try-'));
 const configFile = join(folder, 'postrider.toml');
 
