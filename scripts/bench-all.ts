@@ -18,25 +18,18 @@ import { deliver, memory, starttls } from './bench-rates.ts';
 import { stored } from './bench-stored.ts';
 import { OURS, tableOf } from './bench-table.ts';
 import { webhooks } from './bench-webhooks.ts';
-import { scriptOptions } from './options.ts';
+import { refuse, scriptOptions } from './options.ts';
 
 const CASES: readonly Case[] = [accept, deliver, starttls, stored, webhooks, memory];
 const NAMES = CASES.flatMap(({ names }) => names);
-const USAGE_ERROR = 64;
-
-function refuse(why: string): never {
-  process.stderr.write(
-    `${why}\nusage: scripts/bench [all] [--only CASE,…] [--runs N] [--quick] [--json FILE] [--binary FILE]\n` +
-      `cases: ${NAMES.join(', ')}\n`,
-  );
-  process.exit(USAGE_ERROR);
-}
 
 function chosen(only: string): readonly string[] {
   if (only === '') return NAMES;
   const wanted = only.split(',');
   const unknown = wanted.filter((name) => !NAMES.includes(name));
-  if (unknown.length > 0) refuse(`There is no case ${unknown.join(', ')}.`);
+  if (unknown.length > 0) {
+    refuse(`There is no case ${unknown.join(', ')}; there are ${NAMES.join(', ')}.`);
+  }
   return wanted;
 }
 

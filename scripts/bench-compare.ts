@@ -14,7 +14,7 @@ import type { Result } from './bench-load.ts';
 import { startPostrider } from './bench-postrider.ts';
 import { spread } from './bench-table.ts';
 import type { Spread } from './bench-table.ts';
-import { scriptOptions } from './options.ts';
+import { refuse, scriptOptions } from './options.ts';
 
 const FIGURES = [
   ['accepted a second', (r: Result) => r.acceptedPerSecond, 0],
@@ -48,10 +48,7 @@ async function main(): Promise<void> {
   const [first, second] = positionals;
   const isEncrypted = TLS_OF[values.starttls];
   if (first === undefined || second === undefined || isEncrypted === undefined) {
-    process.stderr.write(
-      'usage: scripts/bench compare A B [--runs 5] [--messages 10000] [--rate 0] [--starttls no|yes|b]\n',
-    );
-    process.exit(64);
+    refuse('Name two executables, A and B; --starttls is no, yes or b.');
   }
   const rate = Number(values.rate) > 0 ? Number(values.rate) : null;
   const names = await startReceiverNames();

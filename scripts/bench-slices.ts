@@ -25,7 +25,7 @@ import type { Receiver } from './bench-load.ts';
 import { startPostrider } from './bench-postrider.ts';
 import type { Server } from './bench-postrider.ts';
 import { spread } from './bench-table.ts';
-import { scriptOptions } from './options.ts';
+import { refuse, scriptOptions } from './options.ts';
 
 /** After a slice: what the last message leaves to do, request log apart, belongs to it. */
 const REST_MS = 60;
@@ -118,12 +118,7 @@ async function main(): Promise<void> {
       rate: { type: 'string', default: '0' },
     },
   });
-  if (programs.length < 2) {
-    process.stderr.write(
-      'usage: scripts/bench slices A B … [--pairs 4] [--slices 12] [--messages 700] [--rate 0]\n',
-    );
-    process.exit(64);
-  }
+  if (programs.length < 2) refuse('Name two executables or more.');
   const names = await startReceiverNames();
   const port = await freePort();
   const receiver = await startReceiver(port);

@@ -136,7 +136,6 @@ function installPrograms(): void {
   }
 }
 
-installPrograms();
 const only = process.argv.slice(2);
 const all = steps();
 const chosen = all.filter(
@@ -144,7 +143,7 @@ const chosen = all.filter(
 );
 if (chosen.length === 0) {
   say(`There is no suite ${only.join(', ')}; there are ${all.map(({ name }) => name).join(', ')}.`);
-}
+} else installPrograms();
 const total: Counts = { passed: 0, failed: 0, failures: [], skipped: [] };
 for (const step of chosen) {
   say(`== ${step.name}`);

@@ -55,6 +55,13 @@ describe('wrong options', () => {
     [['bench', '--bogus'], "Unknown option '--bogus'"],
     [['bench', 'slices', '--pairs', '', 'a', 'b'], "--pairs takes a number, such as 4, not ''."],
     [['bench', 'stall', '--rows', 'many'], "--rows takes a number, such as 1000000, not 'many'."],
+    [
+      ['bench', '--only', 'nothing'],
+      'There is no case nothing; there are accept, deliver, starttls, start, grow, read, search, webhooks, memory.',
+    ],
+    [['bench', '--runs', '0'], '--runs takes a whole number from 1.'],
+    [['bench', 'compare', 'a'], 'Name two executables, A and B; --starttls is no, yes or b.'],
+    [['bench', 'slices', 'a'], 'Name two executables or more.'],
     [['bench', 'read', 'many'], "The rows are a number, not 'many'."],
     [['soak', '--rate', '70/s'], "--rate takes a number, such as 70, not '70/s'."],
     [['soak', '--nodes', '3', '--minutes=-1'], "--minutes takes a number, such as 10, not '-1'."],
@@ -67,5 +74,14 @@ describe('wrong options', () => {
   ];
   test.each(CASES)('scripts/%p', ([name = '', ...args], why) => {
     expect(run(name, ...args)).toEqual({ code: 64, out: '', err: `${why}${AFTER}` });
+  });
+
+  test('scripts/test names its suites where one is not there', () => {
+    const { code, out } = run('test', 'nothing');
+    expect(code).toBe(1);
+    expect(out).toStartWith(
+      'There is no suite nothing; there are format, lint, types, build, unit, ',
+    );
+    expect(out).toEndWith('\n0 passed, 0 failed\n');
   });
 });
